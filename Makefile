@@ -1,0 +1,13 @@
+PYTHON ?= python
+
+.PHONY: check test lint types layers docs docs-fresh bench golden format
+check: lint types layers docs-fresh test
+test: ; $(PYTHON) -m pytest --cov --cov-report=term-missing:skip-covered
+lint: ; $(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .
+format: ; $(PYTHON) -m ruff check --fix . && $(PYTHON) -m ruff format .
+types: ; $(PYTHON) -m mypy && $(PYTHON) -m mypy tests/types/refused.py && $(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+layers: ; $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
+docs: ; $(PYTHON) -m cogapp -r -P -I docs README.md docs/*.md
+docs-fresh: ; $(PYTHON) -m cogapp --check -P -I docs README.md docs/*.md
+bench: ; for each in bench/*.py; do $(PYTHON) $$each; done
+golden: ; GOLDEN=write $(PYTHON) -m pytest tests/report/test_golden.py -q

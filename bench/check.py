@@ -1,0 +1,66 @@
+"""What `check` costs, as a ratio to a bare ast.parse of the same files in the same run.
+
+    python bench/check.py [FOLDER]
+
+Without FOLDER the files are those of the installed torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from torchtriage.examine.source.files import examine
+from torchtriage.triage import detectors
+
+MOST, ROUNDS, GOAL = 400, 5, 2.5
+
+
+def files(folder: Path) -> list[Path]:
+    """Every file under FOLDER that mentions torch, thinned out evenly to MOST."""
+    found = [path for path in sorted(folder.rglob("*.py")) if b"torch" in path.read_bytes() and parses(path)]
+    stride = max(1, len(found) // MOST)
+    return found[::stride][:MOST]
+
+
+def parses(path: Path) -> bool:
+    try:
+        ast.parse(path.read_bytes())
+    except SyntaxError:
+        return False
+    return True
+
+
+def floor(paths: list[Path]) -> None:
+    for path in paths:
+        ast.parse(path.read_bytes())
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """CPU seconds of one run."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def main() -> None:
+    spec = find_spec("torch")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(spec.origin or "").parent if spec else Path()
+    paths, rules = files(folder), tuple(detectors("rules"))
+    pairs = [(seconds(lambda: floor(paths)), seconds(lambda: examine(paths, rules))) for _ in range(ROUNDS)]
+    ratios = sorted(ours / bare for bare, ours in pairs)
+    bare, ours = (min(column) for column in zip(*pairs, strict=True))
+    lines = sum(path.read_bytes().count(b"\n") for path in paths)
+    print(f"{len(paths)} files, {lines} lines, {len(rules)} rules, {ROUNDS} rounds, CPU seconds of one process")
+    print(f"floor: ast.parse {bare:.2f} s   check {ours:.2f} s   (the best round of each)")
+    print(f"ratio {ratios[ROUNDS // 2]:.2f} (median; {ratios[0]:.2f} to {ratios[-1]:.2f} over the rounds; goal {GOAL})")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

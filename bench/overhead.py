@@ -1,0 +1,108 @@
+"""What the probes cost a step: blocks with and without them by turns in one process, next to torch.profiler.
+
+    python bench/overhead.py [--blocks N] [--steps N]
+
+Prints, for two models, the step without probes (median of block medians), and for each kind of watching the ratio
+to it and the microseconds that it adds, as the median over pairs of neighbouring blocks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import torch
+
+from torchtriage.examine.run.job import begin
+from torchtriage.triage import probe_files
+
+Watching = Callable[[], AbstractContextManager[Any]]
+
+
+def tiny() -> tuple[torch.nn.Module, torch.Tensor]:
+    """100 parameter tensors in a step of a millisecond or two: the worst case for any fixed cost."""
+    layers = [layer for _ in range(50) for layer in (torch.nn.Linear(16, 16), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(16, 4, bias=False)), torch.randn(16, 16)
+
+
+def transformer() -> tuple[torch.nn.Module, torch.Tensor]:
+    """4 layers of width 128, 0.8 million parameters: a step of some ten milliseconds."""
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
+    return torch.nn.Sequential(torch.nn.TransformerEncoder(layer, 4), torch.nn.Linear(128, 4)), torch.randn(8, 32, 128)
+
+
+@contextmanager
+def watched(*probes: Path) -> Iterator[None]:
+    """The job package as `torchtriage run` puts it into a job."""
+    with tempfile.TemporaryDirectory() as folder:
+        job = begin(folder, [str(path) for path in probes])
+        try:
+            yield
+        finally:
+            job.leave("bench")
+            job.tidy()
+
+
+def profiled() -> AbstractContextManager[Any]:
+    watching: AbstractContextManager[Any] = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+    return watching
+
+
+WATCHING: dict[str, Watching] = {
+    "nothing": nullcontext,
+    "machinery": watched,
+    "all probes": lambda: watched(*probe_files()),
+    "torch.profiler": profiled,
+}
+
+
+def block(make: Callable[[], tuple[torch.nn.Module, torch.Tensor]], watch: Watching, steps: int) -> float:
+    """CPU seconds of the median step of a training loop under WATCH, its first fifth left out.
+
+    CPU time, on one thread: what else the machine does is not counted.
+    """
+    torch.manual_seed(0)
+    model, sample = make()
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    batches = torch.utils.data.DataLoader(sample.repeat(2, *[1] * (sample.dim() - 1)), batch_size=len(sample))
+    times: list[float] = []
+    with watch():
+        while len(times) < steps:
+            began = process_time()
+            for batch in batches:
+                optimizer.zero_grad()
+                model(batch).square().mean().backward()
+                optimizer.step()
+            times.append((process_time() - began) / len(batches))
+    return statistics.median(times[steps // 5 :])
+
+
+def compare(make: Callable[[], tuple[torch.nn.Module, torch.Tensor]], blocks: int, steps: int) -> None:
+    block(make, nullcontext, steps)
+    rounds = [{name: block(make, watch, steps) for name, watch in WATCHING.items()} for _ in range(blocks)]
+    plain = statistics.median(each["nothing"] for each in rounds)
+    print(f"{make.__name__}: {plain * 1e3:.2f} ms a step, {blocks} rounds")
+    for name in list(WATCHING)[1:]:
+        ratio = statistics.median(each[name] / each["nothing"] for each in rounds)
+        added = statistics.median(each[name] - each["nothing"] for each in rounds)
+        print(f"  {name:<15} x {ratio:.3f}  {added * 1e6:+8.0f} us")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blocks", type=int, default=9)
+    parser.add_argument("--steps", type=int, default=20)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for make in (tiny, transformer):
+        compare(make, options.blocks, options.steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The generated parts of the documentation, printed by the cog blocks in README.md and docs/."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+os.environ.update(NO_COLOR="1", COLUMNS="100")
+
+from torchtriage.catalog.load import catalog
+from torchtriage.catalog.walk import pages
+
+TOP = Path(__file__).parent.parent
+
+
+def say(text: str = "") -> None:
+    """One line into the page."""
+    sys.stdout.write(f"{text}\n")
+
+
+def faults() -> None:
+    """The index of all faults: one row each, linked to its page."""
+    say("| fault | specialist | class | seen in | severity | proof |")
+    say("|---|---|---|---|---|---|")
+    where = pages()
+    for slug, fault in sorted(catalog().faults.items()):
+        seen = ", ".join(sorted({sign.detector.partition("/")[0] for sign in fault.signs}))
+        page = os.path.relpath(where[slug], TOP / "docs")
+        say(
+            f"| [{slug}]({page}): {fault.title} | {fault.specialist} | {fault.kind.value} | {seen} "
+            f"| {fault.severity.value} | {fault.proof} |"
+        )
+
+
+def verdicts() -> None:
+    """What a measured job can be bound by."""
+    say("| verdict | meaning | seen by |")
+    say("|---|---|---|")
+    for slug, kind in sorted(catalog().verdicts.items()):
+        signs = ", ".join(
+            f"`{sign.detector}`" + (f" above {sign.above:g}" if sign.above is not None else "") for sign in kind.signs
+        )
+        say(f"| {slug} | {kind.title} | {signs or f'not yet: needs {kind.unseen}'} |")
+
+
+def symptoms() -> None:
+    """What the router hears, by specialist."""
+    say("| specialist | symptom | first step | faults that explain it |")
+    say("|---|---|---|---|")
+    explained = catalog().faults.values()
+    for slug, symptom in sorted(catalog().symptoms.items(), key=lambda item: (item[1].specialist, item[0])):
+        named = ", ".join(sorted(fault.slug for fault in explained if slug in fault.explains))
+        say(f"| {symptom.specialist} | {slug}: {symptom.title} | {symptom.stage.value} | {named or '–'} |")
+
+
+def commands() -> None:
+    """The help of every verb, as the program prints it."""
+    from click import Context
+
+    from torchtriage.interface.cli import torchtriage as verbs
+
+    top = Context(verbs, info_name="torchtriage", terminal_width=100)
+    _block("torchtriage", verbs.get_help(top))
+    for verb in verbs.list_commands(top):
+        command = verbs.get_command(top, verb)
+        if command is None:
+            raise LookupError(verb)
+        _block(
+            f"torchtriage {verb}", command.get_help(Context(command, info_name=verb, parent=top, terminal_width=100))
+        )
+
+
+def _block(title: str, text: str) -> None:
+    say(f"## {title}\n\n```text\n{text}\n```\n")

@@ -1,0 +1,45 @@
+"""Triage and diagnosis for PyTorch training: a query becomes a plan, evidence shows faults, findings carry remedies."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.catalog.page import Page as Page
+    from torchtriage.core.case import Case as Case
+    from torchtriage.core.errors import TriageError as TriageError
+    from torchtriage.core.plan import Plan as Plan
+    from torchtriage.core.plan import Question as Question
+    from torchtriage.core.plan import Referral as Referral
+    from torchtriage.core.plan import Route as Route
+    from torchtriage.triage import ask as ask
+    from torchtriage.triage import check as check
+    from torchtriage.triage import explain as explain
+
+__version__ = "0.1.0"
+__all__ = ["Case", "Page", "Plan", "Question", "Referral", "Route", "TriageError", "ask", "check", "explain"]
+
+_HOMES = {
+    "Case": "core.case",
+    "Page": "catalog.page",
+    "Plan": "core.plan",
+    "Question": "core.plan",
+    "Referral": "core.plan",
+    "Route": "core.plan",
+    "TriageError": "core.errors",
+    "ask": "triage",
+    "check": "triage",
+    "explain": "triage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads a public name on first use, so that `import torchtriage` costs next to nothing."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'torchtriage' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"torchtriage.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,60 @@
+"""All rooms, read once: walked, never listed."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from torchtriage.catalog import page, room
+from torchtriage.catalog.cache import compiled
+from torchtriage.catalog.room import Room, VerdictKind
+from torchtriage.catalog.symptom import Symptom
+from torchtriage.catalog.walk import ROOMS, files, folders, pages
+from torchtriage.core.errors import TriageError
+from torchtriage.core.fault import Fault
+
+
+class Catalog(Struct, frozen=True):
+    """Every room by the alphabet."""
+
+    rooms: tuple[Room, ...]
+
+    @property
+    def specialists(self) -> tuple[str, ...]:
+        return tuple(room.specialist for room in self.rooms)
+
+    @property
+    def faults(self) -> dict[str, Fault]:
+        return {fault.slug: fault for room in self.rooms for fault in room.faults}
+
+    @property
+    def symptoms(self) -> dict[str, Symptom]:
+        return {symptom.slug: symptom for room in self.rooms for symptom in room.symptoms}
+
+    @property
+    def verdicts(self) -> dict[str, VerdictKind]:
+        return {verdict.slug: verdict for room in self.rooms for verdict in room.verdicts}
+
+
+def read(rooms: Path = ROOMS) -> Catalog:
+    """The catalogue straight from its files."""
+    return Catalog(tuple(room.read(folder) for folder in folders(rooms)))
+
+
+@cache
+def catalog() -> Catalog:
+    """The catalogue of this installation, compiled once."""
+    return compiled("catalog", files(), Catalog, read)
+
+
+def fault_page(slug: str) -> page.Page:
+    """The page of one fault; raises TriageError with the nearest names when there is none."""
+    known = pages()
+    if slug not in known:
+        from difflib import get_close_matches
+
+        near = get_close_matches(slug, known, n=3) or sorted(known)[:3]
+        raise TriageError("no such fault", slug, f"Near names: {', '.join(near)}.")
+    return page.read(known[slug])

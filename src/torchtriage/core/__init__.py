@@ -1,0 +1,1 @@
+"""The nouns: what flows from station to station. Frozen, no torch, no lore."""

@@ -1,0 +1,1 @@
+"""Weighs evidence against the signs of faults and verdicts."""

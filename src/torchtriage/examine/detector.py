@@ -1,0 +1,97 @@
+"""How a detector is written: one decorated function whose annotation says what it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from torchtriage.core.evidence import Edit, Evidence, Inconclusive, Observed, Outcome, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """One thing a detector saw. Without a fact of its own it says what the detector's docstring says."""
+
+    place: Place
+    fact: str = ""
+    value: float | None = None
+    unit: str | None = None
+    spread: tuple[float, float] | None = None
+    edits: tuple[Edit, ...] = ()
+
+
+class CannotSee(Exception):
+    """Raised by a detector that lacks what it needs: its outcome is Inconclusive(why, unblock)."""
+
+    def __init__(self, why: str, unblock: str) -> None:
+        super().__init__(why)
+        self.why, self.unblock = why, unblock
+
+
+Look = Callable[[Any], Iterator[Sighting]]
+Parts = Callable[[Any], Iterable[Any]]
+_VIEWS: dict[type, tuple[type, Parts]] = {}
+
+
+def view(shown: type, of: type) -> Callable[[Parts], Parts]:
+    """Declares that detectors may look at SHOWN, the parts into which the decorated function takes an OF apart."""
+
+    def declare(parts: Parts) -> Parts:
+        _VIEWS[shown] = (of, parts)
+        return parts
+
+    return declare
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """name: LOOKER/SLUG, where the looker is source, run, log or the artefact's kind."""
+
+    name: str
+    looks_at: type
+    look: Look
+    says: str
+
+
+def detector(name: str) -> Callable[[Look], Detector]:
+    """Makes a function a detector; raises TypeError when its annotation or docstring does not tell what it does."""
+
+    def make(look: Look) -> Detector:
+        hints = get_type_hints(look)
+        hints.pop("return", None)
+        looks_at = next(iter(hints.values()), None)
+        if len(hints) != 1 or looks_at not in _VIEWS:
+            raise TypeError(f"{name}: a detector looks at exactly one of {sorted(v.__name__ for v in _VIEWS)}")
+        if not look.__doc__:
+            raise TypeError(f"{name}: a detector says in its docstring what it sees")
+        return Detector(name, looks_at, look, look.__doc__.strip().splitlines()[0])
+
+    return make
+
+
+def perform(detectors: Iterable[Detector], subject: Any) -> Iterator[Outcome]:
+    """One outcome for every detector that fits SUBJECT: observed or inconclusive, never silence.
+
+    A detector that raises is inconclusive, with the error in its own words: one bad detector must not
+    take the others' findings away.
+    """
+    taken_apart: dict[type, tuple[Any, ...]] = {}
+    for each in detectors:
+        of, parts = _VIEWS[each.looks_at]
+        if not isinstance(subject, of):
+            continue
+        try:
+            if each.looks_at not in taken_apart:
+                taken_apart[each.looks_at] = tuple(parts(subject))
+            seen = [sighting for part in taken_apart[each.looks_at] for sighting in each.look(part)]
+        except CannotSee as reason:
+            yield Inconclusive(each.name, reason.why, reason.unblock)
+        except Exception as error:  # noqa: BLE001 - reported, and the tests make it fail
+            yield Inconclusive(each.name, f"the detector failed: {error!r}", "Report it; it is torchtriage's fault.")
+        else:
+            yield Observed(each.name, tuple(_evidence(each, sighting) for sighting in seen))
+
+
+def _evidence(by: Detector, seen: Sighting) -> Evidence:
+    return Evidence(by.name, seen.place, seen.fact or by.says, seen.value, seen.unit, seen.spread, seen.edits)

@@ -1,0 +1,1 @@
+"""A job, launched unchanged under probes, and the record that it leaves."""

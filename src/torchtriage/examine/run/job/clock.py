@@ -1,0 +1,208 @@
+"""The clock of steps: where one ends, and where its time went."""
+
+from __future__ import annotations
+
+import math
+import os
+import weakref
+from time import perf_counter_ns as now
+from time import time_ns
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .job import Job
+
+PHASES: tuple[str, ...] = ("data", "transfer", "forward", "backward", "optimizer", "probes")
+COUNTS: tuple[str, ...] = ("batches", "epochs", "forwards", "backwards", "skipped")
+FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
+DESERTED = 16  # so many repeated turns of others before the optimizer that used to end the step is given up
+ROW = '"kind":"step","step":%d,"start":%.6f,"seconds":%.9f,'  # by hand: a JSON encoder takes three times as long
+ROW += "".join(f'"{phase}":%.9f,' for phase in PHASES) + "".join(f'"{count}":%d,' for count in COUNTS)
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class Clock:
+    """Tiles the wall clock into steps, and each step into phases; nested phases count once, in the inner one.
+
+    A step ends when the optimizer that steps last within an iteration has had its turn, taken or skipped. Which one
+    that is, the first iteration shows: two optimizers that alternate make one step. While no optimizer ever steps, a
+    backward pass ends a step; while there is none either, a call of a root module does. When a better boundary
+    appears, a line "clock" says so and the steps are numbered from 0 again.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.resident = _resident()
+        self.restart()
+
+    def restart(self) -> None:
+        """As if nothing had been seen yet."""
+        self.boundary: str | None = None
+        self.loss: tuple[int, float] | None = None  # (step it belongs to, value)
+        self.scale: float | None = None
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.before = self.counts  # those of the step that has just ended
+        self._spent = dict.fromkeys(PHASES, 0)
+        self._claimed = 0
+        self._passes = {"forward": 0, "backward": 0}
+        self._turns: set[int] = set()
+        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._closer: weakref.ref[Any] | None = None
+        self._last: weakref.ref[Any] | None = None  # in the first iteration: who stepped last so far
+        self._deserted = 0
+        self._fetched = False
+        self._began = now()
+        self._epoch = time_ns() - self._began
+
+    def enter(self) -> tuple[int, int]:
+        """The start of a phase: hand it to `leave`."""
+        return now(), self._claimed
+
+    def leave(self, entered: tuple[int, int], phase: str) -> None:
+        """Books the time since ENTERED, less what inner phases have claimed, as PHASE."""
+        began, claimed = entered
+        elapsed = now() - began
+        self._spent[phase] += elapsed - (self._claimed - claimed)
+        self._claimed = claimed + elapsed
+
+    def book(self, phase: str, nanoseconds: int) -> None:
+        """Books time that no enclosing phase is to count."""
+        self._spent[phase] += nanoseconds
+        self._claimed += nanoseconds
+
+    def lost(self, step: int, loss: float) -> None:
+        """The loss of STEP, which on a device becomes known in a later step."""
+        self.loss = (step, loss)
+
+    def scaled(self, scale: float) -> None:
+        """The loss scale after an update."""
+        self.scale = scale
+
+    def fetching(self) -> None:
+        """A batch is about to be asked for."""
+        self.settle(matters=False)
+        self._fetched = True
+
+    def passed(self, kind: str) -> None:
+        """A backward pass, or a call of a root module, has ended: the step's end where nothing better is known."""
+        if kind == "forward" and self._passes["backward"]:
+            return
+        self._passes[kind] += 1
+        if self._passes[kind] >= FALLBACK and not self._known:
+            self._upgrade(kind)
+            self._close()
+
+    def turned(self, optimizer: Any) -> None:
+        """An optimizer has had its turn: it has stepped, or a scaler has skipped it."""
+        self._upgrade("optimizer")
+        me, known = id(optimizer), optimizer in self._known
+        self._known.add(optimizer)
+        closer = self._closer() if self._closer else None
+        if closer is None and self._closer is None:
+            if me in self._turns:
+                self.settle()
+            self._last = weakref.ref(optimizer)
+            self._turns.add(me)
+            return
+        newly_last = not known and not self._fetched and not self._turns
+        self._deserted += me in self._turns
+        self._turns.add(me)
+        if optimizer is closer or closer is None or newly_last or self._deserted >= DESERTED:
+            self._closer = weakref.ref(optimizer)
+            self._close()
+
+    def settle(self, matters: bool = True) -> None:
+        """Something other than an optimizer begins: whoever stepped last in the first iteration ends its steps."""
+        if matters and not self.job.writer.opened:
+            self.job.matters()
+        if self._last is not None:
+            self._closer, self._last = self._last, None
+            self._close()
+
+    def end(self) -> None:
+        """The job is ending: what has come to an end is recorded."""
+        self.settle(matters=False)
+        if self.boundary is None and any(self._passes.values()):
+            self.boundary = "backward" if self._passes["backward"] else "forward"
+            self._close()
+
+    def _upgrade(self, boundary: str) -> None:
+        if self.boundary == boundary:
+            return
+        if self.boundary is not None:
+            self.job.step = 0
+            self.job.record("clock", boundary=boundary)
+        self.boundary = boundary
+
+    def _close(self) -> None:
+        ended, job = now(), self.job
+        job.late.settle()
+        if _kept(job.step):
+            job.writer.put(f"{{{self._row(ended)}}}")
+        claimed = self._claimed
+        self._spent = dict.fromkeys(PHASES, 0)
+        self.before, self.counts = self.counts, dict.fromkeys(COUNTS, 0)
+        self.loss = None
+        self._turns.clear()
+        self._deserted, self._fetched = 0, False
+        self._began = ended
+        job.fire("iterated", job.step)
+        job.step += 1
+        if job.steps is not None and job.step >= job.steps and self.boundary != "forward":
+            job.leave("steps")
+        self._spent["probes"] = now() - ended
+        self._claimed = claimed + self._spent["probes"]
+
+    def _row(self, ended: int) -> str:
+        """The step's line in JSON, without its braces."""
+        times = (each / 1e9 for each in (self._epoch + self._began, ended - self._began, *self._spent.values()))
+        text = ROW % (self.job.step, *times, *self.counts.values())
+        rest: dict[str, Any] = {"rss": self.resident(), **_allocated(), "loss": None}
+        if self.loss is not None:
+            rest["loss"] = self.loss[1]
+            if self.loss[0] != self.job.step:
+                rest["loss_step"] = self.loss[0]
+        if self.scale is not None:
+            rest["scale"] = self.scale
+        if self.boundary != "optimizer":
+            text += f'"boundary":"{self.boundary}",'
+        return text + ",".join(f'"{name}":{_spelt(value)}' for name, value in rest.items())
+
+
+def _spelt(value: float | None) -> str:
+    """A number as JSON readers of Python take it, nan and the infinities included."""
+    if value is None:
+        return "null"
+    if not math.isfinite(value):
+        return {"nan": "NaN", "inf": "Infinity"}.get(str(value), "-Infinity")
+    return repr(value)
+
+
+def _kept(step: int) -> bool:
+    """Every step at first, later every tenth, then every hundredth: the record of a long job stays readable."""
+    return step < 20_000 or step % (10 if step < 200_000 else 100) == 0
+
+
+def _resident() -> Any:
+    """What reads this process's resident memory in bytes; it gives None where the system does not tell."""
+    try:
+        file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return lambda: None
+    return lambda: int(os.pread(file, 64, 0).split()[1]) * PAGE
+
+
+def _allocated() -> dict[str, int | None]:
+    """Bytes in tensors, their peak, and bytes held by the caching allocator of the current CUDA device."""
+    import torch
+
+    if not torch.cuda.is_initialized():
+        return {"allocated": None}
+    stats = torch.cuda.memory_stats_as_nested_dict()
+    if not stats:
+        return {"allocated": None}
+    return {
+        "allocated": stats["allocated_bytes"]["all"]["current"],
+        "peak": stats["allocated_bytes"]["all"]["peak"],
+        "reserved": stats["reserved_bytes"]["all"]["current"],
+    }

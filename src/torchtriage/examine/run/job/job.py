@@ -1,0 +1,190 @@
+"""The job as its probes see it: events to subscribe to, a file to write to, functions to wrap."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns as now
+from typing import TYPE_CHECKING, Any
+
+from . import places, wrapping
+from .clock import Clock
+from .late import Late
+from .updates import Scaling
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from .writer import Writer
+
+EVENTS = (
+    "batch",  # (loader, batch): a DataLoader delivered
+    "forward",  # (module, args, kwargs): a root module is about to run
+    "forwarded",  # (module, output)
+    "backward",  # (roots): torch.autograd.backward is about to run on a tuple of tensors
+    "backwarded",  # (roots)
+    "stepping",  # (optimizer): it is about to update
+    "stepped",  # (optimizer)
+    "skipped",  # (optimizer, scaler): a GradScaler held the update back
+    "rescaled",  # (scaler): a GradScaler has updated its scale
+    "iterated",  # (step): a step has ended and has been recorded
+    "ending",  # (): the job is ending, or the probes leave it
+)
+MACHINERY = "machinery"
+
+
+class Job:
+    """What probes may do, and the promise that none of it can stop the job.
+
+    step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
+    idle: nothing is watched now, because a listener runs, or the probes have left.
+    placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
+    """
+
+    def __init__(self, writer: Writer, steps: int | None = None) -> None:
+        self.writer = writer
+        self.steps = steps
+        self.step = 0
+        self.idle = False
+        self.left = False
+        self.roots = places.Roots()
+        self.compiling: Callable[[], bool] = bool  # until torch can tell
+        self.lost: dict[str, str] = {}  # probes that are off, and why
+        self.late = Late()
+        self.scaling = Scaling()
+        self.clock = Clock(self)
+        self.placing = MACHINERY
+        self._listeners: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = dict.fromkeys(EVENTS, ())
+        self._undo: list[tuple[str, Callable[[], None]]] = []
+
+    @property
+    def rank(self) -> int:
+        return self.writer.rank
+
+    def on(self, event: str, listener: Callable[..., None]) -> None:
+        """Calls LISTENER at every EVENT; raises KeyError for an event that there is not."""
+        self._listeners[event] = (*self._listeners[event], (self.placing, listener))
+
+    def record(self, kind: str, **fields: Any) -> None:
+        """Appends one line to this rank's file, at once; raises TypeError for values that JSON has not."""
+        self.writer.write({"kind": kind, "step": self.step, **fields})
+
+    def wrap(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        """Replaces attribute NAME of OWNER by make(original) until the probes leave.
+
+        Raises AttributeError when there is none, which switches off the probe that is being placed. When the
+        replacement raises by its own fault, the job gets what the original gives and the probe is switched off.
+        """
+        probe = self.placing
+        self.undo(wrapping.replace(owner, name, lambda original: wrapping.guarded(self, probe, original, make)))
+
+    def undo(self, callback: Callable[[], None]) -> None:
+        """Calls CALLBACK when the probe that is being placed is switched off or leaves."""
+        self._undo.append((self.placing, callback))
+
+    def caller(self) -> tuple[str, int]:
+        """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;
+        ("", 0) when there is none.
+        """
+        return places.caller()
+
+    def module_name(self, part: Any) -> str | None:
+        """The path of a module or parameter below its root module; a root is called by its class."""
+        return places.name_of(part, self.roots)
+
+    def fire(self, event: str, *arguments: Any) -> None:
+        """Tells the listeners, whose time is booked as the probes' own."""
+        listeners = self._listeners[event]
+        if not listeners or self.idle:
+            return
+        began = now()
+        self.idle = True
+        try:
+            for probe, listener in listeners:
+                try:
+                    listener(*arguments)
+                except Exception as error:  # noqa: BLE001 - whatever a probe does, the job goes on
+                    self.switch_off(probe, error)
+        finally:
+            self.idle = self.left
+            self.clock.book("probes", now() - began)
+
+    def safely(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
+        try:
+            function(*arguments)
+        except Exception as error:  # noqa: BLE001 - our fault must not become the job's
+            self.left = self.idle = True
+            self._lose(MACHINERY, error)
+
+    def place(self, probe: str, put: Callable[..., object]) -> None:
+        """Lets PUT subscribe and wrap as PROBE; when it raises, whatever it had placed is taken back."""
+        outer, self.placing = self.placing, probe
+        try:
+            put(self)
+        except Exception as error:  # noqa: BLE001 - a hook that cannot be placed is recorded, the job goes on
+            self.switch_off(probe, error)
+        finally:
+            self.placing = outer
+
+    def place_all(self, module: ModuleType, room: str) -> None:
+        """Places every public function that MODULE defines."""
+        for name, function in list(vars(module).items()):
+            if callable(function) and not name.startswith("_") and function.__module__ == module.__name__:
+                self.place(f"{room}/{name}", function)
+
+    def switch_off(self, probe: str, error: BaseException) -> None:
+        """Takes away all that PROBE has placed, and records why."""
+        self.withdraw(probe)
+        self._lose(probe, error)
+
+    def withdraw(self, probe: str) -> None:
+        """Takes away all that PROBE has placed: it has seen what it wanted, or cannot."""
+        for event, listeners in self._listeners.items():
+            self._listeners[event] = tuple(each for each in listeners if each[0] != probe)
+        self._take_back([callback for name, callback in self._undo if name == probe])
+        self._undo = [each for each in self._undo if each[0] != probe]
+
+    def matters(self) -> None:
+        """Something that belongs to a training or inference loop happens: from here on lines go to the file.
+
+        A worker of a DataLoader is no such loop, whatever it runs.
+        """
+        if self.writer.opened or self.writer.off:
+            return
+        from torch.utils.data import get_worker_info
+
+        if get_worker_info() is None:
+            self.writer.open()
+        else:
+            self.left = self.idle = True
+
+    def forked(self) -> None:
+        """In a forked child: a job of its own, with its own file when anything matters in it."""
+        self.writer.forked()
+        self.clock.restart()
+        self.late.forget()
+        self.step = 0
+
+    def leave(self, why: str) -> None:
+        """The last events and the last line; from here on nothing is watched. Hooks go when `tidy` is called."""
+        if self.left:
+            return
+        self.clock.end()
+        self.fire("ending")
+        self.left = self.idle = True
+        if why:
+            self.record("end", why=why)
+
+    def tidy(self) -> None:
+        """Removes every hook once the probes have left: called where no loop over hooks is under way."""
+        if self.left and self._undo:
+            callbacks, self._undo = [callback for _, callback in self._undo], []
+            self._take_back(callbacks)
+
+    def _lose(self, probe: str, error: BaseException) -> None:
+        self.lost[probe] = f"{type(error).__name__}: {error}"[:500]
+        self.record("probe-off", probe=probe, why=self.lost[probe])
+
+    def _take_back(self, callbacks: list[Callable[[], None]]) -> None:
+        for callback in reversed(callbacks):
+            callback()

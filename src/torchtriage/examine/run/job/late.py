@@ -1,0 +1,56 @@
+"""Numbers that live on a device, read once they have arrived: the host never waits for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WAITING = 64  # reads under way at most; beyond, values are left out
+
+
+class Late:
+    """Reads scalar tensors: on the CPU at once, on CUDA by a copy to pinned memory that is looked at later."""
+
+    def __init__(self) -> None:
+        self._free: list[Any] = []
+        self._waiting: list[tuple[Any, Any, Callable[[float], None]]] = []
+
+    def read(self, tensor: Any, then: Callable[[float], None]) -> None:
+        """Calls then(value), at once or from a later `settle`; never, for what is no plain scalar that can be copied.
+
+        Subclasses of Tensor are left alone: reading a distributed tensor is a collective.
+        """
+        import torch
+
+        if type(tensor) is not torch.Tensor or tensor.numel() != 1:
+            return
+        if tensor.device.type == "cpu":
+            then(float(tensor.item()))
+        elif tensor.device.type == "cuda" and len(self._waiting) < WAITING:
+            self._copy(torch, tensor.detach(), then)
+
+    def settle(self) -> None:
+        """Hands out the values that have arrived, in the order in which they were asked for."""
+        while self._waiting and self._waiting[0][0].query():
+            _, host, then = self._waiting.pop(0)
+            then(float(host.item()))
+            self._free.append(host)
+
+    def forget(self) -> None:
+        self._free.clear()
+        self._waiting.clear()
+
+    def _copy(self, torch: Any, tensor: Any, then: Callable[[float], None]) -> None:
+        if torch.cuda.is_current_stream_capturing():
+            return
+        host = self._free.pop() if self._free else _pinned(torch)
+        host.copy_(tensor.reshape(()), non_blocking=True)
+        arrived = torch.cuda.Event()
+        arrived.record()
+        self._waiting.append((arrived, host, then))
+
+
+def _pinned(torch: Any) -> Any:
+    return torch.empty((), dtype=torch.float32, device="cpu", pin_memory=True)

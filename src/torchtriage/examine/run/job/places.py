@@ -1,0 +1,95 @@
+"""Where things stand: the user's line that is running, and the path of a module."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OURS = Path(__file__).parent
+_user: dict[str, str | None] = {}
+
+
+class Roots:
+    """Root modules that are alive, by identity (a module may define equality), and the names of what is below them."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, tuple[weakref.ref[Any], str]] = {}
+        self._modules: dict[int, weakref.ref[Any]] = {}
+
+    def add(self, module: Any) -> None:
+        self._modules[id(module)] = weakref.ref(module)
+
+    def __contains__(self, module: Any) -> bool:
+        kept = self._modules.get(id(module))
+        return kept is not None and kept() is module
+
+    def __iter__(self) -> Iterator[Any]:
+        return (module for kept in list(self._modules.values()) if (module := kept()) is not None)
+
+
+def caller() -> tuple[str, int]:
+    """File and line of the nearest frame of the user's code; ("", 0) when there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path not in _user:
+            _user[path] = _of_the_user(path)
+        if _user[path] is not None:
+            return str(_user[path]), frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+    return "", 0
+
+
+def name_of(part: Any, roots: Roots) -> str | None:
+    """The path of a module or parameter below its root; the root's class for the root; None for what is unknown."""
+    kept = roots.names.get(id(part))
+    if kept is None or kept[0]() is not part:
+        roots.names = {
+            id(each): (weakref.ref(each), path or type(each).__name__)
+            for root in roots
+            for path, each in (*root.named_modules(), *root.named_parameters())
+        }
+        kept = roots.names.get(id(part))
+    return kept[1] if kept is not None and kept[0]() is part else None
+
+
+def _of_the_user(path: str) -> str | None:
+    """PATH as the user would write it; None for what is installed, generated, or ours."""
+    if path.startswith("<"):
+        return None
+    full = Path(path).resolve()
+    libraries: tuple[str | Path, ...] = (
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("platstdlib"),
+        OURS,
+        *_of_torch(),
+    )
+    installed = {"site-packages", "dist-packages"} & set(full.parts)
+    probe = full.name == "probes.py" and "specialists" in full.parts
+    if installed or probe or any(full.is_relative_to(Path(folder).resolve()) for folder in libraries):
+        return None
+    return str(full.relative_to(Path.cwd())) if full.is_relative_to(Path.cwd()) else str(full)
+
+
+def _of_torch() -> list[Path]:
+    torch = sys.modules.get("torch")
+    return [Path(torch.__file__).parent] if torch is not None and torch.__file__ else []
+
+
+def raised(error: BaseException) -> tuple[str, int]:
+    """The innermost line of the user's code through which ERROR came; ("", 0) when there is none."""
+    found = ("", 0)
+    trace = error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        where = _user.setdefault(path, _of_the_user(path))
+        if where is not None:
+            found = (where, trace.tb_lineno)
+        trace = trace.tb_next
+    return found

@@ -1,0 +1,140 @@
+"""Watches root modules: the outermost modules with parameters that the job calls.
+
+Calls are seen by replacing `__call__` of the root's class. Hooks on the instance would be copied and pickled with the
+model, and global hooks make a compiled module warn. To the compiler `compiling()` is a constant: asked first, it keeps
+all else of ours out of graphs and guards.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from . import wrapping
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .job import Job
+
+SEEKING = 3  # steps during which any module may turn out to be a root
+
+
+def place(job: Job) -> None:
+    """Finds roots in the first steps, and again when a step had a backward pass but no root; times their calls."""
+    import torch
+
+    job.compiling = torch.compiler.is_compiling
+    watch = Watch(job, torch.nn.Module)
+    watch.seek()
+    job.undo(watch.rest)
+    job.undo(wrapping.replace(torch, "compile", watch.resting))
+    job.on("iterated", lambda _step: watch.iterated())
+
+
+class Watch:
+    """Adopts the classes of roots. While a root runs, torch's own `Module.__call__` stands where it always stood."""
+
+    def __init__(self, job: Job, module: type) -> None:
+        self.job, self.module, self.compiling = job, module, job.compiling
+        self.inside = False
+        self.wanted = SEEKING
+        self._adopted: set[type] = set()
+        self._back: Callable[[], None] | None = None
+
+    def seek(self) -> None:
+        """From now on, any module that is called may be a root."""
+        if self._back is None and self.wanted and not self.inside and not self.job.left:
+            self._back = wrapping.replace(self.module, "__call__", self._sought)
+
+    def rest(self) -> None:
+        """Puts torch's own `Module.__call__` back."""
+        if self._back is not None:
+            self._back()
+            self._back = None
+
+    def iterated(self) -> None:
+        """Seeks for the first steps, and for one more when something learned that is no known root."""
+        ended = self.job.clock.before
+        self.wanted = max(self.wanted - 1, int(ended["backwards"] > 0 and not ended["forwards"]))
+        if self.wanted:
+            self.seek()
+        elif self._back is not None:
+            self.rest()
+
+    def resting(self, original: Any) -> Any:
+        """torch.compile takes hold of `Module.__call__`: it must get torch's own."""
+
+        @functools.wraps(original)
+        def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in torch
+            self.rest()
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self.seek()
+
+        return compile
+
+    def _sought(self, original: Any) -> Any:
+        compiling = self.compiling
+
+        @functools.wraps(original)
+        def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is one
+            if compiling() or self.job.idle or self.inside or not self._is_root(module):
+                return original(module, *args, **kwargs)
+            return self._run(module, original, args, kwargs)
+
+        return __call__
+
+    def _adopt(self, kind: Any) -> None:
+        """Replaces `__call__` of a root's class; where it was inherited, it is looked up anew at every call, since
+        others (torch.fx) replace it too.
+        """
+        if kind in self._adopted:
+            return
+        self._adopted.add(kind)
+        compiling, inherited = self.compiling, "__call__" not in vars(kind)
+
+        def adopted(original: Any) -> Any:
+            @functools.wraps(original)
+            def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is one
+                above: Any = super(kind, type(module))
+                call = above.__call__ if inherited else original
+                if compiling() or self.job.idle or self.inside or not self._is_root(module):
+                    return call(module, *args, **kwargs)
+                return self._run(module, call, args, kwargs)
+
+            return __call__
+
+        self.job.undo(wrapping.replace(kind, "__call__", adopted))
+
+    def _is_root(self, module: Any) -> bool:
+        """Called from outside all other roots, and with something to train: a loss without parameters is none."""
+        if module in self.job.roots:
+            return True
+        if not any(True for _ in module.parameters()):
+            return False
+        self.job.roots.add(module)
+        self._adopt(type(module))
+        return True
+
+    def _run(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        job, clock = self.job, self.job.clock
+        self.inside = True
+        if self._back is not None:
+            self.rest()
+        job.safely(clock.settle)
+        job.fire("forward", module, args, kwargs)
+        entered = clock.enter()
+        try:
+            output = call(module, *args, **kwargs)
+        finally:
+            clock.leave(entered, "forward")
+            self.inside = False
+            if self.wanted:
+                self.seek()
+        clock.counts["forwards"] += 1
+        job.fire("forwarded", module, output)
+        if clock.boundary != "optimizer":
+            job.safely(clock.passed, "forward")
+        return output

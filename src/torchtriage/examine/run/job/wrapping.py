@@ -1,0 +1,97 @@
+"""Functions put in the place of others, so that a fault of ours never becomes a fault of the job."""
+
+from __future__ import annotations
+
+import functools
+from time import perf_counter_ns as now
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .job import Job
+
+    Function = Callable[..., Any]
+
+
+def replace(owner: Any, name: str, make: Callable[[Function], Function]) -> Callable[[], None]:
+    """Puts make(original) in the place of attribute NAME; returns what puts the original back."""
+    own = vars(owner).get(name)
+    if isinstance(own, (staticmethod, classmethod)):
+        put: Any = type(own)(make(own.__func__))
+    else:
+        put = make(getattr(owner, name))
+    setattr(owner, name, put)
+
+    def back() -> None:
+        if vars(owner).get(name) is not put:
+            return  # someone has wrapped ours since: theirs calls ours, which has become a plain pass
+        if own is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)
+
+    return back
+
+
+def guarded(job: Job, probe: str, original: Function, make: Callable[[Function], Function]) -> Function:
+    """make(original) with its own time booked, and its own errors kept from the job.
+
+    An error that comes out of the original belongs to the job and passes through; after any other, the job gets
+    what the original returned, or a first call of it.
+    """
+    compiling = job.compiling
+    calls: list[_Call] = []
+    off = False
+
+    @functools.wraps(original)
+    def through(*args: Any, **kwargs: Any) -> Any:
+        call = calls[-1] if calls else _Call()
+        began = now()
+        try:
+            call.returned = (original(*args, **kwargs),)
+        except BaseException as error:
+            call.raised = error
+            raise
+        finally:
+            call.inner += now() - began
+        return call.returned[0]
+
+    made = make(through)
+
+    @functools.wraps(original)
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        nonlocal off
+        if compiling() or off or job.idle:  # a constant to the compiler, so that it traces nothing of ours
+            return original(*args, **kwargs)
+        call = _Call()
+        calls.append(call)
+        began = now()
+        try:
+            return made(*args, **kwargs)
+        except Exception as error:
+            if error is call.raised:
+                raise
+            off = True
+            job.switch_off(probe, error)
+            if call.returned:
+                return call.returned[0]
+            if call.raised is not None:
+                raise call.raised from None
+        finally:
+            calls.pop()
+            job.clock.book("probes", now() - began - call.inner)
+        return original(*args, **kwargs)
+
+    return replacement
+
+
+class _Call:
+    """What has become of the original during one call: nanoseconds inside it, and how it came back."""
+
+    __slots__ = ("inner", "raised", "returned")
+
+    def __init__(self) -> None:
+        self.inner = 0
+        self.raised: BaseException | None = None
+        self.returned: tuple[Any, ...] = ()

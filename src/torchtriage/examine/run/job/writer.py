@@ -1,0 +1,79 @@
+"""The file of one process: JSON lines, each written whole and at once, so that a kill loses none."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+PENDING = 1000  # lines kept by a process that has not yet done anything that matters
+
+
+class Writer:
+    """Lines for FOLDER/rank<N>.jsonl, kept back until `open`: a process that trains nothing leaves no file.
+
+    A second process of the same rank writes rank<N>.<pid>.jsonl. A forked child starts a file of its own.
+    Whatever goes wrong with the disk ends the recording, never the job.
+    """
+
+    def __init__(self, folder: str, rank: Callable[[], int], first: Callable[[], dict[str, Any]]) -> None:
+        self.folder = folder
+        self.rank = 0
+        self.off = False
+        self._rank, self._first = rank, first
+        self._file: int | None = None
+        self._pending: list[dict[str, Any]] = []
+
+    @property
+    def opened(self) -> bool:
+        return self._file is not None
+
+    def open(self) -> None:
+        """Creates the file and writes its first line and what was kept back."""
+        if self.opened or self.off:
+            return
+        self.rank = self._rank()
+        lines = [{"kind": "start", "step": 0, **self._first()}, *self._pending]
+        try:
+            self._file = self._create()
+        except OSError:
+            self.off = True
+            return
+        self._pending = []
+        for line in lines:
+            self.write(line)
+
+    def write(self, line: dict[str, Any]) -> None:
+        if self._file is None:
+            if len(self._pending) < PENDING:
+                self._pending.append(line)
+        else:
+            self.put(_encode(line))
+
+    def put(self, text: str) -> None:
+        """Writes TEXT, one JSON object, as a line."""
+        if self.off or self._file is None:
+            return
+        data = text.encode() + b"\n"
+        try:
+            self.off = os.write(self._file, data) != len(data)
+        except OSError:
+            self.off = True
+
+    def forked(self) -> None:
+        """In a forked child: the parent's file is not ours."""
+        if self._file is not None:
+            os.close(self._file)
+        self._file, self._pending, self.off = None, [], False
+
+    def _create(self) -> int:
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+        path = f"{self.folder}/rank{self.rank}"
+        try:
+            return os.open(f"{path}.jsonl", flags, 0o644)
+        except FileExistsError:
+            return os.open(f"{path}.{os.getpid()}.jsonl", flags, 0o644)

@@ -1,0 +1,160 @@
+"""Starts a job unchanged, with the probes waiting in its environment, and tells how it ended."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
+from torchtriage.examine.run.live import Line
+
+ATTACH = Path(__file__).resolve().parent / "attach"
+FORWARDED = ("SIGTERM", "SIGHUP")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What to run and where its record goes.
+
+    steps: leave the job after so many steps; it runs on. aside: the job's stdout goes to stderr, since ours holds
+    the case.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    steps: int | None = None
+    aside: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How the job ended. code: as a shell tells it, 128 + signal when a signal ended it."""
+
+    code: int
+    signal: int | None = None
+
+
+def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
+    """Runs the job to its end; its output, input and signals pass through untouched.
+
+    Raises TriageError, before anything has started, for a command or script that does not exist and for a folder
+    that cannot hold a record.
+    """
+    if on_windows():
+        raise TriageError(
+            "jobs are not run under probes on Windows",
+            "torchtriage run",
+            "Use Linux or WSL; ask, check, read and explain work here.",
+        )
+    command = resolved(launch.command)
+    folder = prepared(launch.folder)
+    settings = environment(os.environ, folder, probes, launch.steps)
+    try:
+        job = subprocess.Popen(command, env=settings, stdout=2 if launch.aside else None)  # noqa: S603 - the user's own
+    except OSError as error:
+        raise TriageError(
+            f"cannot be started: {error.strerror}", command[0], "Give a command that runs by itself.", NOTHING_EXAMINED
+        ) from error
+    with passing_on(job):
+        return _awaited(job, Line(folder))
+
+
+def on_windows() -> bool:
+    return os.name == "nt"
+
+
+def resolved(command: Sequence[str]) -> list[str]:
+    """COMMAND as it can be started: a script runs with the `python` on PATH, else with ours."""
+    if not command:
+        raise TriageError("there is no command", "torchtriage run", "Write: torchtriage run -- train.py")
+    words = list(command)
+    if words[0].endswith(".py"):
+        words.insert(0, shutil.which("python") or sys.executable)
+    if shutil.which(words[0]) is None:
+        raise _absent(words[0], "command")
+    of_python = Path(words[0]).name.startswith("python")
+    if of_python and len(words) > 1 and words[1].endswith(".py") and not Path(words[1]).is_file():
+        raise _absent(words[1], "script")
+    return words
+
+
+def _absent(name: str, what: str) -> TriageError:
+    return TriageError(f"there is no such {what}", name, "Check the spelling and the working folder.", NOTHING_EXAMINED)
+
+
+def prepared(folder: Path) -> Path:
+    """FOLDER, made, empty but for a .gitignore that covers all of it, as an absolute path."""
+    folder = folder.absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise TriageError("the folder is not empty", str(folder), "Name a new folder with --out.")
+        (folder / ".gitignore").write_text("*\n")
+    except OSError as error:
+        raise TriageError(
+            f"the record cannot be written there: {error.strerror}", str(folder), "Name another folder with --out."
+        ) from error
+    return folder
+
+
+def environment(
+    outer: Mapping[str, str], folder: Path, probes: Sequence[Path], steps: int | None = None
+) -> dict[str, str]:
+    """OUTER with the probes in it. PYTHONPATH gets no empty entry: one that was there meant the working folder."""
+    before = outer.get("PYTHONPATH", "")
+    entries = [entry or str(Path.cwd()) for entry in before.split(os.pathsep)] if before else []
+    return {
+        **{name: value for name, value in outer.items() if not name.startswith("TORCHTRIAGE_")},
+        "PYTHONPATH": os.pathsep.join([str(ATTACH), *(entry for entry in entries if entry != str(ATTACH))]),
+        "TORCHTRIAGE_FOLDER": str(folder),
+        "TORCHTRIAGE_PROBES": os.pathsep.join(str(path.absolute()) for path in probes),
+        **({"TORCHTRIAGE_STEPS": str(steps)} if steps is not None else {}),
+    }
+
+
+@contextmanager
+def passing_on(job: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ctrl-C reaches the job by the terminal, so we only wait; a request to end that reaches us alone is handed on.
+
+    What was ignored stays ignored (nohup). Outside the main thread nothing can be done about signals.
+    """
+
+    def hand_on(number: int, _frame: FrameType | None) -> None:
+        job.send_signal(number)
+
+    def wait(_number: int, _frame: FrameType | None) -> None:
+        """The job has got it too."""
+
+    wanted = {signal.SIGINT: wait, **{getattr(signal, name): hand_on for name in FORWARDED}}
+    before: dict[int, Any] = {}
+    try:
+        for number, handler in wanted.items():
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, handler)
+    except ValueError:
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _awaited(job: subprocess.Popen[bytes], line: Line) -> Ended:
+    while True:
+        try:
+            code = job.wait(timeout=line.every)
+        except subprocess.TimeoutExpired:
+            line.draw()
+            continue
+        line.clear()
+        return Ended(code) if code >= 0 else Ended(128 - code, -code)

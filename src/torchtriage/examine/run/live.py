@@ -1,0 +1,85 @@
+"""One line on a terminal's stderr while the job runs: where it is, how fast, what has been seen so far."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, TextIO
+
+from torchtriage.examine.run.series import number
+
+QUIET = frozenset({"start", "setup", "step", "end", "clock"})
+
+
+class Line:
+    """Follows the record of rank 0; on anything but a terminal it stays away."""
+
+    def __init__(self, folder: Path, stream: TextIO | None = None) -> None:
+        self.path = folder / "rank0.jsonl"
+        self.stream = stream or sys.stderr
+        self.every = 1.0 if self.stream.isatty() else None
+        self.step: int | None = None
+        self.seconds: list[float] = []
+        self.seen: Counter[str] = Counter()
+        self._offset = 0
+        self._drawn = 0
+
+    def draw(self) -> None:
+        """Reads on and writes the line anew; the cursor goes back, so that the job's next line covers it."""
+        self.read()
+        if self.step is None:
+            return
+        width = max(shutil.get_terminal_size().columns - 1, 1)
+        text = self.text()[:width]
+        self._write(text + " " * (self._drawn - len(text)) + "\r")
+        self._drawn = len(text)
+
+    def clear(self) -> None:
+        """Takes the line away."""
+        if self._drawn:
+            self._write(" " * self._drawn + "\r")
+            self._drawn = 0
+
+    def read(self) -> None:
+        """Takes in what has been recorded since the last time; half a line waits for its other half."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        self.seconds.clear()
+        for line in whole.splitlines():
+            self._take(line)
+
+    def text(self) -> str:
+        """Step, rate, and how often each notable kind was recorded, without control characters."""
+        parts = [f"torchtriage: step {self.step}"]
+        if total := sum(self.seconds):
+            parts.append(f"{number(len(self.seconds) / total)} it/s")
+        parts += [f"{kind} {count}" for kind, count in sorted(self.seen.items())]
+        return "".join(letter for letter in " · ".join(parts) if letter.isprintable())
+
+    def _take(self, line: bytes) -> None:
+        try:
+            event: Any = json.loads(line)
+            kind = str(event["kind"])
+            if kind == "step":
+                self.step = int(event["step"])
+                self.seconds.append(float(event["seconds"]))
+            elif kind not in QUIET:
+                self.seen[kind] += 1
+        except (ValueError, TypeError, KeyError):
+            return
+
+    def _write(self, text: str) -> None:
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:
+            self.every = None

@@ -1,0 +1,132 @@
+"""The figures of a run, by the names of the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.series import interval_of_median, quantile, thinned
+from torchtriage.examine.run.unseen import world_size
+
+PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle")
+
+
+def measurements(record: RunRecord) -> dict[str, Any]:
+    """Times in seconds, memory in bytes, shares of the step from 0 to 1; nothing for a run without a record.
+
+    A step's time is the job's own: what the probes took is taken out, and given as `overhead`, over all steps but the
+    first, which holds the imports. Shares are over all steady steps of all ranks; `communication` and `idle` are 0
+    where nothing has told them apart.
+    """
+    if not record.ranks:
+        return {}
+    first = record.ranks[0]
+    steady = [row for rank in record.ranks for row in rank.steps]
+    return {
+        "setup": _setup(record),
+        "steps": len(first.every_step),
+        "step_time": step_time(first.steps),
+        "shares": shares(steady),
+        "memory": _memory(first),
+        "loss": _series(first, "loss"),
+        "grad_norm": _series(first, "grad_norm"),
+        "scale": _series(first, "scale"),
+        "timeline": timeline(first.steps),
+        "ranks": {
+            "world_size": world_size(record.ranks),
+            "each": [_rank(rank) for rank in record.ranks],
+        },
+        "overhead": overhead([row for rank in record.ranks for row in rank.every_step[1:] or rank.every_step]),
+    }
+
+
+def own_seconds(row: Event) -> float:
+    """What a step took without the probes."""
+    return max(float(row.get("seconds") or 0) - float(row.get("probes") or 0), 0.0)
+
+
+def step_time(rows: Sequence[Event]) -> dict[str, Any] | None:
+    """Median, 10th and 90th percentile, and the 95 % interval of the median; None without a steady step."""
+    times = sorted(own_seconds(row) for row in rows)
+    if not times:
+        return None
+    return {
+        "median": quantile(times, 0.5),
+        "p10": quantile(times, 0.1),
+        "p90": quantile(times, 0.9),
+        "interval": list(interval_of_median(times)),
+    }
+
+
+def shares(rows: Sequence[Event]) -> dict[str, float] | None:
+    """The phases' shares of all the time of ROWS, with `other` for the rest, so that they sum to 1."""
+    spent = {phase: sum(float(row.get(phase) or 0) for row in rows) for phase in PHASES}
+    whole = max(sum(own_seconds(row) for row in rows), sum(spent.values()))
+    if whole <= 0:
+        return None
+    told = {phase: seconds / whole for phase, seconds in spent.items()}
+    return {**told, "other": max(1.0 - sum(told.values()), 0.0)}
+
+
+def timeline(rows: Sequence[Event]) -> dict[str, list[Any]]:
+    """Columns of equal length over at most 200 steps: the step, each phase's seconds, and memory in bytes."""
+    drawn = thinned(rows)
+    spent: dict[str, list[Any]] = {phase: [float(row.get(phase) or 0) for row in drawn] for phase in PHASES}
+    known = [sum(told) for told in zip(*spent.values(), strict=True)]
+    rest = [max(own_seconds(row) - told, 0.0) for row, told in zip(drawn, known, strict=True)]
+    memory = {name: [row.get(name) for row in drawn] for name in ("rss", "allocated")}
+    return {"step": [row.get("step") for row in drawn], **spent, "other": rest, **memory}
+
+
+def overhead(rows: Sequence[Event]) -> float | None:
+    """The probes' own measured share of the time of ROWS."""
+    whole = sum(float(row.get("seconds") or 0) for row in rows)
+    return sum(float(row.get("probes") or 0) for row in rows) / whole if whole else None
+
+
+def _setup(record: RunRecord) -> dict[str, Any]:
+    first = record.ranks[0]
+    start = next(iter(first.all("start")), {})
+    setup = next(iter(first.all("setup")), {})
+    models = setup.get("models") or []
+    launched = {name: start.get(name) for name in ("versions", "platform", "cpus", "threads", "devices", "environment")}
+    return {
+        **launched,
+        "launch": start.get("argv"),
+        "world_size": world_size(record.ranks),
+        "models": models,
+        "parameters": models[0].get("parameters") if models else None,
+        "batch": setup.get("batch") or setup.get("inputs"),
+        "optimizer": setup.get("optimizers") or [],
+        "precision": {**(setup.get("precision") or {}), "scaler": setup.get("scaled")},
+        "loader": setup.get("loaders") or [],
+    }
+
+
+def _memory(record: RankRecord) -> dict[str, Any]:
+    """First, last and highest resident bytes after warm-up; on CUDA the allocator's figures too."""
+    told: dict[str, Any] = {}
+    for name in ("rss", "allocated", "reserved"):
+        values = [row[name] for row in record.steps if row.get(name) is not None]
+        told[name] = {"first": values[0], "last": values[-1], "highest": max(values)} if values else None
+    peaks = [row["peak"] for row in record.every_step if row.get("peak") is not None]
+    told["peak"] = max(peaks) if peaks else None
+    return told
+
+
+def _series(record: RankRecord, name: str) -> list[list[Any]]:
+    """[step, value] pairs from the steps, or from events of that kind with a `value`; at most 200."""
+    rows = [row for row in record.every_step if row.get(name) is not None]
+    if not rows:
+        return thinned([[event.get("step"), event["value"]] for event in record.all(name) if "value" in event])
+    return thinned([[row.get("step"), row[name]] for row in rows])
+
+
+def _rank(record: RankRecord) -> dict[str, Any]:
+    return {
+        "rank": record.rank,
+        "steps": len(record.every_step),
+        "step_time": step_time(record.steps),
+        "shares": shares(record.steps),
+    }

@@ -1,0 +1,140 @@
+"""The record of a run, read back: what each rank wrote, and what could not be seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.detector import CannotSee, view
+from torchtriage.examine.run import unseen
+
+Event = dict[str, Any]
+KINDS_OF_BOUNDARY = ("optimizer", "backward", "forward")
+WARM = 3  # steps left out at the start of a run that has SETTLED or more: compilers and allocators warm up
+SETTLED = 20
+
+
+@dataclass(frozen=True)
+class RankRecord:
+    """What one rank wrote, in the order in which it happened."""
+
+    rank: int
+    events: tuple[Event, ...]
+
+    def all(self, kind: str) -> list[Event]:
+        """The events of one kind."""
+        return [event for event in self.events if event.get("kind") == kind]
+
+    @property
+    def steps(self) -> list[Event]:
+        """The steady steps: without warm-up, steps in which a loader started, and those that hold a validation.
+
+        The first step is warm-up, of 20 or more the first three. A step in which a loader was started is left out
+        where it is the exception; so is one with more than twice the usual batches or forward passes.
+        """
+        return list(self._steady)
+
+    @cached_property
+    def every_step(self) -> tuple[Event, ...]:
+        """All steps at the best boundary that was seen; a loss that arrived late stands with its own step."""
+        rows = self.all("step")
+        best = min((_boundary(row) for row in rows), key=KINDS_OF_BOUNDARY.index, default="optimizer")
+        rows = [dict(row) for row in rows if _boundary(row) == best]
+        late = {row["loss_step"]: row.get("loss") for row in rows if "loss_step" in row}
+        for row in rows:
+            if "loss_step" in row:
+                row["loss"] = None
+            row["loss"] = late.get(row.get("step"), row.get("loss"))
+        return tuple(rows)
+
+    @cached_property
+    def _steady(self) -> tuple[Event, ...]:
+        rows = self.every_step[WARM if len(self.every_step) >= SETTLED else 1 :]
+        if sum(bool(row.get("epochs")) for row in rows) * 2 < len(rows):
+            rows = tuple(row for row in rows if not row.get("epochs"))
+        for count in ("batches", "forwards"):
+            usual = median(row.get(count) or 0 for row in rows) if rows else 0
+            rows = tuple(row for row in rows if (row.get(count) or 0) <= max(2 * usual, 2))
+        return rows
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """All ranks of a run, by number; and what stood in the way of seeing more."""
+
+    ranks: tuple[RankRecord, ...]
+    inconclusive: tuple[Inconclusive, ...] = ()
+
+
+@view(RunRecord, of=RunRecord)
+def _whole(record: RunRecord) -> Iterable[RunRecord]:
+    return [record] if record.ranks else _nothing(record)
+
+
+@view(RankRecord, of=RunRecord)
+def _by_rank(record: RunRecord) -> Iterable[RankRecord]:
+    return record.ranks or _nothing(record)
+
+
+def _nothing(record: RunRecord) -> Iterable[Any]:
+    """A run that left no record has not shown that anything is well."""
+    why = next(iter(record.inconclusive), Inconclusive("run/record", "no rank left a record", "Run the job again."))
+    raise CannotSee(why.why, why.unblock)
+
+
+def read(folder: Path) -> RunRecord:
+    """The record in FOLDER; raises TriageError when there is no such folder.
+
+    Lines that a killed job did not finish and kinds that nobody knows are passed over. Of several processes with
+    the same rank, the one with the most steps counts.
+    """
+    if not folder.is_dir():
+        raise TriageError(
+            "there is no such folder", str(folder), "Name the folder of a `torchtriage run`.", NOTHING_EXAMINED
+        )
+    by_rank: dict[int, list[RankRecord]] = {}
+    for path in sorted(folder.glob("rank*.jsonl")):
+        record = _rank_record(path)
+        by_rank.setdefault(record.rank, []).append(record)
+    ranks = tuple(max(by_rank[rank], key=lambda each: len(each.all("step"))) for rank in sorted(by_rank))
+    processes = tuple(_events(folder / "processes.jsonl"))
+    busy = {rank: sum(bool(each.every_step) for each in records) for rank, records in by_rank.items()}
+    left_out = {rank: number - 1 for rank, number in busy.items() if number > 1}
+    return RunRecord(ranks, tuple(unseen.unseen(ranks, processes, left_out)))
+
+
+def _rank_record(path: Path) -> RankRecord:
+    events = tuple(_events(path))
+    told = next((event.get("rank") for event in events if event.get("kind") == "start"), None)
+    named = path.name.removeprefix("rank").split(".")[0]
+    return RankRecord(told if isinstance(told, int) else int(named) if named.isdecimal() else 0, events)
+
+
+def _events(path: Path) -> Iterator[Event]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise TriageError(
+            f"cannot be read: {error.strerror}", str(path), "Make the file readable.", NOTHING_EXAMINED
+        ) from error
+    for line in data.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def _boundary(row: Event) -> str:
+    boundary = row.get("boundary", "optimizer")
+    return boundary if boundary in KINDS_OF_BOUNDARY else "forward"

@@ -1,0 +1,139 @@
+"""What a run could not see, why, and what would let it see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torchtriage.core.evidence import Inconclusive
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.record import RankRecord
+
+Event = dict[str, Any]
+
+
+def unseen(
+    ranks: Sequence[RankRecord], processes: Sequence[Event], left_out: Mapping[int, int]
+) -> Iterator[Inconclusive]:
+    """PROCESSES: the notes of all Python processes of the job; LEFT_OUT: processes by rank that were not read."""
+    yield from _failed(processes)
+    if not ranks:
+        yield _no_record({str(event.get("kind")) for event in processes})
+        return
+    for rank, number in left_out.items():
+        yield Inconclusive(
+            "run/processes",
+            f"{number + 1} processes called themselves rank {rank}: only the one with the most steps was read",
+            "Run the other command under torchtriage by itself.",
+        )
+    for record in ranks:
+        yield from _of_rank(record)
+    yield from _missing_ranks(ranks)
+
+
+def _failed(processes: Sequence[Event]) -> Iterator[Inconclusive]:
+    for why in sorted({f"{each.get('why')}" for each in processes if each.get("kind") == "probes-failed"}):
+        yield Inconclusive(
+            "run/attach", f"the probes could not be put into the job: {why}", "Report it with the job's torch version."
+        )
+    for why in sorted({f"{each.get('why')}" for each in processes if each.get("kind") == "torch-not-followed"}):
+        yield Inconclusive("run/attach", f"torch is imported in an unusual way: {why}", "Install torch from a wheel.")
+
+
+def _no_record(notes: set[str]) -> Inconclusive:
+    if "torch" in notes:
+        return Inconclusive(
+            "run/steps",
+            "the job imported torch, but no batch, forward pass, backward pass or optimizer step was seen",
+            "Run the command that trains, long enough for a first step.",
+        )
+    if notes & {"probes-failed", "torch-not-followed"}:
+        return Inconclusive("run/record", "no process of the job could be watched", "Solve what is said of run/attach.")
+    if "attached" in notes:
+        return Inconclusive(
+            "run/torch", "the job never imported torch", "Run the command that trains, in the environment with torch."
+        )
+    return Inconclusive(
+        "run/attach",
+        "no Python process of the job took the probes up: python -I, -E or -S, an emptied PYTHONPATH, or no Python",
+        "Start the job with plain `python`, without -I, -E and -S, and let PYTHONPATH through to it.",
+    )
+
+
+def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
+    for event in record.all("probe-off"):
+        yield Inconclusive(
+            f"run/{event.get('probe')}",
+            f"the probe was switched off at step {event.get('step')} on rank {record.rank}: {event.get('why')}",
+            "Report it with the job's torch version; the other probes went on.",
+        )
+    steps = record.every_step
+    if not steps:
+        yield Inconclusive(
+            "run/steps",
+            f"rank {record.rank} was seen, but it ended no step",
+            "Let the job reach its first optimizer step; in a loop without one, let it call the model 8 times or more.",
+        )
+    yield from _death(record)
+    yield from _blind_spots(record)
+
+
+def _death(record: RankRecord) -> Iterator[Inconclusive]:
+    if record.all("end"):
+        return
+    last = max((event.get("step") or 0 for event in record.events), default=0)
+    error = next(iter(record.all("error")), None)
+    if error is None:
+        yield Inconclusive(
+            "run/end",
+            f"rank {record.rank} wrote nothing after step {last}: it was killed, or left by os._exit, or the disk "
+            "was full",
+            "What was recorded until then has been judged. Let the job come to its end to see the rest.",
+        )
+    elif error.get("error") != "KeyboardInterrupt":
+        place = f" at {error['path']}:{error['line']}" if error.get("path") else ""
+        yield Inconclusive(
+            "run/end",
+            f"rank {record.rank} ended at step {last} with {error.get('error')}{place}",
+            "What was recorded until then has been judged. `torchtriage ask` decodes the message of the error.",
+        )
+
+
+def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
+    steps = record.every_step
+    if steps and not any(row.get("batches") for row in steps):
+        yield Inconclusive(
+            "run/data",
+            f"rank {record.rank} took no batch from a DataLoader: time spent on making batches is counted as other",
+            "Feed the loop from a torch.utils.data.DataLoader to see what it waits for.",
+        )
+    if any(row.get("allocated") for row in steps):
+        yield Inconclusive(
+            "run/device-time",
+            f"the phases of rank {record.rank} are times of the host, which runs ahead of the device; copies to the "
+            "device and its idle time are not told apart",
+            "Profile ten steps with torch.profiler and give the trace to `torchtriage read`.",
+        )
+    if record.rank == 0 and world_size([record]) > 1:
+        yield Inconclusive(
+            "run/communication",
+            "waiting for other ranks happens within the backward pass and is counted there",
+            "Profile ten steps on every rank with torch.profiler and give the traces to `torchtriage read`.",
+        )
+
+
+def _missing_ranks(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
+    world = world_size(ranks)
+    missing = sorted(set(range(world)) - {each.rank for each in ranks})
+    if missing:
+        yield Inconclusive(
+            "run/ranks",
+            f"{len(missing)} of {world} ranks left no record: {', '.join(map(str, missing[:8]))}",
+            "Put the run's folder on a disk that all nodes share, and start every node under torchtriage.",
+        )
+
+
+def world_size(ranks: Sequence[RankRecord]) -> int:
+    """How many ranks the job has, by what the largest of them says."""
+    return max((start.get("world_size") or 1 for each in ranks for start in each.all("start")), default=1)

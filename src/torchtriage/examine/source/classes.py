@@ -1,0 +1,196 @@
+"""Classes that torch gives a meaning to: modules and autograd functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchtriage.examine.detector import view
+from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleClass:
+    """A subclass of nn.Module, directly or through classes of the same file."""
+
+    script: Script
+    scope: Scope
+
+    @property
+    def methods(self) -> list[Scope]:
+        return [scope for scope in self.script.facts.scopes if scope.host is self.scope]
+
+    def calls(self, *tails: str) -> Iterator[Call]:
+        """The calls in its methods whose last word is one of TAILS."""
+        yield from (call for method in self.methods for call in method.calls if call.tail in tails)
+
+    def contents(self, name: str) -> Iterator[tuple[ast.expr, Scope, Store | Call]]:
+        """What self.NAME holds when it is a plain list, dict or tuple: each element, and where it was put in.
+
+        Nothing, when any store makes it something else.
+        """
+        stores = self.scope.attributes.get(name, [])
+        held = [(store, list(self._elements(store.value, store.scope))) for store in stores]
+        if any(not self._is_plain(store.value, store.scope) for store in stores if store.how == "assign"):
+            return
+        for store, elements in held:
+            yield from ((element, store.scope, store) for element in elements)
+        for call in self.calls("append", "extend", "insert"):
+            if dotted(call.receiver) == f"{call.scope.receiver}.{name}" and call.node.args:
+                last = call.node.args[-1]
+                inside = list(self._elements(last, call.scope)) if call.tail == "extend" else [last]
+                yield from ((element, call.scope, call) for element in inside)
+        for store in self.scope.attributes.get(f"{name}[]", []):
+            if store.value is not None and store.how == "assign":
+                yield store.value, store.scope, store
+
+    def _is_plain(self, node: ast.expr | None, scope: Scope, through: tuple[str, ...] = ()) -> bool:
+        match node:
+            case ast.List() | ast.Tuple() | ast.Dict() | ast.ListComp() | ast.DictComp():
+                return True
+            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple")):
+                return True
+            case ast.Name(id=name) if name not in through:
+                stores = [store for store in self.script.names.stores(name, scope) if store.how != "augment"]
+                return bool(stores) and all(
+                    self._is_plain(store.value, store.scope, (*through, name)) for store in stores
+                )
+        return False
+
+    def _elements(self, node: ast.expr | None, scope: Scope, through: tuple[str, ...] = ()) -> Iterator[ast.expr]:
+        match node:
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                yield from parts
+            case ast.Dict(values=parts):
+                yield from parts
+            case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part) | ast.DictComp(value=part):
+                yield part
+            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple"), args=arguments, keywords=keywords):
+                yield from (keyword.value for keyword in keywords)
+                for argument in arguments:
+                    yield from self._elements(argument, scope, through)
+            case ast.BinOp(left=left, right=right):
+                yield from (*self._elements(left, scope, through), *self._elements(right, scope, through))
+            case ast.Name(id=name) if name not in through:
+                yield from self._local(name, scope, (*through, name))
+
+    def _local(self, name: str, scope: Scope, through: tuple[str, ...]) -> Iterator[ast.expr]:
+        for store in scope.stores.get(name, ()):
+            if not isinstance(store.value, ast.Name):
+                yield from self._elements(store.value, scope, through)
+        for call in scope.calls:
+            if call.tail == "append" and dotted(call.receiver) == name:
+                yield from call.node.args
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionClass:
+    """A subclass of torch.autograd.Function with its own forward and backward."""
+
+    script: Script
+    scope: Scope
+    forward: Scope
+    backward: Scope
+
+    @property
+    def inputs(self) -> list[ast.arg]:
+        """What forward takes, without ctx."""
+        skipped = 0 if "setup_context" in self.scope.inner else 1
+        return list(self.forward.parameters[skipped:])
+
+    @property
+    def optional(self) -> int:
+        """How many of the inputs have a default."""
+        return len(self._arguments.defaults)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the number of inputs is only known at the call: *args, **kwargs."""
+        return bool(self._arguments.vararg or self._arguments.kwarg or self._arguments.kwonlyargs)
+
+    @property
+    def decorators(self) -> set[str]:
+        """The real names of the decorators of forward and backward; "" for one that is not known."""
+        return {
+            self.script.names.resolve(each.func if isinstance(each, ast.Call) else each, self.scope)
+            for method in (self.forward, self.backward)
+            if isinstance(method.node, ast.FunctionDef)
+            for each in method.node.decorator_list
+        }
+
+    def gradients(self) -> Iterator[tuple[Return, list[ast.expr]]]:
+        """The returns of backward whose gradients can be counted, and the gradients."""
+        for each in self.backward.returns:
+            counted = self._counted(each.node.value, each)
+            if counted is not None:
+                yield each, counted
+
+    @property
+    def _arguments(self) -> ast.arguments:
+        node = self.forward.node
+        return node.args if isinstance(node, ast.FunctionDef) else ast.arguments([], [], None, [], [], None, [])
+
+    def _counted(self, node: ast.expr | None, at: Return) -> list[ast.expr] | None:
+        match node:
+            case ast.Tuple(elts=parts):
+                return None if any(isinstance(part, ast.Starred) for part in parts) else list(parts)
+            case ast.BinOp(left=left, right=right) if not _sequences(left, right):
+                return [node]
+            case ast.UnaryOp():
+                return [node]
+            case ast.Name(id=name):
+                return self._named(name, node, at)
+        return None
+
+    def _named(self, name: str, node: ast.expr, at: Return) -> list[ast.expr] | None:
+        stores = self.backward.stores.get(name, [])
+        variable = _starred(self.backward)
+        if len(stores) != 1 or name in variable:
+            return None
+        store = stores[0]
+        if store.how == "parameter":
+            return [node]
+        whole = store.how == "assign" and store.index is None
+        return self._counted(store.value, at) if whole and not isinstance(store.value, ast.Name) else None
+
+
+def _sequences(*nodes: ast.expr) -> bool:
+    """Whether one of NODES may be a tuple: (a, b) + (None,) * n is a computed tuple, not a tensor."""
+    return any(
+        isinstance(inner, ast.Tuple | ast.List | ast.Call) for node in nodes for inner in (node, *_operands(node))
+    )
+
+
+def _operands(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp):
+        for side in (node.left, node.right):
+            yield side
+            yield from _operands(side)
+
+
+def _starred(function: Scope) -> set[str]:
+    node = function.node
+    if not isinstance(node, ast.FunctionDef):
+        return set()
+    return {each.arg for each in (node.args.vararg, node.args.kwarg) if each is not None}
+
+
+@view(ModuleClass, of=Script)
+def modules(script: Script) -> tuple[ModuleClass, ...]:
+    return tuple(
+        ModuleClass(script, scope)
+        for scope in script.classes
+        if any(script.roles.of_class(base) == "model" for base in script.trace.bases(scope))
+        or "pytorch_lightning.LightningModule" in script.trace.bases(scope)
+    )
+
+
+@view(FunctionClass, of=Script)
+def functions(script: Script) -> tuple[FunctionClass, ...]:
+    return tuple(
+        FunctionClass(script, scope, scope.inner["forward"], scope.inner["backward"])
+        for scope in script.classes
+        if {"forward", "backward"} <= scope.inner.keys() and "torch.autograd.Function" in script.trace.bases(scope)
+    )

@@ -1,0 +1,156 @@
+"""What one walk over a file writes down: blocks, scopes, calls and stores, flat and in the order of evaluation."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Kind = Literal["body", "arm", "loop", "with", "try", "handler", "rest"]
+Leaves = Literal["", "loop", "function"]
+How = Literal["assign", "augment", "element", "enter", "parameter", "import", "define", "delete"]
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Statements that run together.
+
+    kind: a "body" of a function, class or module; an "arm" of an if or match; a "loop"'s body; under "with"; a "try"
+    or one of its "handler"s; the "rest" (else and finally clauses, which run after what stands before them).
+    owner: the statement it belongs to. path: all blocks from the scope's body down to this one.
+    leaves: whether its last statement leaves the loop or the function.
+    """
+
+    kind: Kind
+    owner: ast.AST
+    path: tuple[Block, ...] = ()
+    leaves: Leaves = ""
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A module, class, function or lambda. Comprehensions count as part of the scope they stand in.
+
+    actions: the calls and stores of its own body, in order of evaluation. stores: the same stores by name, where
+    "self.x" and "x[]" are names too. attributes: of a class, the stores to self.x in all its methods.
+    receiver: what a method calls itself ("self"). host: the class that RECEIVER belongs to.
+    """
+
+    kind: Literal["module", "class", "function", "lambda"]
+    node: ast.AST
+    name: str
+    parent: Scope | None
+    body: Block
+    actions: list[Call | Store] = field(default_factory=list)
+    stores: dict[str, list[Store]] = field(default_factory=dict)
+    attributes: dict[str, list[Store]] = field(default_factory=dict)
+    inner: dict[str, Scope] = field(default_factory=dict)
+    returns: list[Return] = field(default_factory=list)
+    outside: set[str] = field(default_factory=set)
+    parameters: tuple[ast.arg, ...] = ()
+    receiver: str = ""
+    host: Scope | None = None
+
+    @property
+    def calls(self) -> list[Call]:
+        return [action for action in self.actions if isinstance(action, Call)]
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """One call. tail: the last word of what is called ("step" in optimizer.step()). order: counts evaluations."""
+
+    node: ast.Call
+    tail: str
+    scope: Scope
+    block: Block
+    order: int
+    statement: ast.stmt
+
+    @property
+    def path(self) -> tuple[Block, ...]:
+        return self.block.path
+
+    @property
+    def receiver(self) -> ast.expr | None:
+        """What the method is called on; None for a plain function."""
+        return self.node.func.value if isinstance(self.node.func, ast.Attribute) else None
+
+    @property
+    def arguments(self) -> list[ast.expr]:
+        return [*self.node.args, *(keyword.value for keyword in self.node.keywords)]
+
+    def argument(self, name: str, position: int | None = None) -> ast.expr | None:
+        """The argument of that NAME, or at that POSITION from 0; None when it is not given."""
+        for keyword in self.node.keywords:
+            if keyword.arg == name:
+                return keyword.value
+        if position is not None and 0 <= position < len(self.node.args):
+            return self.node.args[position]
+        return None
+
+
+@dataclass(eq=False, slots=True)
+class Store:
+    """A name that gets a value.
+
+    value: the expression it gets, or (for how="element") what it is an element of; index: its place when the value is
+    unpacked. imported: the dotted name of an import.
+    """
+
+    name: str
+    how: How
+    value: ast.expr | None
+    index: int | None
+    scope: Scope
+    block: Block
+    order: int
+    node: ast.AST
+    imported: str = ""
+
+    @property
+    def path(self) -> tuple[Block, ...]:
+        return self.block.path
+
+
+@dataclass(eq=False, slots=True)
+class Return:
+    """One return statement and where it stands."""
+
+    node: ast.Return
+    block: Block
+    order: int
+
+    @property
+    def path(self) -> tuple[Block, ...]:
+        return self.block.path
+
+
+Action: TypeAlias = Call | Store
+
+
+@dataclass(eq=False, slots=True)
+class Facts:
+    """All scopes of a file, the module first, and its calls by their last word.
+
+    imports: the dotted names of all imports, and aliases: the stores that they make; stars: the modules of those that
+    are imported with a star.
+    """
+
+    scopes: list[Scope] = field(default_factory=list)
+    calls: dict[str, list[Call]] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    imports: list[str] = field(default_factory=list)
+    aliases: list[Store] = field(default_factory=list)
+
+
+def dotted(node: ast.AST | None) -> str:
+    """The words of a name or a chain of attributes, "a.b.c"; an empty string for anything else."""
+    words: list[str] = []
+    while isinstance(node, ast.Attribute):
+        words.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    words.append(node.id)
+    return ".".join(reversed(words)) if len(words) > 1 else node.id

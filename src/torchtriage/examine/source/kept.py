@@ -1,0 +1,252 @@
+"""Values that a training step puts where they outlive the step, together with the graph that made them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from torchtriage.examine.detector import view
+from torchtriage.examine.source.events import Event
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import reaching
+from torchtriage.examine.source.names import table
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import TrainingStep, training_steps
+
+What = Literal["loss", "output"]
+_PUTS = frozenset({"append", "appendleft", "insert", "extend"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tensor with its graph that outlives the step.
+
+    what: the "loss" that was propagated, or an "output" of the model. container: the variable that keeps it.
+    is_sum: added up with what was kept before. again: the backward of this step that keeps its buffers
+    (retain_graph=True), or None.
+    """
+
+    step: TrainingStep
+    node: ast.AST
+    container: str
+    what: What
+    is_sum: bool
+    again: Call | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Put:
+    node: ast.AST
+    fact: Call | Store
+    container: ast.expr
+    value: ast.expr
+    is_sum: bool
+
+
+@view(Kept, of=Script)
+def kept(script: Script) -> Iterator[Kept]:
+    for step in training_steps(script):
+        graph = _Graph(step)
+        for event in step.events:
+            put = _put(event)
+            if put is None or not graph.outlives(put, event):
+                continue
+            what = graph.carries(put.value, event.fact)
+            off = put.is_sum and graph.is_off(event.path, event.fact.scope)
+            if what is not None and not off and dotted(_inner(put.container)) not in graph.needed:
+                yield Kept(step, put.node, script.source(put.container), what, put.is_sum, graph.again())
+
+
+def _put(event: Event) -> _Put | None:
+    fact = event.fact
+    if isinstance(fact, Call):
+        if fact.tail in _PUTS and fact.receiver is not None and fact.node.args:
+            return _Put(fact.node, fact, fact.receiver, fact.node.args[-1], is_sum=False)
+        return None
+    match fact.node:
+        case ast.AugAssign(op=ast.Add(), target=target, value=value):
+            return _Put(fact.node, fact, target, value, is_sum=True)
+        case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Add(), left=left, right=right)):
+            if dotted(target) and dotted(target) == dotted(left):
+                return _Put(fact.node, fact, target, right, is_sum=True)
+        case ast.Assign(targets=[ast.Subscript(slice=key) as target], value=value) if not isinstance(key, ast.Constant):
+            return _Put(fact.node, fact, target, value, is_sum=False)
+    return None
+
+
+class _Graph:
+    """What of one step holds a graph, and what the step propagates later."""
+
+    def __init__(self, step: TrainingStep) -> None:
+        self.step, self.script = step, step.script
+        self.lore: dict[str, list[str]] = table()["graph"]
+        self.stored: dict[int, What | None] = {}
+        self.roots: set[int] = set()
+        for each in step.backwards:
+            self.root(each.root, each.call)
+
+    def again(self) -> Call | None:
+        for each in self.step.backwards:
+            match each.call.argument("retain_graph"):
+                case ast.Constant(value=True):
+                    return each.call
+        return None
+
+    def root(self, node: ast.expr | None, use: Call | Store) -> None:
+        """Notes the stores that gave NODE, and the terms of a sum behind it, their values."""
+        if isinstance(node, ast.BinOp):
+            self.root(node.left, use)
+            self.root(node.right, use)
+        elif isinstance(node, ast.Name):
+            for store in reaching(self._stores(node.id, use.scope), use):
+                if id(store) not in self.roots:
+                    self.roots.add(id(store))
+                    self.root(store.value if isinstance(store.value, ast.BinOp) else None, store)
+
+    def _stores(self, name: str, scope: Scope) -> list[Store]:
+        return [store for store in self.script.names.stores(name, scope) if store.scope is scope]
+
+    # what outlives the step
+
+    def outlives(self, put: _Put, event: Event) -> bool:
+        base, name = _inner(put.container), dotted(_inner(put.container))
+        if not name or self.is_bounded(base, event.fact.scope):
+            return False
+        if put.container is not base and not isinstance(put.fact, Call) and not put.is_sum:
+            return self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
+        return self.is_outside(name, put, event)
+
+    def is_outside(self, name: str, put: _Put, event: Event) -> bool:
+        """Whether the container was there before the step and the step does not begin it anew."""
+        scope = event.fact.scope
+        root, dot, _ = name.partition(".")
+        if dot:
+            return root == scope.receiver and not self._is_reset(name, put)
+        stores = self.script.names.stores(name, scope)
+        if not stores or self._is_reset(name, put):
+            return False
+        ring = self.step.ring
+        if ring.is_loop:
+            own = [store for store in stores if store.how not in ("import", "define")]
+            homes = all(store.scope is ring.scope or store.scope.kind == "module" for store in own)
+            return homes and any(ring.block not in store.path for store in own)
+        return any(store.how == "parameter" or store.scope is not scope for store in stores)
+
+    def _is_reset(self, name: str, put: _Put) -> bool:
+        """A sum that is only set to zero now and then still holds the graphs of all steps in between."""
+        for event in self.step.events:
+            fact = event.fact
+            if isinstance(fact, Call):
+                again = fact.tail == "clear" and dotted(fact.receiver) == name
+            else:
+                again = fact.name in (name, f"{name}[]") and fact.node is not put.node and fact.how != "augment"
+                again = again and (not fact.name.endswith("[]") or fact.how == "delete")
+            if again and not (put.is_sum and any(block.kind == "arm" for block in event.path)):
+                return True
+        return False
+
+    def is_table(self, base: ast.expr, scope: Scope) -> bool:
+        origins = self.script.trace.origins(base, scope)
+        return any(isinstance(each.node, ast.Dict | ast.List | ast.ListComp) for each in origins)
+
+    def is_bounded(self, base: ast.expr, scope: Scope) -> bool:
+        """A deque(maxlen=…) lets go by itself."""
+        calls = [each.call for each in self.script.trace.origins(base, scope) if each.call is not None]
+        return any(dotted(call.func).endswith("deque") and (call.keywords or len(call.args) > 1) for call in calls)
+
+    @cached_property
+    def needed(self) -> set[str]:
+        """The names whose values are themselves propagated somewhere in this file."""
+        calls = (*self.script.calls("backward"), *self.script.named("torch.autograd.grad"))
+        found = {name for call in calls for name in _names(call.node)}
+        stores = [store for scope in self.script.facts.scopes for each in scope.stores.values() for store in each]
+        grown = -1
+        while grown != len(found):
+            grown = len(found)
+            for store in stores:
+                if store.name in found and store.value is not None and store.how == "assign":
+                    found |= set(_names(store.value)) - {store.name}
+        return found
+
+    # what holds a graph
+
+    def carries(self, node: ast.expr, use: Call | Store) -> What | None:
+        """What NODE holds where it is USEd; None when it holds no graph, or none that can be seen."""
+        if isinstance(node, ast.Name | ast.Call):
+            return self._named(node.id, use) if isinstance(node, ast.Name) else self._called(node, use)
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=value) | ast.Subscript(value=value) | ast.Starred(value=value):
+                return self.carries(value, use)
+            case ast.Attribute(value=value, attr=attr) if attr in self.lore["attributes"]:
+                return self.carries(value, use)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+                return self._any(parts, use)
+        return self._any((node.left, node.right), use) if isinstance(node, ast.BinOp) else None
+
+    def _named(self, name: str, use: Call | Store) -> What | None:
+        """A graph only when every store that may have given the name its value gave it one."""
+        found: What | None = None
+        for store in reaching(self._stores(name, use.scope), use):
+            if store.order < use.order:
+                what = self._stored(store)
+                if what is None:
+                    return None
+                found = found or what
+        return found
+
+    def _stored(self, store: Store) -> What | None:
+        """Remembered: a name that is given itself again and again would double the work at every store."""
+        if id(store) not in self.stored:
+            self.stored[id(store)] = None if self.is_off(store.path, store.scope) else self._made(store)
+        return self.stored[id(store)]
+
+    def _made(self, store: Store) -> What | None:
+        if id(store) in self.roots:
+            return "loss"
+        given = store.value if store.how in ("assign", "augment") else None
+        return self.carries(given, store) if given is not None else None
+
+    def _any(self, nodes: Iterable[ast.expr | None], use: Call | Store) -> What | None:
+        for node in nodes:
+            what = self.carries(node, use) if node is not None else None
+            if what is not None:
+                return what
+        return None
+
+    def _called(self, node: ast.Call, use: Call | Store) -> What | None:
+        tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        name = self.script.names.resolve(node.func, use.scope)
+        if not name and tail in self.lore["methods"] and isinstance(node.func, ast.Attribute):
+            return self.carries(node.func.value, use)
+        if name.startswith("torch.") and name.rpartition(".")[2] in (*self.lore["methods"], *self.lore["losses"]):
+            return self._any(node.args, use)
+        if self.script.roles.plays(node.func, use.scope, "criterion"):
+            return self._any(node.args, use)
+        is_model = not tail or dotted(node.func).startswith(f"{use.scope.receiver}.")
+        return "output" if is_model and self.script.roles.plays(node.func, use.scope, "model") else None
+
+    def is_off(self, path: tuple[Block, ...], scope: Scope) -> bool:
+        """Whether PATH lies under no_grad or inference_mode."""
+        return any(
+            self.script.names.resolve(call.func, scope) in self.lore["without"]
+            for block in path
+            if isinstance(block.owner, ast.With) and block.kind == "with"
+            for item in block.owner.items
+            if isinstance(call := item.context_expr, ast.Call)
+        )
+
+
+def _inner(node: ast.expr) -> ast.expr:
+    """The variable behind a container: history["loss"] → history."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name | ast.Attribute) and (name := dotted(inner)):
+            yield name

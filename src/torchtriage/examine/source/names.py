@@ -1,0 +1,110 @@
+"""What a name stands for: seen through imports, aliases and names that have moved."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import tomllib
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from torchtriage.examine.source.facts import Facts, Scope, Store, dotted
+
+
+@cache
+def table() -> dict[str, Any]:
+    """The engine's own lore, as data."""
+    return tomllib.loads((Path(__file__).parent / "names.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=4096)
+def canonical(name: str) -> str:
+    """The name under which a thing is known today: torch.cuda.amp.GradScaler → torch.amp.GradScaler."""
+    moved: dict[str, str] = table()["moved"]
+    if name in moved:
+        return moved[name]
+    words = name.split(".")
+    if words[:3] == ["torch", "nn", "modules"] and len(words) > 4:
+        return canonical(".".join(["torch", "nn", *words[4:]]))
+    for length in range(len(words) - 1, 0, -1):
+        head = ".".join(words[:length])
+        if head in moved:
+            return canonical(".".join([moved[head], *words[length:]]))
+    return name
+
+
+@lru_cache(maxsize=4096)
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether NAME is one of PATTERNS, where "*" stands for one class: a word with a capital, in the same module."""
+    for pattern in patterns:
+        if "*" not in pattern:
+            if name == pattern:
+                return True
+            continue
+        head, _, end = pattern.partition("*")
+        word = name.removeprefix(head).removesuffix(end)
+        if name.startswith(head) and name.endswith(end) and "." not in word and (word[:1].isupper() or not word):
+            return True
+    return False
+
+
+class Names:
+    """The names of one file."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._imported: dict[tuple[int, str], str] = {}
+
+    def home(self, name: str, scope: Scope) -> Scope | None:
+        """The scope that binds NAME as seen from SCOPE; None for builtins and what a star import may have brought."""
+        inside: Scope | None = scope
+        while inside is not None:
+            if name in inside.stores and name not in inside.outside and (inside is scope or inside.kind != "class"):
+                return inside
+            inside = inside.parent
+        return None
+
+    def stores(self, name: str, scope: Scope) -> list[Store]:
+        """Every store to NAME in the scope that binds it."""
+        home = self.home(name, scope)
+        return home.stores[name] if home else []
+
+    def resolve(self, node: ast.AST | None, scope: Scope) -> str:
+        """The real dotted name of a name or attribute chain that starts at an import or a builtin, else ""."""
+        chain = dotted(node)
+        if not chain:
+            return ""
+        root, dot, rest = chain.partition(".")
+        real = self._root(root, scope)
+        return canonical(real + dot + rest) if real else ""
+
+    def _root(self, name: str, scope: Scope) -> str:
+        key = (id(scope), name)
+        if key not in self._imported:
+            self._imported[key] = self._import(name, scope)
+        return self._imported[key]
+
+    def _import(self, name: str, scope: Scope) -> str:
+        home = self.home(name, scope)
+        if home is None:
+            return f"builtins.{name}" if hasattr(builtins, name) else ""
+        found = [store.imported for store in home.stores[name] if store.how == "import"]
+        return next((each for each in found if each.startswith("torch")), found[-1] if found else "")
+
+    def definition(self, name: str, scope: Scope) -> Scope | None:
+        """The function or class of this file that NAME stands for, when every store to it is a definition."""
+        home = self.home(name, scope)
+        if home is None or any(store.how != "define" for store in home.stores[name]):
+            return None
+        return home.inner.get(name)
+
+    def framework(self) -> str | None:
+        """The framework that owns the training of this file, by its imports."""
+        owners: dict[str, str] = table()["frameworks"]
+        for name in self.facts.imports:
+            words = canonical(name).split(".")
+            for length in range(len(words), 0, -1):
+                if (owner := owners.get(".".join(words[:length]))) is not None:
+                    return owner
+        return None

@@ -1,0 +1,190 @@
+"""How facts are written down: where the walk stands, what it evaluates there, and the names that get a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from torchtriage.examine.source.facts import Block, Call, Facts, How, Kind, Leaves, Scope, Store, dotted
+
+_LEAVERS: dict[type[ast.stmt], Leaves] = {
+    ast.Return: "function",
+    ast.Raise: "function",
+    ast.Continue: "loop",
+    ast.Break: "loop",
+}
+_LEAVES = frozenset({ast.Name, ast.Constant})
+
+
+class Notes:
+    """The facts so far, and the scope, block, statement and number of evaluations at which the walk stands."""
+
+    statement_visits: ClassVar[dict[type[ast.AST], Callable[[Any, Any], None]]] = {}
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.facts = Facts()
+        self.order = 0
+        self.block = Block("body", tree)
+        self.block.path = (self.block,)
+        self.module = self.scope = Scope("module", tree, "", None, self.block)
+        self.statement: ast.stmt = ast.Pass()
+        self.facts.scopes.append(self.scope)
+        self.statements(tree.body)
+
+    # blocks and scopes
+
+    def statements(self, body: Iterable[ast.stmt]) -> None:
+        statement = None
+        for statement in body:
+            self.statement = statement
+            visit = self.statement_visits.get(type(statement))
+            if visit is not None:
+                visit(self, statement)
+            else:
+                self.children(statement)
+        self.block.leaves = _LEAVERS.get(type(statement), "") if statement is not None else ""
+
+    def under(self, kind: Kind, owner: ast.AST, body: list[ast.stmt]) -> None:
+        if not body:
+            return
+        outer = self.block
+        self.block = Block(kind, owner)
+        self.block.path = (*outer.path, self.block)
+        self.statements(body)
+        self.block = outer
+
+    def enter(self, scope: Scope, body: list[ast.stmt]) -> None:
+        saved = self.scope, self.block, self.statement
+        self.facts.scopes.append(scope)
+        self.scope, self.block = scope, scope.body
+        for parameter in scope.parameters:
+            self.store(parameter.arg, "parameter", parameter.annotation, parameter)
+        self.statements(body)
+        self.scope, self.block, self.statement = saved
+
+    def open(self, kind: Any, node: ast.AST, name: str) -> Scope:
+        body = Block("body", node)
+        body.path = (body,)
+        scope = Scope(kind, node, name, self.scope, body)
+        scope.receiver, scope.host = self.scope.receiver, self.scope.host
+        return scope
+
+    # expressions
+
+    def value(self, node: ast.expr) -> None:
+        kind = type(node)
+        if kind in _LEAVES:
+            return
+        if isinstance(node, ast.Attribute):
+            self.value(node.value)
+        elif isinstance(node, ast.Call):
+            self.call(node)
+        else:
+            visit = _EXPRESSIONS.get(kind)
+            if visit is not None:
+                visit(self, node)
+            else:
+                self.children(node)
+
+    def children(self, node: ast.AST) -> None:
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if isinstance(child, ast.expr):
+                self.value(child)
+            elif isinstance(child, list):
+                for each in child:
+                    if isinstance(each, ast.expr):
+                        self.value(each)
+
+    def call(self, node: ast.Call) -> None:
+        called = node.func
+        if isinstance(called, ast.Attribute):
+            self.value(called.value)
+            tail = called.attr
+        elif isinstance(called, ast.Name):
+            tail = called.id
+        else:
+            self.value(called)
+            tail = ""
+        for argument in node.args:
+            self.value(argument)
+        for keyword in node.keywords:
+            self.value(keyword.value)
+        self.order += 1
+        made = Call(node, tail, self.scope, self.block, self.order, self.statement)
+        self.scope.actions.append(made)
+        self.facts.calls.setdefault(tail, []).append(made)
+
+    def anonymous(self, node: ast.Lambda) -> None:
+        scope = self.open("lambda", node, "")
+        scope.parameters = parameters(node.args)
+        self.enter(scope, [ast.copy_location(ast.Expr(node.body), node.body)])
+
+    def comprehension(self, node: Any) -> None:
+        for each in node.generators:
+            self.value(each.iter)
+            for test in each.ifs:
+                self.value(test)
+        for part in ("elt", "key", "value"):
+            if (expression := getattr(node, part, None)) is not None:
+                self.value(expression)
+
+    def named(self, node: ast.NamedExpr) -> None:
+        self.value(node.value)
+        self.target(node.target, "assign", node.value, node)
+
+    # stores
+
+    def target(self, node: ast.expr, how: How, value: ast.expr | None, by: ast.AST, index: int | None = None) -> None:
+        match node:
+            case ast.Name(id=name):
+                self.store(name, how, value, by, index=index)
+            case ast.Attribute():
+                self.value(node.value)
+                self.store(dotted(node) or f"?.{node.attr}", how, value, by, index=index)
+            case ast.Subscript():
+                self.value(node.value)
+                self.value(node.slice)
+                self.store(f"{dotted(node.value)}[]", how, value, by, index=index)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for place, part in enumerate(parts):
+                    self.target(part, how, value, by, place)
+            case ast.Starred(value=rest):
+                self.target(rest, how, None, by)
+
+    def store(
+        self,
+        name: str,
+        how: How,
+        value: ast.expr | None,
+        by: ast.AST,
+        imported: str = "",
+        index: int | None = None,
+    ) -> None:
+        self.order += 1
+        made = Store(name, how, value, index, self.scope, self.block, self.order, by, imported)
+        self.scope.actions.append(made)
+        if imported:
+            self.facts.aliases.append(made)
+        home = self.module if name in self.scope.outside else self.scope
+        home.stores.setdefault(name, []).append(made)
+        root, _, attribute = name.partition(".")
+        if attribute and root == self.scope.receiver and self.scope.host is not None:
+            self.scope.host.attributes.setdefault(attribute, []).append(made)
+
+
+def parameters(arguments: ast.arguments) -> tuple[ast.arg, ...]:
+    """All parameters of a function, *args and **kwargs last."""
+    starred = (each for each in (arguments.vararg, arguments.kwarg) if each is not None)
+    return (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *starred)
+
+
+_EXPRESSIONS: dict[type[ast.AST], Callable[[Notes, Any], None]] = {
+    ast.Lambda: Notes.anonymous,
+    ast.ListComp: Notes.comprehension,
+    ast.SetComp: Notes.comprehension,
+    ast.DictComp: Notes.comprehension,
+    ast.GeneratorExp: Notes.comprehension,
+    ast.NamedExpr: Notes.named,
+}

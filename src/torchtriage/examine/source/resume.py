@@ -1,0 +1,182 @@
+"""Trainings that start from a checkpoint: what the file restores, what it saves, and what its loop goes on with."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchtriage.examine.detector import view
+from torchtriage.examine.source.events import Event, Ring
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import TrainingStep, training_steps
+
+_HABITS = {"optim": "optimizer", "opt": "optimizer", "sched": "scheduler", "scaler": "scaler"}
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A model that gets its weights from a file and is then trained in a loop of epochs.
+
+    load: the torch.load call. saves: the torch.save calls of the file. restored: the roles whose load_state_dict is
+    called ("?" for one that is not known), and "epoch" when the loop may start elsewhere than at its beginning.
+    words: what the names around the load say, in lower case. partial: the weights may be loaded in part (strict=).
+    """
+
+    script: Script
+    step: TrainingStep
+    load: Call
+    saves: tuple[Call, ...]
+    restored: frozenset[str]
+    words: str
+    partial: bool
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the file that is loaded is one that this script saves, by the same expression."""
+        path = self.load.argument("f", 0)
+        targets = [(save.argument("f", 1), save.scope) for save in self.saves]
+        return path is not None and any(
+            target is not None and self._is_same(path, target, scope) for target, scope in targets
+        )
+
+    def _is_same(self, path: ast.expr, target: ast.expr, scope: Scope) -> bool:
+        if ast.dump(path) == ast.dump(target):
+            return True
+        ends = self._ends(path, self.load.scope)
+        return bool(ends) and ends == self._ends(target, scope)
+
+    def _ends(self, node: ast.expr, scope: Scope) -> list[str]:
+        """The expressions that a path comes from; none when some caller decides."""
+        origins = self.script.trace.origins(node, scope)
+        known = [ast.dump(each.node) for each in origins if each.node is not None and not each.is_parameter]
+        return known if len(known) == len(origins) else []
+
+    def saved(self, role: str) -> bool:
+        """Whether a save of this script holds the state of ROLE."""
+        return any(self.script.roles.plays(call.receiver, call.scope, role) for call in self.script.calls("state_dict"))
+
+
+@view(Resume, of=Script)
+def resumes(script: Script) -> Iterator[Resume]:
+    loads = list(script.named("torch.load"))
+    for step in training_steps(script) if loads else ():
+        outer = step.around[-1] if step.around else step.ring
+        if outer.is_loop:
+            yield from _of_step(script, step, outer, loads)
+
+
+def _of_step(script: Script, step: TrainingStep, outer: Ring, loads: list[Call]) -> Iterator[Resume]:
+    before = _before(script, outer)
+    found: dict[int, Resume] = {}
+    for event in before:
+        call = event.call
+        if call is None or call.tail != "load_state_dict":
+            continue
+        load = _loaded(script, call.argument("state_dict", 0), call.scope, loads)
+        if load is not None and id(load) not in found and script.roles.plays(call.receiver, call.scope, "model"):
+            partial = call.argument("strict", 1) is not None
+            words = _words(script, load, event)
+            saves = tuple(script.named("torch.save"))
+            found[id(load)] = Resume(script, step, load, saves, _restored(script, outer, before), words, partial)
+    yield from (each for each in found.values() if not _is_shown(script, each.load, before))
+
+
+def _before(script: Script, outer: Ring) -> list[Event]:
+    """What runs before the loop OUTER: the code above it, and for a method what its object's __init__ does."""
+    whole = script.written.events(Ring(outer.scope.body, outer.scope))
+    first = next((event for event in whole if outer.block in event.path), None)
+    made = outer.scope.host.inner.get("__init__") if outer.scope.host is not None else None
+    built = script.written.events(Ring(made.body, made)) if made is not None and made is not outer.scope else ()
+    return [*built, *(event for event in whole if first is not None and reaches(event, first))]
+
+
+def _loaded(script: Script, node: ast.expr | None, scope: Scope, loads: list[Call]) -> Call | None:
+    """The load that NODE is a part of: checkpoint["model"] → the torch.load that made checkpoint."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and _is_get(node)):
+        node = node.value if isinstance(node, ast.Subscript) else _receiver(node)
+    for origin in script.trace.origins(node, scope):
+        if isinstance(origin.node, ast.Subscript):
+            return _loaded(script, origin.node, origin.scope, loads)
+        for load in loads:
+            if load.node is origin.node:
+                return load
+    return None
+
+
+def _is_get(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+
+
+def _receiver(node: ast.expr) -> ast.expr | None:
+    return node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+
+
+def _is_shown(script: Script, load: Call, events: list[Event]) -> bool:
+    """Whether the loaded state, or the work of loading, is handed to code that cannot be seen from here."""
+    return any(_hides(script, load, event.call) for event in events if event.call is not None)
+
+
+def _hides(script: Script, load: Call, call: Call) -> bool:
+    if script.name(call).startswith("torch.") or call.tail in ("load_state_dict", "get"):
+        return False
+    if script.trace.definition(call.node.func, call.scope) is not None:
+        return False
+    if any(word in call.tail.lower() for word in ("load_", "restore", "resume")):
+        return True
+    if script.knows(call) or isinstance(call.receiver, ast.Constant):  # "epoch {}".format(state["epoch"])
+        return False
+    return any(_loaded(script, argument, call.scope, [load]) is load for argument in call.arguments)
+
+
+def _restored(script: Script, outer: Ring, before: list[Event]) -> frozenset[str]:
+    found = {_role(script, call) for call in script.calls("load_state_dict")}
+    if _starts_anywhere(script, outer):
+        found.add("epoch")
+    if any(_winds_on(script, event.call) for event in before if event.call is not None):
+        found.add("scheduler")
+    return frozenset(found)
+
+
+def _winds_on(script: Script, call: Call) -> bool:
+    """Whether a scheduler is brought to its place without load_state_dict: by last_epoch=, or by stepping it there."""
+    if call.tail == "step":
+        return script.roles.plays(call.receiver, call.scope, "scheduler")
+    return call.argument("last_epoch") is not None
+
+
+def _role(script: Script, call: Call) -> str:
+    parts = script.roles.parts(call.receiver, call.scope)
+    if parts:
+        return parts[0].role
+    word = dotted(call.receiver).rpartition(".")[2].lower()
+    return next((role for habit, role in _HABITS.items() if habit in word), "?")
+
+
+def _starts_anywhere(script: Script, outer: Ring) -> bool:
+    """False only for a loop that always starts at its beginning: for epoch in range(n), range(0, n), range(1, n)."""
+    match outer.block.owner:
+        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[_])):
+            return False
+        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[start, _, *_])):
+            origins = script.trace.origins(start, outer.scope)
+            return not origins or not all(isinstance(origin.node, ast.Constant) for origin in origins)
+    return True
+
+
+def _words(script: Script, load: Call, event: Event) -> str:
+    tests = [block.owner.test for block in event.path if isinstance(block.owner, ast.If)]
+    names = [store.name for stores in load.scope.stores.values() for store in stores if _holds(store, load)]
+    spoken = [script.source(node) for node in (*tests, *load.arguments)]
+    ends = [
+        script.source(origin.node)
+        for origin in script.trace.origins(load.argument("f", 0), load.scope)
+        if origin.node is not None
+    ]
+    return " ".join([load.scope.name, *names, *spoken, *ends]).lower()
+
+
+def _holds(store: Store, load: Call) -> bool:
+    return store.value is not None and any(inner is load.node for inner in ast.walk(store.value))

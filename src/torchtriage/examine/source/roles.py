@@ -1,0 +1,122 @@
+"""Which part a value plays in a training: model, optimizer, scheduler, scaler, criterion, loader, sampler."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+
+from torchtriage.examine.source.facts import Call, Facts, Scope, dotted
+from torchtriage.examine.source.names import Names, matches, table
+from torchtriage.examine.source.trace import Origin, Trace
+
+_MODULE, _OPTIMIZER = "torch.nn.Module", "torch.optim.Optimizer"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A role and how it is known.
+
+    by: "made" by a constructor that settles it, "annotated", or by "habit": a telling name together with a telling use,
+    of a "parameter" or of a value from unknown code ("unknown"). made: the constructor call, its name and scope.
+    """
+
+    role: str
+    by: str
+    made: ast.Call | None = None
+    name: str = ""
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Habits:
+    role: str
+    made: tuple[str, ...]
+    named: frozenset[str]
+    used: frozenset[str]
+
+
+@cache
+def _habits() -> tuple[_Habits, ...]:
+    return tuple(
+        _Habits(role, tuple(row["made"]), frozenset(row["named"]), frozenset(row["used"]))
+        for role, row in table()["roles"].items()
+    )
+
+
+class Roles:
+    """The roles of one file."""
+
+    def __init__(self, facts: Facts, names: Names, trace: Trace) -> None:
+        self.facts, self.names, self.trace = facts, names, trace
+
+    def parts(self, node: ast.expr | None, scope: Scope) -> list[Part]:
+        """Every part that NODE may play, one for each origin that tells."""
+        found = (self._part(origin, node) for origin in self.trace.origins(node, scope))
+        return [part for part in found if part is not None]
+
+    def plays(self, node: ast.expr | None, scope: Scope, role: str) -> bool:
+        """Whether NODE may play ROLE."""
+        return any(part.role == role for part in self.parts(node, scope))
+
+    def made(self, node: ast.expr | None, scope: Scope, role: str) -> list[Part]:
+        """The constructor calls of ROLE from which NODE may come."""
+        return [part for part in self.parts(node, scope) if part.role == role and part.made is not None]
+
+    def of_class(self, name: str) -> str | None:
+        """The role that an instance of the class with that real NAME plays."""
+        for habits in _habits():
+            if habits.role != "model" and matches(name, habits.made):
+                return habits.role
+        return "model" if any(h.role == "model" and matches(name, h.made) for h in _habits()) else None
+
+    def _part(self, origin: Origin, node: ast.expr | None) -> Part | None:
+        call = origin.call
+        if origin.is_parameter:
+            role = self._annotated(origin)
+            return Part(role, "annotated") if role else self._habitual(origin, node, "parameter")
+        if call is None:
+            return self._habitual(origin, node, "unknown")
+        name = self.names.resolve(call.func, origin.scope)
+        role = self.of_class(name) or self._own(call, origin.scope)
+        if role is not None:
+            return Part(role, "made", call, name, origin.scope)
+        return self._habitual(origin, node, "unknown")
+
+    def _annotated(self, origin: Origin) -> str | None:
+        note = origin.node
+        if isinstance(note, ast.BinOp):  # X | None
+            note = note.left
+        if isinstance(note, ast.Subscript):  # Optional[X]
+            note = note.slice
+        if isinstance(note, ast.Name) and (own := self.names.definition(note.id, origin.scope)) is not None:
+            return self._subclass(own)
+        return self.of_class(self.names.resolve(note, origin.scope))
+
+    def _own(self, call: ast.Call, scope: Scope) -> str | None:
+        made = self.trace.definition(call.func, scope)
+        return self._subclass(made) if made is not None and made.kind == "class" else None
+
+    def _subclass(self, host: Scope) -> str | None:
+        bases = self.trace.bases(host)
+        return "model" if _MODULE in bases or any(self.of_class(base) == "model" for base in bases) else None
+
+    def _habitual(self, origin: Origin, node: ast.expr | None, by: str) -> Part | None:
+        """Two signals: a name by which such things are called, and a use that only such things have."""
+        text = origin.store.name if origin.store is not None else dotted(node)
+        word = text.rpartition(".")[2].lower()
+        for habits in _habits():
+            if word in habits.named or any(word.endswith(f"_{each}") for each in habits.named):
+                return Part(habits.role, by) if self._is_used(text, habits) else None
+        return None
+
+    def _is_used(self, text: str, habits: _Habits) -> bool:
+        last = text.rpartition(".")[2]
+        if not habits.used or (habits.role in ("model", "criterion") and last in self.facts.calls):
+            return True
+        return any(
+            dotted(call.receiver).rpartition(".")[2] == last for tail in habits.used for call in self._calls(tail)
+        )
+
+    def _calls(self, tail: str) -> list[Call]:
+        return self.facts.calls.get(tail, [])

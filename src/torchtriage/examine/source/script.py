@@ -1,0 +1,131 @@
+"""A Python file as detectors see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cached_property
+
+from torchtriage.core.evidence import Edit, Place
+from torchtriage.examine.detector import Sighting, view
+from torchtriage.examine.source.events import Written
+from torchtriage.examine.source.facts import Call, Facts, Scope
+from torchtriage.examine.source.names import Names, table
+from torchtriage.examine.source.roles import Roles
+from torchtriage.examine.source.text import Text, too_deep
+from torchtriage.examine.source.trace import Trace
+from torchtriage.examine.source.walk import walk
+
+
+class Script:
+    """One file: its text, the facts of the one walk, and what follows from them. Nothing of it is ever executed."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        """Raises UnreadableError when DATA is no Python."""
+        self.text = Text(path, data)
+        tree = self.text.parse()
+        try:
+            self.facts: Facts = walk(tree)
+        except RecursionError as error:
+            raise too_deep(path) from error
+        self.names = Names(self.facts)
+        self.trace = Trace(self.facts, self.names)
+        self.roles = Roles(self.facts, self.names, self.trace)
+        self.written = Written(self.names, self.trace)
+
+    @cached_property
+    def hidden(self) -> str | None:
+        """What may do the thing that a "missing X" rule looks for, out of this file's sight; None when nothing may."""
+        owner = self.names.framework()
+        if owner is not None:
+            return owner
+        return f"from {self.facts.stars[0]} import *" if self.facts.stars else None
+
+    def calls(self, *tails: str) -> Iterator[Call]:
+        """The calls whose last word is one of TAILS."""
+        for tail in tails:
+            yield from self.facts.calls.get(tail, ())
+
+    def name(self, call: Call) -> str:
+        """The real name of what is called: "torch.nn.utils.clip_grad_norm_"; "" for a local thing."""
+        return self.names.resolve(call.node.func, call.scope)
+
+    def named(self, *names: str) -> Iterator[Call]:
+        """The calls of the things with these real NAMES."""
+        for name in names:
+            yield from (call for tail in self._tails(name) for call in self.calls(tail) if self.name(call) == name)
+
+    def knows(self, call: Call) -> bool:
+        """Whether what is called is defined in this file, or belongs to a package that touches nobody's training."""
+        if self.trace.definition(call.node.func, call.scope) is not None:
+            return True
+        known: list[str] = table()["known"]
+        if self.name(call).partition(".")[0] in known:
+            return True
+        return call.receiver is not None and bool(self.roles.parts(call.receiver, call.scope))
+
+    def shows(self, made: ast.Call, role: str) -> bool:
+        """Whether the thing of that ROLE which MADE constructs is handed to code that cannot be seen from here."""
+        return any(
+            part.made is made
+            for calls in self.facts.calls.values()
+            for call in calls
+            if not self.knows(call)
+            for argument in call.arguments
+            for part in self.roles.parts(argument, call.scope)
+            if part.role == role
+        )
+
+    def _tails(self, name: str) -> list[str]:
+        """Under which last words NAME may be called here: its own, and those of `import … as`."""
+        last = name.rpartition(".")[2]
+        aliases = {store.name for store in self.facts.aliases if store.imported.endswith(f".{last}")}
+        return sorted({last, *aliases})
+
+    def seen(self, node: ast.AST, fact: str = "", edits: tuple[Edit, ...] = ()) -> Sighting:
+        """A sighting at NODE."""
+        return Sighting(self.place(node), fact, edits=edits)
+
+    def place(self, node: ast.AST) -> Place:
+        line, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
+        return Place(
+            path=self.text.path,
+            line=line,
+            column=self.text.column(line, getattr(node, "col_offset", 0)),
+            end_line=end,
+            anchor=self.text.line(line).strip(),
+        )
+
+    def insertion(self, remedy: str, statement: ast.stmt, code: str) -> tuple[Edit, ...]:
+        """The edit that puts the line CODE before a simple STATEMENT; none when that does not start its own line."""
+        if not isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign):
+            return ()
+        line = statement.lineno
+        raw = self.text.raw(line)
+        indent = raw[: len(raw) - len(raw.lstrip(b" \t"))]
+        if len(indent) != statement.col_offset or self.text.encoding not in ("utf-8", "utf-8-sig"):
+            return ()
+        if line > 1 and self.text.raw(line - 1).rstrip(b"\r\n").endswith(b"\\"):
+            return ()
+        end = "\r\n" if raw.endswith(b"\r\n") else "\n"
+        start = self.text.start(line)
+        return (Edit(remedy, self.text.path, start, start, f"{indent.decode()}{code}{end}"),)
+
+    def source(self, node: ast.AST) -> str:
+        """NODE as it stands in the file, on one line."""
+        lines = [
+            self.text.line(number).encode()
+            for number in range(getattr(node, "lineno", 1), (getattr(node, "end_lineno", 1) or 1) + 1)
+        ]
+        lines[-1] = lines[-1][: getattr(node, "end_col_offset", None)]
+        lines[0] = lines[0][getattr(node, "col_offset", 0) :]
+        return " ".join(line.decode(errors="replace").strip() for line in lines)
+
+    @cached_property
+    def classes(self) -> tuple[Scope, ...]:
+        return tuple(scope for scope in self.facts.scopes if scope.kind == "class")
+
+
+@view(Script, of=Script)
+def _whole(script: Script) -> tuple[Script, ...]:
+    return (script,)

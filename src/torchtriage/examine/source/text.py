@@ -1,0 +1,81 @@
+"""The text of one source file: its bytes, its lines as Python counts them, and what cannot be read, in words."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from functools import cached_property
+
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
+
+
+class UnreadableError(Exception):
+    """A file that is no Python: why (naming path:line) and what would make it readable."""
+
+    def __init__(self, why: str, unblock: str) -> None:
+        super().__init__(why)
+        self.why, self.unblock = why, unblock
+
+
+class Text:
+    """PATH as the user gave it, with forward slashes; DATA, the bytes of the file. Lines and columns count from 1."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self.path, self.data = path, data
+
+    def parse(self) -> ast.Module:
+        """The tree of the file by the rules of this Python; raises UnreadableError naming the line."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the user's code, at parse time: not ours to print
+                return ast.parse(self.data, self.path)
+        except SyntaxError as error:
+            raise self._unreadable(error) from error
+        except ValueError as error:
+            raise UnreadableError(
+                f"{self.path}:1: not Python source: {error}", "Give a text file of Python."
+            ) from error
+        except (RecursionError, MemoryError) as error:
+            raise too_deep(self.path) from error
+
+    def _unreadable(self, error: SyntaxError) -> UnreadableError:
+        where = f"{self.path}:{error.lineno or 1}"
+        if "codec" in error.msg or "encoding" in error.msg or "utf-8" in error.msg:
+            return UnreadableError(f"{where}: {error.msg}", "Save it as UTF-8, or name its encoding in the first line.")
+        return UnreadableError(
+            f"{where}: {error.msg}", "Mend the syntax, or check with the Python that the file is for."
+        )
+
+    @cached_property
+    def encoding(self) -> str:
+        """By PEP 263: a byte order mark, a coding comment, else UTF-8."""
+        return tokenize.detect_encoding(io.BytesIO(self.data).readline)[0]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [match.start() for match in _LINE.finditer(self.data)]
+
+    def start(self, line: int) -> int:
+        """The byte at which LINE starts."""
+        return self._starts[line - 1]
+
+    def raw(self, line: int) -> bytes:
+        """LINE with its line end, as it stands in the file."""
+        found = _LINE.match(self.data, self.start(line))
+        return found.group() if found else b""
+
+    def line(self, number: int) -> str:
+        """The text of a line without its line end."""
+        return self.raw(number).rstrip(b"\r\n").decode(self.encoding, "replace").removeprefix("\ufeff")
+
+    def column(self, line: int, offset: int) -> int:
+        """The column of a character that the parser puts OFFSET bytes (of UTF-8) into LINE."""
+        return len(self.line(line).encode()[:offset].decode(errors="replace")) + 1
+
+
+def too_deep(path: str) -> UnreadableError:
+    """For code that no walk can follow to its end."""
+    return UnreadableError(f"{path}:1: nested too deeply to be read", "Split the deepest expression or elif chain.")

@@ -1,0 +1,1 @@
+"""The verbs as people and agents call them; no logic of their own."""

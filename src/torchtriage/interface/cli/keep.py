@@ -1,0 +1,64 @@
+"""What stays of a run: its folder, with the case and the report in it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from torchtriage.core.case import Case
+from torchtriage.core.errors import TriageError
+from torchtriage.interface.cli.terminal import say
+from torchtriage.report.formats import render
+from torchtriage.report.text import line
+
+
+@contextmanager
+def folder(out: Path | None, parent: Path = Path("torchtriage-runs")) -> Iterator[Path]:
+    """OUT, else a new folder below PARENT that is named by the time and taken away when no job could be started."""
+    made = out or _new(parent)
+    try:
+        yield made
+    except TriageError:
+        if out is None:
+            with suppress(OSError):  # not empty, so something started
+                made.rmdir()
+        raise
+
+
+def _new(parent: Path) -> Path:
+    name, number = time.strftime("%Y%m%d-%H%M%S"), 1
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            made = parent / (name if number == 1 else f"{name}-{number}")
+            with suppress(FileExistsError):
+                made.mkdir()
+                return made
+            number += 1
+    except OSError as error:
+        raise TriageError(
+            f"no folder can be made: {error.strerror}", str(parent), "Name a folder that can be written with --out."
+        ) from error
+
+
+def keep(case: Case, folder: Path) -> None:
+    """Writes case.json and report.html to FOLDER and says where they are, or what could not be written."""
+    _kept(folder / "case.json", lambda: render(case, "json").encode())
+    _kept(folder / "report.html", lambda: render(case, "html").encode("utf-8", "replace"))
+
+
+def _kept(path: Path, content: Callable[[], bytes]) -> None:
+    """A reader sees no file, the old one or the whole new one."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(content())
+        beside.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        say(f"not written: {line(str(path))}: {error.strerror}. Name a folder that can be written and has room.")
+    else:
+        say(f"written: {line(str(path))}")

@@ -1,0 +1,79 @@
+"""The options that several verbs share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from torchtriage.core.errors import TriageError
+
+if TYPE_CHECKING:
+    from torchtriage.core.case import Case
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+color = click.option(
+    "--color",
+    type=click.Choice(("auto", "always", "never")),
+    default="auto",
+    show_default=True,
+    help="Colours; NO_COLOR and FORCE_COLOR are honoured.",
+)
+persona = click.option(
+    "--persona",
+    type=click.Choice(("default", "pedantic")),
+    default="default",
+    show_default=True,
+    help="pedantic also shows advice.",
+)
+exit_zero = click.option("--exit-zero", is_flag=True, help="End with 0 even when something was found.")
+
+
+def form(*names: str) -> Callable[[F], F]:
+    """--format, one of NAMES (the first is the default), with --json as its short form."""
+
+    def add(verb: F) -> F:
+        short = click.option("--json", "form", flag_value="json", help="Short for --format json.")
+        return click.option("--format", "form", type=click.Choice(names), default=names[0], show_default=True)(
+            short(verb)
+        )
+
+    return add
+
+
+def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG001
+    """Slugs of faults and names of specialists, repeated or joined by commas; raises TriageError for any other."""
+    given = tuple(name.strip() for item in value for name in item.split(",") if name.strip())
+    if given:
+        from torchtriage.catalog.load import catalog
+
+        known = {*catalog().faults, *catalog().specialists}
+        for name in given:
+            if name not in known:
+                raise unknown(name, known, f"--{param.name}")
+    return given
+
+
+def unknown(name: str, known: set[str], where: str) -> TriageError:
+    """NAME is none of the KNOWN: says which are near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, sorted(known), n=3) or sorted(known)[:3]
+    return TriageError(f"nothing is called {name!r}", where, f"Near names: {', '.join(near)}.")
+
+
+def ending(case: Case, exit_zero: bool) -> int:
+    """The exit code of a verb that looked: 0 nothing found, 1 something found, 3 nothing could be examined."""
+    from torchtriage.core.errors import NOTHING_EXAMINED
+
+    if case.findings:
+        return 0 if exit_zero else 1
+    return 0 if case.observed else NOTHING_EXAMINED
+
+
+def failing(case: Case, fail_on: str | None) -> int:
+    """1 when CASE holds a finding as loud as FAIL_ON, else 0."""
+    loud = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
+    return int(any(finding.fault.severity.value in loud for finding in case.findings))

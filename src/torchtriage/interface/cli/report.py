@@ -1,0 +1,23 @@
+"""torchtriage report: a case, rendered again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from torchtriage.interface.cli import options, terminal
+
+
+@click.command()
+@click.argument("case", type=click.Path(path_type=Path))
+@options.form("console", "json", "sarif", "html", "markdown")
+@options.color
+def command(case: Path, form: str, color: str) -> None:
+    """Renders CASE, a case.json or the folder that holds one, to stdout."""
+    from torchtriage.core.case import Case
+    from torchtriage.report.formats import render
+
+    loaded = Case.load(case / "case.json" if case.is_dir() else case)
+    terminal.result(render(loaded, form, terminal.paper(sys.stdout, color)), form)

@@ -1,0 +1,56 @@
+"""torchtriage run: an unchanged job, under probes."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from torchtriage.interface.cli import options, terminal
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--symptom", metavar="TEXT", help="What you see, in your words or as a symptom's name: opens the plan.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Default: torchtriage-runs/<time>.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Leave the job after N steps; it runs on.")
+@options.form("console", "json")
+@click.option("--fail-on", type=click.Choice(("error", "warning")), help="End with 1 when that much was found.")
+@options.persona
+@options.color
+@click.argument("words", metavar="-- CMD…", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the interface promises
+    symptom: str | None,
+    out: Path | None,
+    steps: int | None,
+    form: str,
+    fail_on: str | None,
+    persona: str,
+    color: str,
+    words: tuple[str, ...],
+) -> int:
+    r"""Runs the job unchanged, tells what it shows, and ends with the job's own code.
+
+    \b
+    torchtriage run -- train.py --lr 1e-3
+    torchtriage run -- torchrun --nproc-per-node 2 train.py
+    """
+    from torchtriage.core.case import Case
+    from torchtriage.core.fault import Persona
+    from torchtriage.examine.run.launch import Launch
+    from torchtriage.interface.cli.keep import folder, keep
+    from torchtriage.report.choose import chosen
+    from torchtriage.report.formats import render
+    from torchtriage.triage import opened, run
+
+    begun = opened(symptom) if symptom else Case()
+    with folder(out) as place:
+        judged, ended = run(Launch(words, place, steps, aside=form == "json"), begun)
+    case = chosen(judged, Persona(persona))
+    with suppress(BrokenPipeError):  # nobody reads stderr any more: the job's code is still owed
+        terminal.say(render(case, "console", terminal.paper(sys.stderr, color)))
+        keep(case, place)
+    if form == "json":
+        terminal.result(render(case, form), form)
+    return ended.code or options.failing(case, fail_on)

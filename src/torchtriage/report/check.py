@@ -1,0 +1,34 @@
+"""What `check` prints beside its findings."""
+
+from __future__ import annotations
+
+from torchtriage.core.case import Case, finding_as_dict
+from torchtriage.core.plain import SCHEMA, plain, written
+from torchtriage.report.measures import number, within
+from torchtriage.report.text import count, line, sentence
+
+
+def files(case: Case) -> int:
+    """How many files were examined."""
+    return int(number(within(case.measurements, "files")) or 0)
+
+
+def render(case: Case) -> str:
+    """CASE in the shape of `check --json`."""
+    return written(
+        {
+            "schema": SCHEMA,
+            "findings": [finding_as_dict(finding) for finding in case.findings],
+            "inconclusive": plain(case.inconclusive),
+            "files": files(case),
+        }
+    )
+
+
+def summary(case: Case, whole: bool) -> str:
+    """How much was found; as a WHOLE also every reason why something could not be told."""
+    unseen = case.inconclusive
+    text = f"{count(len(case.findings), 'finding')} in {count(files(case), 'file')}"
+    text += f"; {count(len(unseen), 'look')} inconclusive" if unseen else ""
+    rows = [f"not seen by {line(item.detector)}: {sentence(item.why)} {sentence(item.unblock)}" for item in unseen]
+    return "\n".join([f"{text}.", *(rows if whole else ())])

@@ -1,0 +1,234 @@
+"""Verdict, Why, Next: what every report for people says of a case, before it is set in console text, HTML or Markdown.
+
+All text in an outline is inert: no control characters, and one line where a line is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from torchtriage.core.case import Case
+from torchtriage.core.evidence import Evidence, Inconclusive, Verdict
+from torchtriage.core.fault import Remedy
+from torchtriage.core.finding import Finding
+from torchtriage.core.plan import Plan, Question, Referral, Route, Step
+from torchtriage.report import measures
+from torchtriage.report.figure import figure, measured
+from torchtriage.report.measures import Share
+from torchtriage.report.text import count, line, sentence
+
+SHOWN = 8
+"""Places printed for one fault; the case holds them all."""
+
+
+class Sight(Struct, frozen=True):
+    """One piece of evidence: where, what, how much, and the source line itself where it is known."""
+
+    place: str
+    fact: str
+    measure: str
+    excerpt: str
+
+
+class Trouble(Struct, frozen=True):
+    """One fault with everything that shows it; more: how many sights are left out."""
+
+    severity: str
+    slug: str
+    title: str
+    specialist: str
+    confidence: str
+    sights: tuple[Sight, ...]
+    more: int
+    remedies: tuple[Remedy, ...]
+
+
+class Given(Struct, frozen=True):
+    """A measured verdict, with the evidence for it."""
+
+    slug: str
+    title: str
+    sights: tuple[Sight, ...]
+
+
+class Blind(Struct, frozen=True):
+    """What could not be seen: for which detectors, why, and what would let them see."""
+
+    detectors: str
+    why: str
+    unblock: str
+
+
+class Open(Struct, frozen=True):
+    """A step of the plan that may be taken now."""
+
+    specialist: str
+    stage: str
+    because: str
+    rule_out: str
+    commands: tuple[str, ...]
+
+
+class Outline(Struct, frozen=True):
+    """tone: error, warning, info, good or unknown: how the verdict is to be taken.
+
+    pace, memory, overhead: "" where it was not measured. options: the answers to the one question.
+    """
+
+    tone: str
+    verdict: str
+    pace: str
+    memory: str
+    shares: tuple[Share, ...]
+    given: tuple[Given, ...]
+    troubles: tuple[Trouble, ...]
+    options: tuple[str, ...]
+    steps: tuple[Open, ...]
+    blind: tuple[Blind, ...]
+    overhead: str
+
+
+def outline(case: Case) -> Outline:
+    """The outline of CASE."""
+    tone, verdict = _verdict(case)
+    return Outline(
+        tone,
+        verdict,
+        _pace(case),
+        _memory(case),
+        measures.shares(case.measurements),
+        _given(case),
+        troubles(case.findings),
+        tuple(map(line, case.route.options)) if isinstance(case.route, Question) else (),
+        tuple(_open(step) for step in case.open_steps),
+        _blind(case.inconclusive),
+        _overhead(case),
+    )
+
+
+def _given(case: Case) -> tuple[Given, ...]:
+    """The verdicts, but for those that are told as a fault of the same name."""
+    told = {finding.fault.slug for finding in case.findings}
+    return tuple(
+        Given(line(item.verdict), line(item.title), _sights(item.evidence[:SHOWN]))
+        for item in case.verdicts
+        if item.verdict not in told
+    )
+
+
+def troubles(findings: Iterable[Finding]) -> tuple[Trouble, ...]:
+    """The findings by fault, in the order in which the faults first appear."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(finding.fault.slug, []).append(finding)
+    return tuple(_trouble(group) for group in groups.values())
+
+
+def _trouble(group: Sequence[Finding]) -> Trouble:
+    fault = group[0].fault
+    evidence = [item for finding in group for item in finding.evidence]
+    return Trouble(
+        fault.severity.value,
+        fault.slug,
+        line(fault.title),
+        line(fault.specialist),
+        fault.confidence.value,
+        _sights(evidence[:SHOWN]),
+        max(0, len(evidence) - SHOWN),
+        tuple(_remedy(remedy) for remedy in fault.remedies),
+    )
+
+
+def _remedy(remedy: Remedy) -> Remedy:
+    words = {name: line(getattr(remedy, name)) for name in ("title", "when", "cost", "verify")}
+    return replace(remedy, **words)
+
+
+def _sights(evidence: Iterable[Evidence]) -> tuple[Sight, ...]:
+    return tuple(
+        Sight(line(str(item.place)), line(item.fact), line(measured(item)), line(item.place.anchor or ""))
+        for item in evidence
+    )
+
+
+def _verdict(case: Case) -> tuple[str, str]:
+    """One sentence, and its tone: the worst finding, else what was measured, else what was and was not seen."""
+    if case.findings:
+        return _worst(case)
+    unseen = len({item.detector for item in case.inconclusive})
+    rest = f" {count(unseen, 'detector')} could not tell: see what was not seen." if unseen else ""
+    if case.verdicts:
+        return "good", f"Nothing wrong was found. {_spoken(case.verdicts)}{rest}"
+    if case.observed:
+        looked = len({item.detector for item in case.observed})
+        return "good", f"Nothing was found: {count(looked, 'detector')} looked.{rest}"
+    if unseen:
+        return "unknown", f"Nothing could be seen: {count(unseen, 'detector')} could not look."
+    return "unknown", f"Nothing has been examined yet. {_before(case.route)}".strip()
+
+
+def _before(route: Route | None) -> str:
+    match route:
+        case Plan():
+            return "The plan says where to look first."
+        case Question():
+            return f"One question first: {sentence(route.question)}"
+        case Referral():
+            return f"It belongs to {line(route.refer_to)}: {sentence(route.because)}"
+        case None:
+            return ""
+
+
+def _worst(case: Case) -> tuple[str, str]:
+    worst, others = case.findings[0], len(case.findings) - 1
+    where = line(str(worst.evidence[0].place))
+    more = f" {count(others, 'more finding')} below." if others else ""
+    return worst.fault.severity.value, f"{line(worst.fault.title)} ({worst.fault.slug}): {where}.{more}"
+
+
+def _spoken(verdicts: Sequence[Verdict]) -> str:
+    return " ".join(f"{line(verdict.title).rstrip('.')} ({line(verdict.verdict)})." for verdict in verdicts)
+
+
+def _pace(case: Case) -> str:
+    pace, steps = measures.pace(case.measurements), measures.steps(case.measurements)
+    if pace is None:
+        return ""
+    words = f"{figure(pace.median, 's')} per step (median"
+    if pace.low is not None and pace.high is not None:
+        words += f"; {figure(pace.low, 's')} to {figure(pace.high, 's')} for four steps in five"
+    return f"{words}; {count(steps, 'step')} measured)" if steps is not None else f"{words})"
+
+
+def _memory(case: Case) -> str:
+    taken = [
+        f"{figure(low, 'bytes')} {where} after warm-up, {figure(high, 'bytes')} at most"
+        for where, low, high in measures.memory(case.measurements)
+    ]
+    return f"Memory: {'; '.join(taken)}." if taken else ""
+
+
+def _overhead(case: Case) -> str:
+    share = measures.overhead(case.measurements)
+    return "" if share is None else f"{figure(share, 'share')} of the run went into the probes themselves."
+
+
+def _open(step: Step) -> Open:
+    return Open(
+        line(step.specialist),
+        step.stage.value,
+        line(step.because),
+        ", ".join(line(slug) for slug in step.rule_out),
+        tuple(line(command) for command in step.examine),
+    )
+
+
+def _blind(inconclusive: Iterable[Inconclusive]) -> tuple[Blind, ...]:
+    """Detectors that lacked the same thing are named together."""
+    groups: dict[tuple[str, str], dict[str, None]] = {}
+    for item in inconclusive:
+        groups.setdefault((sentence(item.why), sentence(item.unblock)), {})[line(item.detector)] = None
+    return tuple(Blind(", ".join(names), why, unblock) for (why, unblock), names in groups.items())

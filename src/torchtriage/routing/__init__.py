@@ -1,0 +1,1 @@
+"""A query becomes a plan, one question, or a referral."""

@@ -1,0 +1,76 @@
+"""The first pass over a text: every phrase and message of the lexicon that stands in it, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from torchtriage.routing.lexicon import Layer, Lexicon, lexicon
+from torchtriage.routing.phrases import longest, match, spell
+from torchtriage.routing.signatures import Decoding, decode
+from torchtriage.routing.words import tokens
+
+_CLAUSE = re.compile(r"[,;()\n。，；！？]|[.!?](?=\s|$)|\b(?:but|yet|still|although|however|while)\b", re.IGNORECASE)
+CLAUSE = 120
+
+
+class Sound(Struct, frozen=True, gc=False):
+    """One phrase at text[start:end]; name: the symptom's slug or the number of the row that it belongs to.
+
+    first, last: its first and last word, counting only words that mean something.
+    """
+
+    layer: Layer
+    name: str
+    start: int
+    end: int
+    first: int
+    last: int
+    length: int
+
+
+class Heard(Struct, frozen=True):
+    """Everything heard in one text, in the order of the text."""
+
+    sounds: tuple[Sound, ...]
+    decodings: tuple[Decoding, ...]
+
+    def of(self, layer: Layer) -> list[Sound]:
+        return [sound for sound in self.sounds if sound.layer == layer]
+
+
+@lru_cache(maxsize=1)
+def hear(text: str) -> Heard:
+    """Every phrase and error message in TEXT; the words of a message are not heard a second time as phrases."""
+    known = lexicon()
+    decodings = tuple(decode(text, known.signatures))
+    inside = [(each.decoded.start, each.decoded.end) for each in decodings]
+    sounds = sorted(_sounds(text, known), key=lambda each: (each.start, each.end, each.layer, each.name))
+    return Heard(
+        tuple(each for each in sounds if not any(a <= each.start and each.end <= b for a, b in inside)), decodings
+    )
+
+
+def _sounds(text: str, known: Lexicon) -> Iterator[Sound]:
+    found = list(tokens(text))
+    spelled = spell(found, known.trie, known.vocabulary)
+    place, count = [], 0
+    for symbols in spelled:
+        place.append(count)
+        count += symbols is not None
+    for hit in longest(match(spelled, known.trie), known.swallows):
+        meaning, (first, *_), last = known.meanings[hit.meaning], hit.words, hit.words[-1]
+        yield Sound(
+            meaning.layer, meaning.name, found[first][1], found[last][2], place[first], place[last], len(hit.words)
+        )
+
+
+def clause_end(text: str, start: int) -> int:
+    """Where the clause that reaches START ends: at a comma, a full stop, a "but", or after CLAUSE characters."""
+    limit = min(len(text), start + CLAUSE)
+    found = _CLAUSE.search(text, start, limit)
+    end = found.start() if found else limit
+    return start + len(text[start:end].rstrip())

@@ -1,0 +1,75 @@
+"""Everything the station knows by heart: one structure, read from a cache and compiled anew when a file has changed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from torchtriage.catalog.cache import compiled
+from torchtriage.catalog.symptom import Signature, Symptom
+from torchtriage.catalog.walk import files
+from torchtriage.routing import tables
+from torchtriage.routing.phrases import Trie, Vocabulary
+
+Layer: TypeAlias = Literal[
+    "symptom",
+    "question",
+    "referral",
+    "unless",
+    "decoy",
+    "pressure",
+    "claim",
+    "cure",
+    "not",
+    "fixed-before",
+    "fixed-after",
+]
+SWALLOWING = frozenset({"symptom", "question", "referral", "decoy", "pressure"})
+
+
+class Meaning(Struct, frozen=True, array_like=True):
+    """What a phrase stands for: a symptom by its slug, anything else by the number of its row."""
+
+    layer: Layer
+    name: str
+
+
+class Explaining(Struct, frozen=True, array_like=True):
+    """A fault that can cause a symptom, and whose fault it is."""
+
+    fault: str
+    specialist: str
+
+
+class Lexicon(Struct, frozen=True):
+    """symptoms: without their phrases. explained: symptom → the faults whose pages explain it.
+
+    meanings: by the numbers that the trie gives them. swallows: whether their hits swallow shorter ones.
+    """
+
+    vocabulary: Vocabulary
+    trie: Trie
+    meanings: tuple[Meaning, ...]
+    swallows: tuple[bool, ...]
+    signatures: tuple[tuple[str, Signature], ...]
+    symptoms: dict[str, Symptom]
+    explained: dict[str, tuple[Explaining, ...]]
+    claims: tuple[tables.ClaimRow, ...]
+    pressures: tuple[tables.PressureRow, ...]
+    questions: tuple[tables.QuestionRow, ...]
+    referrals: tuple[tables.ReferralRow, ...]
+    precedence: tables.Precedence
+
+
+@cache
+def lexicon() -> Lexicon:
+    """The lexicon of this installation, compiled once for each content of the files it is made of."""
+    return compiled("lexicon", (*files(), *tables.files()), Lexicon, _made)
+
+
+def _made() -> Lexicon:
+    from torchtriage.routing.build import build  # tomllib costs more than everything else of a cold query
+
+    return build()

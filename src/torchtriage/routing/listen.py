@@ -1,0 +1,107 @@
+"""Words become a query: symptoms, claims, pressures and error messages, each with its span."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
+
+from torchtriage.core.query import Claim, Mention, Pressure, Query, Span
+from torchtriage.routing.hear import Heard, Sound, clause_end, hear
+from torchtriage.routing.lexicon import Lexicon, lexicon
+
+MOST = 5
+S = TypeVar("S", bound=Span)
+
+
+def listen(text: str) -> Query:
+    """What the user says, heard: nothing in TEXT is taken for a fact, and nothing of it is lost.
+
+    The first MOST mentions of a thing are kept; a log may repeat it a thousand times.
+    """
+    heard, known = hear(text), lexicon()
+    mentions = _kept(_mentions(heard, known, text), lambda mention: mention.symptom)
+    claims = _widest(_claims(heard, known, text))
+    # A claim that was dropped would leave the symptom in it standing as if it had been seen.
+    about = [claim for claim in claims if any(each.start < claim.end and claim.start < each.end for each in mentions)]
+    return Query(
+        text=text,
+        symptoms=mentions,
+        claims=tuple(
+            sorted(
+                {*about, *_kept(claims, lambda claim: claim.kind)},
+                key=lambda claim: (claim.start, claim.end, claim.kind.value),
+            )
+        ),
+        pressures=_kept(_pressures(heard, known, text), lambda pressure: pressure.kind),
+        decoded=tuple(decoding.decoded for decoding in heard.decodings),
+    )
+
+
+def _kept(spans: Iterable[S], name: Callable[[S], Hashable]) -> tuple[S, ...]:
+    seen: Counter[Hashable] = Counter()
+    kept = []
+    for span in sorted(spans, key=lambda each: (each.start, each.end, str(name(each)))):
+        seen[name(span)] += 1
+        if seen[name(span)] <= MOST:
+            kept.append(span)
+    return tuple(kept)
+
+
+def _mentions(heard: Heard, known: Lexicon, text: str) -> Iterator[Mention]:
+    for decoding in heard.decodings:
+        symptom, decoded = decoding.symptom, decoding.decoded
+        yield Mention(decoded.start, decoded.end, decoded.text, symptom=symptom, specialist=_room(known, symptom))
+    taken_back = _taken_back(heard)
+    for sound in heard.of("symptom"):
+        if sound not in taken_back:
+            span = (sound.start, sound.end, text[sound.start : sound.end])
+            yield Mention(*span, symptom=sound.name, specialist=_room(known, sound.name))
+
+
+def _room(known: Lexicon, symptom: str) -> str:
+    return known.symptoms[symptom].specialist
+
+
+def _taken_back(heard: Heard) -> set[Sound]:
+    """Symptoms that are denied ("no NaN") or over ("the OOM is gone", "we fixed the leak")."""
+    before = {sound.last + 1 for layer in ("not", "fixed-before") for sound in heard.of(layer)}
+    after = {sound.first - 1 for sound in heard.of("fixed-after")}
+    return {sound for sound in heard.of("symptom") if sound.first in before or sound.last in after}
+
+
+def _claims(heard: Heard, known: Lexicon, text: str) -> Iterator[Claim]:
+    cures = [*heard.of("cure"), *(sound for sound in heard.of("symptom") if known.symptoms[sound.name].read)]
+    asked = heard.of("decoy")
+    for sound in heard.of("claim"):
+        if any(decoy.start <= sound.start and sound.end <= decoy.end for decoy in asked):
+            continue
+        row = known.claims[int(sound.name)]
+        for start, end in _claimed(row.span, sound, cures, text):
+            yield Claim(start, end, text[start:end], kind=row.kind, answer=row.answer)
+
+
+def _claimed(span: str, sound: Sound, cures: Iterable[Sound], text: str) -> Iterator[tuple[int, int]]:
+    end = clause_end(text, sound.end)
+    match span:
+        case "cure":
+            yield from ((cure.start, cure.end) for cure in cures if sound.start <= cure.start and cure.end <= end)
+        case "clause":
+            yield sound.start, end
+        case _:
+            yield sound.start, sound.end
+
+
+def _widest(claims: Iterable[Claim]) -> list[Claim]:
+    """Without claims that lie inside another of their kind."""
+    kept: list[Claim] = []
+    for claim in sorted(claims, key=lambda each: (each.start, -each.end)):
+        if not any(other.kind is claim.kind and claim.end <= other.end for other in kept[-MOST:]):
+            kept.append(claim)
+    return kept
+
+
+def _pressures(heard: Heard, known: Lexicon, text: str) -> Iterator[Pressure]:
+    for sound in heard.of("pressure"):
+        row = known.pressures[int(sound.name)]
+        yield Pressure(sound.start, sound.end, text[sound.start : sound.end], kind=row.kind, answer=row.answer)

@@ -1,0 +1,195 @@
+"""Phrases as a trie over words, matched in one pass however many there are.
+
+A phrase is written as people say it. `a|b` is either word, `word?` may be missing, `..` stands for up to four
+words, `#` for a number, `<name>` for any word of a named class, `=word` for that very form. Words that carry no
+meaning of their own (light words) are left out of phrases and passed over in texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import product
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from torchtriage.routing.words import NUMBER, PAUSE, Token, fold, stem, tokens
+
+GAP = ".."
+REACH = 4
+
+
+class Vocabulary(Struct, frozen=True):
+    """How single words are read.
+
+    light: forms that are passed over. spellings: form → the form it is another spelling of.
+    classes: stem → the classes ("<slow>") that it belongs to.
+    """
+
+    light: frozenset[str] = frozenset()
+    spellings: dict[str, str] = {}
+    classes: dict[str, tuple[str, ...]] = {}
+
+    def symbols(self, form: str) -> tuple[str, ...]:
+        """Everything a trie may call this word: its stem, its very form, its classes."""
+        form = self.spellings.get(form, form)
+        root = stem(form)
+        return (root, f"={form}", *self.classes.get(root, ()))
+
+
+class Branch(Struct, frozen=True, array_like=True):
+    """All phrases that begin with one symbol: edges[state][symbol] → state, from state 0, where that symbol is behind.
+
+    ends: state → the numbers of the meanings that end there.
+    """
+
+    edges: tuple[dict[str, int], ...]
+    ends: dict[int, tuple[int, ...]]
+
+
+class Trie(Struct, frozen=True):
+    """Every branch by its first symbol, still encoded: a query meets few of them. symbols: all of all branches."""
+
+    branches: dict[str, bytes]
+    symbols: frozenset[str]
+
+
+@cache
+def _grown(encoded: bytes) -> Branch:
+    return msgspec.json.decode(encoded, type=Branch)
+
+
+class Hit(Struct, frozen=True, gc=False):
+    """A phrase heard: the number of its meaning and the positions of the words that made it up."""
+
+    meaning: int
+    words: tuple[int, ...]
+
+
+def compile_phrases(meanings: Iterable[Iterable[str]], vocabulary: Vocabulary) -> Trie:
+    """The trie of all phrases of all meanings, numbered as they come; raises ValueError for an empty phrase."""
+    growing: dict[str, tuple[list[dict[str, int]], dict[int, set[int]]]] = {}
+    symbols: set[str] = set()
+    for number, phrases in enumerate(meanings):
+        for phrase in phrases:
+            for first, *rest in _spelled(phrase, vocabulary):
+                symbols.update((first, *rest))
+                edges, ends = growing.setdefault(first, ([{}], {}))
+                ends.setdefault(_grow(edges, rest), set()).add(number)
+    branches = {first: _encoded(edges, ends) for first, (edges, ends) in growing.items()}
+    return Trie(branches, frozenset(symbols))
+
+
+def _grow(edges: list[dict[str, int]], symbols: Iterable[str]) -> int:
+    """The state that SYMBOLS lead to; what is missing on the way is added."""
+    state = 0
+    for symbol in symbols:
+        if symbol not in edges[state]:
+            edges.append({})
+            edges[state][symbol] = len(edges) - 1
+        state = edges[state][symbol]
+    return state
+
+
+def _encoded(edges: list[dict[str, int]], ends: dict[int, set[int]]) -> bytes:
+    branch = Branch(tuple(edges), {state: tuple(sorted(found)) for state, found in sorted(ends.items())})
+    return msgspec.json.encode(branch)
+
+
+def _spelled(phrase: str, vocabulary: Vocabulary) -> Iterator[tuple[str, ...]]:
+    """Every sequence of symbols that PHRASE stands for."""
+    choices = [_choices(part, vocabulary) for part in phrase.split()]
+    for combination in product(*choices):
+        symbols = tuple(symbol for part in combination for symbol in part)
+        if not symbols or GAP in (symbols[0], symbols[-1]):
+            raise ValueError(f"phrase {phrase!r}: it must begin and end with a word that means something")
+        yield symbols
+
+
+def _choices(part: str, vocabulary: Vocabulary) -> list[tuple[str, ...]]:
+    if part == GAP:
+        return [(GAP,)]
+    options = [_symbols(word, vocabulary) for word in part.removesuffix("?").split("|")]
+    return [*options, ()] if part.endswith("?") else options
+
+
+def _symbols(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The symbols of one written word; several for one that the ear takes apart (zero_grad → zero grad)."""
+    if word[0] == "<" and word[-1] == ">":
+        if not any(word in names for names in vocabulary.classes.values()):
+            raise ValueError(f"no class of words is called {word}")
+        return (word,)
+    if word[0] == "=":
+        return (f"={fold(word[1:])}",)
+    forms = [form for form, *_ in tokens(word.replace(NUMBER, "0"))]
+    return tuple(vocabulary.symbols(form)[0] for form in forms if form not in vocabulary.light)
+
+
+def spell(text: Iterable[Token], trie: Trie, vocabulary: Vocabulary) -> list[tuple[str, ...] | None]:
+    """For every token the symbols by which TRIE can know it; None for a light word, (PAUSE,) for a pause."""
+    heard: dict[str, tuple[str, ...] | None] = dict.fromkeys(vocabulary.light)
+    heard[PAUSE] = (PAUSE,)
+    spelled = []
+    for form, *_ in text:
+        if form not in heard:
+            heard[form] = tuple(symbol for symbol in vocabulary.symbols(form) if symbol in trie.symbols)
+        spelled.append(heard[form])
+    return spelled
+
+
+_State: TypeAlias = tuple[str, int]
+_Thread: TypeAlias = tuple[tuple[int, ...], int]
+
+
+def match(spelled: Iterable[tuple[str, ...] | None], trie: Trie) -> Iterator[Hit]:
+    """Every phrase in the text, in the order in which they end; linear in the text.
+
+    One thread per state is kept, the one that began last: the tightest match.
+    """
+    threads: dict[_State, _Thread] = {}
+    for at, symbols in enumerate(spelled):
+        if symbols is None:
+            continue
+        if symbols == (PAUSE,):
+            threads = {}
+            continue
+        alive = {state: (words, left - 1) for state, (words, left) in threads.items() if left}
+        for (first, state), (words, _) in threads.items():
+            branch = _grown(trie.branches[first])
+            for symbol in symbols:
+                if (arrived := branch.edges[state].get(symbol)) is not None:
+                    yield from _arrive(branch, (first, arrived), (*words, at), alive)
+        for symbol in symbols:
+            if (encoded := trie.branches.get(symbol)) is not None:
+                yield from _arrive(_grown(encoded), (symbol, 0), (at,), alive)
+        threads = alive
+
+
+def _arrive(branch: Branch, at: _State, words: tuple[int, ...], alive: dict[_State, _Thread]) -> Iterator[Hit]:
+    first, state = at
+    for meaning in branch.ends.get(state, ()):
+        yield Hit(meaning, words)
+    alive[at] = (words, 0)
+    if (gap := branch.edges[state].get(GAP)) is not None:
+        alive[first, gap] = (words, REACH)
+
+
+def longest(hits: Iterable[Hit], swallows: Sequence[bool]) -> list[Hit]:
+    """HITS without those whose words are all part of a longer one: "memory" in "memory network" is not memory.
+
+    swallows: by meaning, whether it takes part in this at all; those that do not are kept as they are.
+    """
+    found = list(dict.fromkeys(hits))
+    above: dict[int, list[frozenset[int]]] = {}
+    for hit in found:
+        if swallows[hit.meaning]:
+            whole = frozenset(hit.words)
+            for word in hit.words:
+                above.setdefault(word, []).append(whole)
+    return [
+        hit
+        for hit in found
+        if not swallows[hit.meaning] or not any(frozenset(hit.words) < other for other in above[hit.words[0]])
+    ]

@@ -1,0 +1,1 @@
+"""What a job must save to go on as if it had never stopped."""

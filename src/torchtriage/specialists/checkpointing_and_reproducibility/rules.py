@@ -1,0 +1,67 @@
+"""What the source alone shows about saving, resuming and repeating."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.resume import Resume
+
+# Beginnings of words in the names around the load.
+_RESUMING = ("resum", "checkpoint", "ckpt", "chkpt", "latest", "last", "snapshot", "restart")
+_TUNING = (
+    *("pretrain", "finetun", "fine", "backbone", "teacher", "imagenet", "transfer", "warm"),
+    *("best", "eval", "test", "infer", "predict"),
+)
+
+
+@detector("source/checkpoint-incomplete")
+def checkpoint_incomplete(resume: Resume) -> Iterator[Sighting]:
+    """A training resumes from a checkpoint without all of its state."""
+    if resume.script.hidden or not resume.saves or resume.partial or "?" in resume.restored:
+        return
+    if _says(resume, _TUNING) or not (resume.is_own or _says(resume, _RESUMING)):
+        return
+    missing = [role for role in _needed(resume) if role not in resume.restored]
+    if missing:
+        yield resume.script.seen(
+            resume.load.node,
+            f"the training goes on from here with its weights, but {_listed(resume, missing)} "
+            f"{'start' if len(missing) > 1 else 'starts'} anew",
+        )
+
+
+def _says(resume: Resume, beginnings: tuple[str, ...]) -> bool:
+    return any(word.startswith(beginnings) for word in re.findall("[a-z]+", resume.words))
+
+
+def _needed(resume: Resume) -> Iterator[str]:
+    """The parts of this training that have a state of their own. Plain SGD has none."""
+    step = resume.step
+    if any(not _is_plain_sgd(part.made, part.name) for _, _, parts in step.optimizing() for part in parts):
+        yield "optimizer"
+    roles = resume.script.roles
+    used = [part for call in resume.script.calls("step") for part in roles.parts(call.receiver, call.scope)]
+    if any(part.role == "scheduler" for part in used):
+        yield "scheduler"
+    if any(part.role == "scaler" and _is_enabled(part.made) for part in used):
+        yield "scaler"
+    yield "epoch"
+
+
+def _is_enabled(scaler: ast.Call | None) -> bool:
+    """Surely: GradScaler(enabled=use_amp) may have no state at all."""
+    return scaler is not None and not any(keyword.arg in ("enabled", None) for keyword in scaler.keywords)
+
+
+def _is_plain_sgd(made: ast.Call | None, name: str) -> bool:
+    return (
+        made is not None and name == "torch.optim.SGD" and not any(k.arg in ("momentum", None) for k in made.keywords)
+    )
+
+
+def _listed(resume: Resume, roles: list[str]) -> str:
+    named = [f"the {role} (saved, never loaded)" if resume.saved(role) else f"the {role}" for role in roles]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"

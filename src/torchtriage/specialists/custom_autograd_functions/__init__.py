@@ -1,0 +1,1 @@
+"""Gradients written by hand."""

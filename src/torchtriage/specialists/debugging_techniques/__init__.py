@@ -1,0 +1,1 @@
+"""Why a loss is wrong, and where a NaN was born."""

@@ -1,0 +1,1 @@
+"""Half precision, loss scales and numbers that vanish."""

@@ -1,0 +1,162 @@
+"""What a run writes down about its loss scale: skipped steps, and clips of gradients that are still scaled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_CLOSE_LOOKS = 3  # skips whose gradients are looked through: each look waits for the device
+_HARMLESS = 0.05  # of the scale: a threshold this high was multiplied by the scale on purpose
+
+
+def skips(job: Job) -> None:
+    """Every step that a GradScaler held back: the scale it had, and which gradients were not finite."""
+    total = 0
+
+    def skipped(optimizer: Any, scaler: Any) -> None:
+        nonlocal total
+        total += 1
+        if total > 100 and total % 100:
+            return
+        seen = _not_finite(job, optimizer) if total <= _CLOSE_LOOKS else {"bad": None, "of": None, "nearest": None}
+        path, line = job.caller()
+        job.record("skip", total=total, scale=scaler.get_scale(), path=path, line=line, **seen)
+
+    job.on("skipped", skipped)
+
+
+def clips(job: Job) -> None:
+    """Clips that fell between scaler.scale(loss).backward() and scaler.unscale_, seen for sure only afterwards.
+
+    A clip is held until the scaler unscales or steps an optimizer that owns the clipped parameters: gradients
+    that no scaler ever handles were never scaled.
+    """
+    import torch
+    from torch.nn.utils import clip_grad
+
+    book = _Clips(job)
+    scaler = torch.amp.GradScaler
+    job.on("backward", book.backward)
+    job.wrap(scaler, "scale", book.scale)
+    job.wrap(scaler, "unscale_", book.unscale)
+    job.wrap(scaler, "step", book.step)
+    if hasattr(clip_grad, "_clip_grads_with_norm_"):
+        # clip_grad_norm_ looks this up at every call, so it is seen under whatever name the user imported it
+        job.wrap(clip_grad, "_clip_grads_with_norm_", book.by_norm)
+    else:
+        for owner in (clip_grad, torch.nn.utils):
+            job.wrap(owner, "clip_grad_norm_", book.returning_norm)
+    for owner in (clip_grad, torch.nn.utils):
+        job.wrap(owner, "clip_grad_value_", book.by_value)
+
+
+class _Clips:
+    """The clips since the last step, and what the scaler has unscaled since its last scaling."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.times = 0
+        self.scaling = False
+        self.unscaled: set[int] = set()
+        self.open: list[tuple[int, dict[str, Any]]] = []
+
+    def scale(self, original: Any) -> Any:
+        def scaling(scaler: Any, outputs: Any) -> Any:
+            self.scaling = self.scaling or scaler.is_enabled()
+            return original(scaler, outputs)
+
+        return scaling
+
+    def backward(self, _roots: Any) -> None:
+        self.open.clear()  # clips of an earlier gradient: what comes now is added to it
+
+    def unscale(self, original: Any) -> Any:
+        def unscaling(scaler: Any, optimizer: Any) -> None:
+            owned = self.settle(scaler, optimizer)
+            original(scaler, optimizer)
+            self.unscaled |= owned
+
+        return unscaling
+
+    def step(self, original: Any) -> Any:
+        def stepping(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            owned = self.settle(scaler, optimizer)
+            result = original(scaler, optimizer, *args, **kwargs)
+            self.unscaled -= owned
+            return result
+
+        return stepping
+
+    def by_norm(self, original: Any) -> Any:
+        def clipping(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _listed(parameters)
+            self.clipped("clip_grad_norm_", kept, max_norm, total_norm)
+            return original(kept, max_norm, total_norm, *args, **kwargs)
+
+        return clipping
+
+    def returning_norm(self, original: Any) -> Any:
+        def clipping(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _listed(parameters)
+            norm = original(kept, max_norm, *args, **kwargs)
+            self.clipped("clip_grad_norm_", kept, max_norm, norm)
+            return norm
+
+        return clipping
+
+    def by_value(self, original: Any) -> Any:
+        def clipping(parameters: Any, clip_value: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _listed(parameters)
+            self.clipped("clip_grad_value_", kept, clip_value, None)
+            return original(kept, clip_value, *args, **kwargs)
+
+        return clipping
+
+    def clipped(self, call: str, parameters: list[Any], limit: Any, norm: Any) -> None:
+        first = next((p for p in parameters if p.grad is not None), None)
+        if not self.scaling or first is None or id(first) in self.unscaled:
+            return
+        path, line = self.job.caller()
+        self.open.append((id(first), {"call": call, "limit": limit, "norm": norm, "path": path, "line": line}))
+        del self.open[:-8]
+
+    def settle(self, scaler: Any, optimizer: Any) -> set[int]:
+        """Writes down the open clips of OPTIMIZER's parameters; gives the ids of all of them."""
+        if not scaler.is_enabled():
+            return set()
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        mine = [clip for first, clip in self.open if first in owned]
+        self.open = [(first, clip) for first, clip in self.open if first not in owned]
+        for clip in mine:
+            if self.times < 10 or not (self.times + 1) % 100:
+                self.write(clip, scaler.get_scale())
+            else:
+                self.times += 1
+        return owned
+
+    def write(self, clip: dict[str, Any], scale: float) -> None:
+        limit = float(clip.pop("limit"))
+        norm = None if clip["norm"] is None else float(clip["norm"])
+        if scale == 1.0 or limit > _HARMLESS * scale or (norm is not None and not limit < norm < float("inf")):
+            return  # harmless: no scale, a limit meant for scaled gradients, or nothing was cut off
+        self.times += 1
+        self.job.record("clip-scaled", **{**clip, "norm": norm}, scale=scale, times=self.times)
+
+
+def _listed(parameters: Any) -> list[Any]:
+    """The parameters of a clip, which may be one tensor or a generator that is gone after one look."""
+    import torch
+
+    return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
+
+
+def _not_finite(job: Job, optimizer: Any) -> dict[str, Any]:
+    """How many gradients are not finite, and the name of the one that stands nearest to the loss."""
+    import torch
+
+    owners = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    bad = [p for p in owners if not bool(torch.isfinite(p.grad).all())]
+    nearest = job.module_name(bad[-1]) if bad else None
+    return {"bad": len(bad), "of": len(owners), "nearest": nearest}

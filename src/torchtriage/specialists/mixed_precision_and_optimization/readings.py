@@ -1,0 +1,81 @@
+"""What a run's record says about its loss scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import sqrt
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+ENOUGH_STEPS = 20
+SEARCH = 20  # steps at most in which the scaler looks for its first scale: 2 ** 16 is halved to 1 in sixteen
+FEW = 3  # skips after the search that are too few to be called anything
+CONFIDENCE = 1.96  # standard deviations of a normal distribution that hold 95 %
+
+
+@detector("run/clip-before-unscale")
+def clip_before_unscale(record: RankRecord) -> Iterator[Sighting]:
+    """Gradients were clipped while still multiplied by the loss scale."""
+    events = record.all("clip-scaled")
+    if not events:
+        return
+    first, last = events[0], events[-1]
+    norm, scale = first["norm"], first["scale"]
+    place = Place(path=first["path"] or None, line=first["line"] or None, rank=record.rank, step=first["step"])
+    measured = "" if norm is None else f": a norm of {norm:.3g}, which is {norm / scale:.3g} times the scale"
+    yield Sighting(
+        place,
+        f"{first['call']} clipped gradients still multiplied by the loss scale {scale:.0f}{measured}; "
+        f"{last['times']} times by step {last['step']}",
+        scale,
+        "loss scale",
+    )
+
+
+@detector("run/scale-collapsing")
+def scale_collapsing(record: RankRecord) -> Iterator[Sighting]:
+    """The share of optimizer steps that the GradScaler skipped after its first search for a scale."""
+    skips = record.all("skip")
+    if not skips:
+        return
+    steps = record.all("step")
+    if len(steps) < ENOUGH_STEPS:
+        raise CannotSee(f"{len(steps)} steps, {ENOUGH_STEPS} are needed", "Let the job run for 50 steps or more.")
+    held_back = [bool(step["skipped"]) for step in steps]
+    after = held_back[_search(held_back) :]
+    count = sum(after)
+    if count < FEW:
+        return
+    first, last = skips[0], skips[-1]
+    yield Sighting(
+        Place(path=first["path"] or None, line=first["line"] or None, rank=record.rank, step=first["step"],
+              module=first["nearest"]),
+        f"{count} of {len(after)} steps were skipped after the search for a scale, which went from "
+        f"{first['scale']:g} (step {first['step']}) to {last['scale']:g} (step {last['step']}); the first time "
+        f"{first['bad']} of {first['of']} gradients were not finite, nearest to the loss {first['nearest']}",
+        count / len(after),
+        "of the steps",
+        _wilson(count, len(after)),
+    )  # fmt: skip
+
+
+def _search(held_back: Sequence[bool]) -> int:
+    """How many first steps belong to the search: as long as half of them or more were skipped."""
+    skipped = 0
+    end = 0
+    for number, skip in enumerate(held_back[:SEARCH], start=1):
+        skipped += skip
+        if 2 * skipped >= number:
+            end = number
+    return end
+
+
+def _wilson(count: int, of: int) -> tuple[float, float]:
+    """The 95 % interval of a share that was counted (Wilson's score interval)."""
+    z = CONFIDENCE**2 / of
+    share = count / of
+    middle = (share + z / 2) / (1 + z)
+    half = CONFIDENCE / (1 + z) * sqrt(share * (1 - share) / of + z / (4 * of))
+    return max(0.0, min(middle - half, share)), min(1.0, max(middle + half, share))

@@ -1,0 +1,1 @@
+"""How modules register, hold and build what they are made of."""

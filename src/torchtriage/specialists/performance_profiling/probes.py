@@ -1,0 +1,106 @@
+"""What a run writes down about its loaders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+
+def loaders(job: Job) -> None:
+    """Every DataLoader once: its arguments, its dataset's class, and where the code stands that makes a sample."""
+    import weakref
+
+    known: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def batch(loader: Any, _batch: Any) -> None:
+        if loader in known:
+            return
+        known.add(loader)
+        dataset = _innermost(loader.dataset)
+        source, path, line = _source_of_samples(loader, dataset)
+        job.record(
+            "loader",
+            dataset=type(dataset).__name__,
+            source=source,
+            path=path,
+            line=line,
+            length=_length(loader),
+            batch_size=loader.batch_size,
+            num_workers=loader.num_workers,
+            pin_memory=loader.pin_memory,
+            persistent_workers=loader.persistent_workers,
+            prefetch_factor=loader.prefetch_factor,
+        )
+
+    job.on("batch", batch)
+
+
+def arrivals(job: Job) -> None:
+    """On CUDA: how often the device had already run out of work when a batch arrived, so that waiting cost time."""
+    import torch
+
+    last: list[Any] = []
+    seen = drained = 0
+
+    def stepped(_optimizer: Any) -> None:
+        if torch.cuda.is_initialized():
+            if not last:
+                last.append(torch.cuda.Event())
+            last[0].record()
+
+    def batch(_loader: Any, _batch: Any) -> None:
+        nonlocal seen, drained
+        if last:
+            seen += 1
+            drained += last[0].query()
+            if seen >= 16 and not seen & (seen - 1):  # thinned: at 16, 32, 64 and so on
+                job.record("arrivals", seen=seen, drained=drained)
+
+    def ending() -> None:
+        if seen:
+            job.record("arrivals", seen=seen, drained=drained)
+
+    job.on("stepped", stepped)
+    job.on("batch", batch)
+    job.on("ending", ending)
+
+
+def _innermost(dataset: Any) -> Any:
+    """The dataset that makes the samples: below Subset and its like."""
+    for _ in range(8):
+        inner = getattr(dataset, "dataset", None)
+        if inner is None:
+            break
+        dataset = inner
+    return dataset
+
+
+def _source_of_samples(loader: Any, dataset: Any) -> tuple[str, str | None, int | None]:
+    """The first of the dataset's and the loader's functions that is the user's own: its name, file and line."""
+    named = [
+        (f"{type(dataset).__name__}.{name}", getattr(type(dataset), name, None))
+        for name in ("__getitems__", "__getitem__", "__iter__")
+    ]
+    named.append(("collate_fn", loader.collate_fn))
+    for name, function in named:
+        code = getattr(function, "__code__", None)
+        if code is not None and not str(getattr(function, "__module__", "")).startswith("torch."):
+            return name, _as_written(code.co_filename), code.co_firstlineno
+    return type(dataset).__name__, None, None
+
+
+def _as_written(path: str) -> str:
+    """PATH relative to the working folder where it lies below."""
+    from pathlib import Path
+
+    full = Path(path).absolute()
+    return str(full.relative_to(Path.cwd()) if full.is_relative_to(Path.cwd()) else full)
+
+
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # an iterable dataset has no length
+        return None

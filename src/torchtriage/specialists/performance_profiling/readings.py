@@ -1,0 +1,119 @@
+"""Where the time of a step goes, read from the clocks of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+ENOUGH_STEPS = 10
+OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
+COMPUTE = ("forward", "backward", "optimizer")
+
+
+@detector("run/data-wait")
+def data_wait(record: RankRecord) -> Iterator[Sighting]:
+    """The share of a step that is spent waiting for the next batch."""
+    steps = _steady(record)
+    if not any(step["batches"] for step in steps):
+        raise CannotSee(
+            "no DataLoader delivered a batch: waiting for data is seen only there",
+            "Feed the loop from a torch.utils.data.DataLoader, or time the line that makes the batch.",
+        )
+    waits = [step["data"] for step in steps]
+    wait = sum(waits) / len(waits)
+    loader = next(iter(record.all("loader")), {})
+    if wait < OWN_WORK[0] + OWN_WORK[1] * (loader.get("batch_size") or 0):
+        return
+    _device_waits_too(record)
+    share, spread = _ratio(waits, _seconds(steps))
+    yield Sighting(
+        Place(path=loader.get("path"), line=loader.get("line"), rank=record.rank),
+        f"{share:.0%} of a step is waiting for the next batch ({wait * 1e3:.1f} ms of "
+        f"{sum(_seconds(steps)) / len(steps) * 1e3:.1f} ms, {len(steps)} steps){_named(loader)}",
+        share,
+        "of the step",
+        spread,
+    )
+
+
+@detector("run/compute-share")
+def compute_share(record: RankRecord) -> Iterator[Sighting]:
+    """The share of a step that is spent in forward, backward and the optimizer."""
+    steps = _steady(record)
+    if _on_device(record):
+        raise CannotSee(
+            "forward and backward only queue work for the device: their time on the host is not compute time",
+            "Profile ten steps with torch.profiler and read the trace: torchtriage read trace.json.",
+        )
+    if not any(step["forward"] for step in steps):
+        raise CannotSee("no forward pass of a module was timed", "Call the model as model(x), not model.forward(x).")
+    busy = [sum(step[part] or 0.0 for part in COMPUTE) for step in steps]
+    share, spread = _ratio(busy, _seconds(steps))
+    yield Sighting(
+        Place(rank=record.rank),
+        f"forward, backward and optimizer take {share:.0%} of a step ({len(steps)} steps)",
+        share,
+        "of the step",
+        spread,
+    )
+
+
+def _steady(record: RankRecord) -> list[dict[str, Any]]:
+    steps = [step for step in record.steps if step["seconds"]]
+    if len(steps) < ENOUGH_STEPS:
+        raise CannotSee(
+            f"{len(steps)} steps after warm-up, {ENOUGH_STEPS} are needed",
+            f"Let the job run for {ENOUGH_STEPS + 5} steps or more.",
+        )
+    return steps
+
+
+def _seconds(steps: Sequence[dict[str, Any]]) -> list[float]:
+    """The job's own time: what the probes took is no part of it."""
+    return [max(step["seconds"] - (step["probes"] or 0.0), 1e-9) for step in steps]
+
+
+def _on_device(record: RankRecord) -> bool:
+    return any(step.get("allocated") for step in record.steps)
+
+
+def _device_waits_too(record: RankRecord) -> None:
+    """Waiting hides behind a device that still has work queued; only a drained device makes it cost time."""
+    if not _on_device(record):
+        return
+    arrivals = record.all("arrivals")
+    seen, drained = (arrivals[-1]["seen"], arrivals[-1]["drained"]) if arrivals else (0, 0)
+    if not seen or drained < seen / 2:
+        raise CannotSee(
+            f"the host waits for batches, but the device was out of work at {drained} of {seen} arrivals only",
+            "Profile ten steps with torch.profiler and read the trace: torchtriage read trace.json.",
+        )
+
+
+def _named(loader: dict[str, Any]) -> str:
+    if not loader:
+        return ""
+    settings = ", ".join(f"{name}={loader[name]}" for name in ("batch_size", "num_workers", "pin_memory"))
+    return f": DataLoader({loader['dataset']}, {settings}), samples come from {loader['source']}"
+
+
+def _ratio(parts: Sequence[float], wholes: Sequence[float]) -> tuple[float, tuple[float, float]]:
+    """The ratio of two sums with its 95 % interval from a block bootstrap (2,000 resamples, fixed seed).
+
+    Blocks of about n^(1/3) neighbouring steps: workers that prefetch make waits come in bursts, and resampling
+    single steps would make the interval too narrow.
+    """
+    pairs = np.array([parts, wholes], dtype=float)
+    size = max(1, round(pairs.shape[1] ** (1 / 3)))
+    count = -(-pairs.shape[1] // size)
+    starts = np.random.default_rng(0).integers(0, pairs.shape[1], (2000, count, 1))
+    sums = pairs[:, (starts + np.arange(size)) % pairs.shape[1]].sum(axis=(2, 3))
+    low, high = np.percentile(sums[0] / sums[1], (2.5, 97.5)).tolist()
+    share = float(pairs[0].sum() / pairs[1].sum())
+    return share, (min(low, share), max(high, share))

@@ -1,0 +1,1 @@
+"""Where tensors live, how long, and what they cost."""

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from torchtriage.catalog import cache, load, walk
+from torchtriage.core.errors import TriageError
+from torchtriage.core.plan import Stage
+
+EIGHT = (
+    "checkpointing-and-reproducibility",
+    "custom-autograd-functions",
+    "debugging-techniques",
+    "distributed-training-strategies",
+    "mixed-precision-and-optimization",
+    "module-design-patterns",
+    "performance-profiling",
+    "tensor-operations-and-memory",
+)
+
+
+def test_rooms_are_found_by_walking(house: Path) -> None:
+    read = load.read(house)
+    assert read.specialists == ("mixed-precision",)
+    assert (list(read.faults), list(read.symptoms)) == (["clip-before-unscale"], ["loss-scale-trouble"])
+    assert read.symptoms["loss-scale-trouble"].stage is Stage.DIAGNOSE
+    assert list(read.verdicts) == ["compute-bound", "launch-bound"]
+
+
+def test_a_missing_piece_of_furniture_is_simply_not_there(house: Path) -> None:
+    (house / "mixed_precision" / "verdicts.toml").unlink()
+    (house / "mixed_precision" / "faults" / "clip-before-unscale.md").unlink()
+    assert (load.read(house).verdicts, load.read(house).faults) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "why"),
+    [
+        ("symptoms.toml", "[loss-scale-trouble]", "[loss-scale-trouble", "broken table"),
+        ("symptoms.toml", 'stage = "diagnose"', 'stage = "later"', "Invalid enum value 'later'"),
+        ("symptoms.toml", 'pattern = "', 'patern = "', "patern"),
+        ("verdicts.toml", 'title = "The step computes"\n', "", "title"),
+    ],
+)
+def test_a_broken_table_is_named_with_what_is_wrong(
+    house: Path, changed: Callable[[str, str, str], Path], name: str, old: str, new: str, why: str
+) -> None:
+    path = changed(name, old, new)
+    with pytest.raises(TriageError, match=why) as error:
+        load.read(house)
+    assert error.value.where == str(path)
+
+
+def test_this_installation_has_the_eight_specialists_of_the_source_documents() -> None:
+    assert load.catalog().specialists == EIGHT
+    assert load.catalog() == load.read()
+
+
+def test_every_specialist_knows_at_least_one_fault_and_one_symptom() -> None:
+    assert all(room.faults and room.symptoms for room in load.catalog().rooms)
+
+
+def test_a_fault_page_is_found_by_its_slug_and_a_typing_error_is_met_with_near_names() -> None:
+    assert load.fault_page("clip-before-unscale").fault.slug == "clip-before-unscale"
+    with pytest.raises(TriageError, match="clip-before-unscale"):
+        load.fault_page("clip-befor-unscale")
+    with pytest.raises(TriageError, match="Near names: checkpoint-incomplete"):
+        load.fault_page("zzzz")
+
+
+@pytest.fixture
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "torchtriage"
+
+
+def test_the_same_content_is_compiled_once(house: Path, caches: Path) -> None:
+    files = walk.files(house)
+    first = cache.compiled("catalog", files, load.Catalog, lambda: load.read(house))
+    again = cache.compiled("catalog", files, load.Catalog, lambda: pytest.fail("compiled twice"))
+    assert first == again
+    assert [path.suffix for path in caches.iterdir()] == [".json"]
+
+
+def test_changed_content_is_compiled_anew_and_the_stale_file_goes(
+    house: Path, caches: Path, changed: Callable[[str, str, str], Path]
+) -> None:
+    cache.compiled("catalog", walk.files(house), load.Catalog, lambda: load.read(house))
+    changed("verdicts.toml", "The step computes", "The step is busy")
+    made = cache.compiled("catalog", walk.files(house), load.Catalog, lambda: load.read(house))
+    assert made.verdicts["compute-bound"].title == "The step is busy"
+    assert len(list(caches.iterdir())) == 1
+
+
+def test_a_damaged_cache_is_compiled_anew(house: Path, caches: Path) -> None:
+    files = walk.files(house)
+    cache.compiled("catalog", files, load.Catalog, lambda: load.read(house))
+    (only,) = caches.iterdir()
+    for damage in (b"", b"{", b"[]", b'{"rooms": 1}'):
+        only.write_bytes(damage)
+        assert cache.compiled("catalog", files, load.Catalog, lambda: load.read(house)) == load.read(house)
+
+
+def test_a_home_that_cannot_be_written_costs_time_and_nothing_else(
+    house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert cache.compiled("catalog", walk.files(house), load.Catalog, lambda: load.read(house)) == load.read(house)
+
+
+@pytest.mark.parametrize(
+    ("platform", "where"),
+    [("linux", ".cache/torchtriage"), ("darwin", "Library/Caches/torchtriage"), ("win32", "AppData/Local/torchtriage")],
+)
+def test_the_cache_lies_where_the_platform_keeps_caches(
+    platform: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert cache.folder() == tmp_path / where

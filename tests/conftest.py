@@ -1,0 +1,68 @@
+"""Hand-made nouns that many tests start from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from torchtriage.core.evidence import Evidence, Place
+from torchtriage.core.fault import Confidence, EditSafety, Fault, FaultClass, Persona, Remedy, Sign
+from torchtriage.core.plan import Plan, Stage, Step
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Tests compile the catalogue into a folder of theirs, never into the user's cache."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["XDG_CACHE_HOME"]
+    else:
+        os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture
+def remedy() -> Remedy:
+    return Remedy(
+        "unscale-first", "Unscale first", "Always", "None", 1, "The norm is that of the loss", EditSafety.SAFE
+    )
+
+
+@pytest.fixture
+def fault(remedy: Remedy) -> Fault:
+    return Fault(
+        slug="clip-before-unscale",
+        specialist="mixed-precision-and-optimization",
+        title="Gradients are clipped while still scaled",
+        kind=FaultClass.WRONG,
+        confidence=Confidence.HIGH,
+        persona=Persona.DEFAULT,
+        signs=(Sign("source/clip-before-unscale"), Sign("run/clips", 0.3)),
+        remedies=(remedy,),
+        explains=("not-learning",),
+    )
+
+
+@pytest.fixture
+def seen() -> Callable[..., Evidence]:
+    """Evidence from a few words."""
+
+    def make(detector: str = "source/clip-before-unscale", fact: str = "a clip", **fields: Any) -> Evidence:
+        place = {k: fields.pop(k) for k in list(fields) if k in Place.__struct_fields__}
+        return Evidence(detector, Place(**place), fact, **fields)
+
+    return make
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return Plan(
+        (
+            Step("performance-profiling", Stage.DIAGNOSE, "measure first"),
+            Step("mixed-precision-and-optimization", Stage.TREAT, "when it computes", opens_on=("compute-bound",)),
+        )
+    )

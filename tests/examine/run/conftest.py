@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtriage.examine.run.job import Job, begin
+from torchtriage.examine.run.launch import environment, prepared
+
+Events = list[dict[str, Any]]
+
+
+def lines(path: Path) -> Events:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Callable[..., Job]]:
+    """Puts probes into this very process; whatever happens, they are gone after the test."""
+    jobs: list[Job] = []
+
+    def put(*probes: Path, steps: int | None = None) -> Job:
+        jobs.append(begin(str(tmp_path), [str(path) for path in probes], steps))
+        return jobs[-1]
+
+    yield put
+    for job in jobs:
+        job.leave("test")
+        job.tidy()
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Callable[..., Events]:
+    """What rank 0 of this process has recorded so far, of one kind or all."""
+
+    def read(kind: str | None = None) -> Events:
+        path = tmp_path / "rank0.jsonl"
+        return [each for each in (lines(path) if path.exists() else []) if kind in (None, each["kind"])]
+
+    return read
+
+
+class Trial:
+    """A job that was run to its end in a process of its own, and what it left."""
+
+    def __init__(self, folder: Path, done: subprocess.CompletedProcess[str]) -> None:
+        self.folder = folder
+        self.code, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
+
+    def events(self, kind: str | None = None, file: str = "rank0.jsonl") -> Events:
+        path = self.folder / file
+        return [each for each in (lines(path) if path.exists() else []) if kind in (None, each["kind"])]
+
+    @property
+    def notes(self) -> list[str]:
+        path = self.folder / "processes.jsonl"
+        return [each["kind"] for each in lines(path)] if path.exists() else []
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Trial]:
+    """Runs Python source as a job under probes, as `launch` sets it up, and catches its output."""
+
+    def run(
+        source: str,
+        *options: str,
+        probes: tuple[Path, ...] = (),
+        steps: int | None = None,
+        watched: bool = True,
+        **extra: str,
+    ) -> Trial:
+        place = tmp_path_factory.mktemp("job")
+        (place / "train.py").write_text(source)
+        outer = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", **extra}
+        inner = environment(outer, prepared(place / "run"), probes, steps) if watched else outer
+        done = subprocess.run(
+            [sys.executable, *options, "train.py"], cwd=place, env=inner, capture_output=True, text=True, timeout=120
+        )
+        return Trial(place / "run", done)
+
+    return run

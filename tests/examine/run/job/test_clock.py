@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchtriage.examine.run.job.job import Job
+from torchtriage.examine.run.job.writer import Writer
+
+
+class Optimizer:
+    """Only its identity matters to the clock."""
+
+
+def job_in(folder: Path, steps: int | None = None) -> Job:
+    return Job(Writer(str(folder), lambda: 0, dict), steps)
+
+
+def play(job: Job, events: str, optimizers: dict[str, Optimizer]) -> None:
+    """b: a batch, f: a call of a root, w: a backward pass, a capital letter: that optimizer's turn."""
+    clock = job.clock
+    for event in events.replace(" ", ""):
+        if event == "b":
+            clock.fetching()
+            clock.counts["batches"] += 1
+        elif event in "fw":
+            clock.settle()
+            if clock.boundary != "optimizer":
+                clock.passed({"f": "forward", "w": "backward"}[event])
+        else:
+            clock.turned(optimizers.setdefault(event, Optimizer()))
+
+
+def rows_of(folder: Path, events: str) -> list[dict[str, Any]]:
+    job, optimizers = job_in(folder), {}
+    play(job, events, optimizers)
+    job.leave("exit")
+    return [json.loads(line) for line in (folder / "rank0.jsonl").read_text().splitlines()]
+
+
+LOOPS = [
+    ("one optimizer", "bfwA" * 10, 10),
+    ("tensors in memory", "fwA" * 10, 10),
+    ("accumulation over 4 batches", "bfw bfw bfw bfwA" * 5, 5),
+    ("two optimizers, one after the other", "bfwAB" * 10, 10),
+    ("a generator and a discriminator", "bfwAfwB" * 10, 11),
+    ("the same with tensors in memory", "fwAfwB" * 10, 11),
+    ("five discriminator steps on one batch", "b fwA fwA fwA fwA fwA fwB" * 4, 4 + 5),
+    ("a hundred optimizers inside the backward pass", ("bfw" + "".join(map(chr, range(256, 356)))) * 5, 5),
+    ("a second phase with another optimizer", "bfwA" * 10 + "bfwB" * 40, 10 + 24),
+    ("validation between epochs", ("bfwA" * 5 + "bf" * 20) * 2, 10),
+]
+
+
+@pytest.mark.parametrize(("events", "steps"), [loop[1:] for loop in LOOPS], ids=[loop[0] for loop in LOOPS])
+def test_a_step_is_an_iteration_of_the_loop(tmp_path: Path, events: str, steps: int) -> None:
+    rows = [row for row in rows_of(tmp_path, events) if row["kind"] == "step"]
+
+    assert [row["step"] for row in rows] == list(range(steps))
+    assert all("boundary" not in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("events", "boundary", "steps"),
+    [("bfw" * 20, "backward", 13), ("bf" * 20, "forward", 13), ("bfw" * 3, "backward", 1), ("f", "forward", 1)],
+    ids=["the optimizer never steps", "inference", "three passes and no step", "one call"],
+)
+def test_a_loop_without_an_optimizer_has_steps_too(tmp_path: Path, events: str, boundary: str, steps: int) -> None:
+    rows = [row for row in rows_of(tmp_path, events) if row["kind"] == "step"]
+
+    assert [(row["step"], row["boundary"]) for row in rows] == [(step, boundary) for step in range(steps)]
+
+
+def test_evaluation_before_training_does_not_shift_the_numbers_of_the_steps(tmp_path: Path) -> None:
+    events = rows_of(tmp_path, "bf" * 12 + "bfwA" * 3)
+    change = next(index for index, event in enumerate(events) if event["kind"] == "clock")
+
+    assert events[change]["boundary"] == "optimizer"
+    assert [event["step"] for event in events[change:] if event["kind"] == "step"] == [0, 1, 2]
+
+
+def test_an_optimizer_that_is_made_anew_in_every_iteration_still_ends_each(tmp_path: Path) -> None:
+    job = job_in(tmp_path)
+    for _ in range(6):
+        play(job, "bfwA", {})
+    job.leave("exit")
+
+    assert job.step == 6
+
+
+def test_nested_phases_count_once_in_the_inner_one(tmp_path: Path) -> None:
+    clock = job_in(tmp_path).clock
+    outer = clock.enter()
+    inner = clock.enter()
+    clock.leave(inner, "data")
+    clock.book("probes", 10**12)
+    clock.leave(outer, "forward")
+
+    spent = clock._spent
+    assert spent["probes"] == 10**12
+    assert spent["forward"] < 0  # an hour of probes was booked within microseconds of forward
+    assert sum(spent.values()) < 10**9
+
+
+@given(depth=st.lists(st.sampled_from(["data", "forward", "backward", "optimizer"]), min_size=1, max_size=6))
+def test_phases_never_add_up_to_more_than_the_step(tmp_path_factory: pytest.TempPathFactory, depth: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("clock")
+    job = job_in(folder)
+    job.writer.open()
+    entered = [job.clock.enter() for _ in depth]
+    for each, phase in zip(reversed(entered), depth, strict=True):
+        job.clock.leave(each, phase)
+    job.clock.turned(Optimizer())
+    job.clock.settle()
+
+    (row,) = [json.loads(line) for line in (folder / "rank0.jsonl").read_text().splitlines() if '"step",' in line]
+    assert sum(row[phase] for phase in ("data", "forward", "backward", "optimizer", "probes")) <= row["seconds"] + 1e-6
+
+
+def test_steps_of_a_long_job_are_thinned(tmp_path: Path) -> None:
+    job, optimizers = job_in(tmp_path), {}
+    play(job, "bfwAb", optimizers)
+    job.step = 20_001
+    play(job, "fwA" * 20, optimizers)
+
+    kept = [json.loads(line) for line in (tmp_path / "rank0.jsonl").read_text().splitlines()]
+    assert [event["step"] for event in kept if event["kind"] == "step"] == [0, 20_010, 20_020]
+
+
+def test_the_probes_leave_after_the_steps_that_were_asked_for(tmp_path: Path) -> None:
+    job = job_in(tmp_path, steps=3)
+    play(job, "bfwA" * 3, {})
+
+    assert job.left
+    assert '"why":"steps"' in (tmp_path / "rank0.jsonl").read_text()
+
+
+def test_a_loss_that_is_not_finite_is_written_so_that_it_can_be_read(tmp_path: Path) -> None:
+    job, optimizers = job_in(tmp_path), {"A": Optimizer()}
+    for loss in (float("nan"), float("inf"), float("-inf"), 1.5):
+        play(job, "bfw", optimizers)
+        job.clock.lost(job.step, loss)
+        play(job, "A", optimizers)
+
+    rows = [json.loads(line) for line in (tmp_path / "rank0.jsonl").read_text().splitlines()]
+    assert [str(row["loss"]) for row in rows if row["kind"] == "step"] == ["nan", "inf", "-inf", "1.5"]

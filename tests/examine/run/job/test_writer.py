@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtriage.examine.run.job.writer import Writer
+
+# From Python 3.12 on, a fork warns where other tests have left threads of torch behind.
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+
+
+def writer(folder: Path, rank: int = 0) -> Writer:
+    return Writer(str(folder), lambda: rank, lambda: {"pid": os.getpid()})
+
+
+def kinds(path: Path) -> list[str]:
+    return [json.loads(line)["kind"] for line in path.read_text().splitlines()]
+
+
+def test_a_process_that_does_nothing_that_matters_leaves_no_file(tmp_path: Path) -> None:
+    writer(tmp_path).write({"kind": "something"})
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_kept_back_follows_the_first_line(tmp_path: Path) -> None:
+    made = writer(tmp_path)
+    made.write({"kind": "early"})
+    made.open()
+    made.write({"kind": "late"})
+
+    assert kinds(tmp_path / "rank0.jsonl") == ["start", "early", "late"]
+
+
+def test_two_processes_of_one_rank_do_not_share_a_file(tmp_path: Path) -> None:
+    for each in (writer(tmp_path, 3), writer(tmp_path, 3)):
+        each.open()
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"rank3.{os.getpid()}.jsonl", "rank3.jsonl"]
+
+
+def test_a_forked_child_does_not_write_to_its_parents_file(tmp_path: Path) -> None:
+    parent = writer(tmp_path)
+    parent.open()
+    child = os.fork()
+    if not child:
+        parent.forked()
+        parent.write({"kind": "of the child"})
+        parent.open()
+        os._exit(0)
+    os.waitpid(child, 0)
+    parent.write({"kind": "of the parent"})
+
+    assert kinds(tmp_path / "rank0.jsonl") == ["start", "of the parent"]
+    assert kinds(tmp_path / f"rank0.{child}.jsonl") == ["start", "of the child"]
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+def test_a_full_disk_ends_the_recording_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    made = writer(tmp_path)
+    made.open()
+
+    def full(*arguments: Any) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("torchtriage.examine.run.job.writer.os.write", full)
+    made.write({"kind": "lost"})
+    monkeypatch.undo()
+    made.write({"kind": "after"})
+
+    assert made.off
+    assert kinds(tmp_path / "rank0.jsonl") == ["start"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on file sizes are tested on Linux")
+def test_a_line_that_only_half_fits_is_the_last(tmp_path: Path) -> None:
+    made = writer(tmp_path)
+    made.open()
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        for _ in range(3):
+            made.write({"kind": "x" * 60})
+        os._exit(0 if made.off else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert (tmp_path / "rank0.jsonl").stat().st_size == 100
+
+
+def test_a_folder_that_is_gone_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
+    made = writer(tmp_path / "nowhere")
+    made.open()
+    made.write({"kind": "lost"})
+
+    assert made.off

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("code", "role"),
+    [
+        ("import torch\nx = torch.optim.SGD(p)\nuse(x)", "optimizer"),
+        ("import torch\nx = torch.optim.lr_scheduler.StepLR(o, 3)\nuse(x)", "scheduler"),
+        ("import torch\nx = torch.cuda.amp.GradScaler()\nuse(x)", "scaler"),
+        ("from torch import nn\nx = nn.Linear(2, 2).to(d)\nuse(x)", "model"),
+        ("from torch import nn\nx = nn.CrossEntropyLoss()\nuse(x)", "criterion"),
+        ("from torch import nn\nclass Net(nn.Module): ...\nclass Deep(Net): ...\nx = Deep()\nuse(x)", "model"),
+        ("from torch import nn\nx = nn.Linear(2, 2)\nx = nn.parallel.DistributedDataParallel(x)\nuse(x)", "model"),
+        ("import torch\ndef make():\n    return torch.optim.SGD(p)\nx = make()\nuse(x)", "optimizer"),
+        ("import torch\ndef make():\n    return 1, torch.optim.SGD(p)\n_, x = make()\nuse(x)", "optimizer"),
+        ("import torch\na, x = 1, torch.optim.SGD(p)\nuse(x)", "optimizer"),
+        ("import torch\nx = torch.optim.SGD(p) if a else torch.optim.Adam(p)\nuse(x)", "optimizer"),
+        ("import torch\nclass T:\n    def __init__(self):\n        self.x = torch.optim.SGD(p)\n"
+         "    def f(self):\n        use(self.x)", "optimizer"),
+        ("import torch\nclass T:\n    def __init__(self, o):\n        self.x = o\n"
+         "    def f(self):\n        use(self.x)\nT(torch.optim.SGD(p))", "optimizer"),
+        ("import torch\ndef f(x: torch.optim.Optimizer):\n    use(x)", "optimizer"),
+        ("import torch\ndef f(x: torch.optim.Optimizer | None):\n    use(x)", "optimizer"),
+        ("import torch\nfrom typing import Optional\ndef f(x: Optional[torch.nn.Module]):\n    use(x)", "model"),
+        ("import torch\ndef f(x):\n    use(x)\nf(torch.optim.SGD(p))", "optimizer"),
+        ("def f(optimizer):\n    optimizer.step()\n    use(optimizer)", "optimizer"),
+        ("def f(optimizer):\n    use(optimizer)", None),
+        ("def f(thing):\n    thing.step()\n    use(thing)", None),
+        ("import torch\nx = torch.zeros(3)\nuse(x)", None),
+        ("import numpy as torch\nx = torch.optim.SGD(p)\nuse(x)", None),
+        ("x = x\nuse(x)", None),
+        ("def f(a):\n    return g(a)\ndef g(a):\n    return f(a)\nuse(f(1))", None),
+    ],
+)  # fmt: skip
+def test_a_role_follows_from_where_a_value_comes_from(reads, code: str, role: str | None) -> None:
+    script = reads(code)
+    call = next(script.calls("use"))
+    parts = script.roles.parts(call.node.args[0], call.scope)
+    assert {part.role for part in parts} == ({role} if role else set())
+
+
+def test_asking_twice_gives_the_same_answer_inside_a_circle(reads) -> None:
+    script = reads("import torch\na = b\nb = a if c else torch.optim.SGD(p)\nuse(a)\nuse(b)\n")
+    answers = [[p.role for p in script.roles.parts(c.node.args[0], c.scope)] for c in script.calls("use")]
+    assert answers[0] == answers[1] == ["optimizer"]
+
+
+@pytest.mark.parametrize(
+    ("call", "hidden"),
+    [("print(optimizer)", False), ("torch.save(optimizer, f)", False), ("own(optimizer)", False),
+     ("mylib.clear(optimizer)", True), ("unknown(1, [optimizer])", True), ("self.hook(model)", False)],
+)  # fmt: skip
+def test_what_is_handed_to_code_out_of_sight_is_known(reads, call: str, hidden: bool) -> None:
+    from torchtriage.examine.source.steps import training_steps
+
+    script = reads(f"""
+        import mylib, torch
+        from elsewhere import unknown
+        def own(o): ...
+        def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, f):
+            for x in f:
+                model(x).sum().backward()
+                optimizer.step()
+                {call}
+    """)
+    (step,) = training_steps(script)
+    assert (step.handed_over("optimizer") is not None) == hidden

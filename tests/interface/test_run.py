@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_the_job_keeps_its_streams_and_leaves_a_case_and_a_report(call: Any, job: Path) -> None:
+    said = call("run", "--out", "kept", "--", "job.py")
+    assert said.code == 0
+    assert said.out == "job said this\n"
+    assert "job warned of that" in said.err
+    assert "Verdict" in said.err
+    assert said.err.endswith("written: kept/case.json\nwritten: kept/report.html\n")
+    assert json.loads(Path("kept/case.json").read_text())["kind"] == "case"
+    assert Path("kept/report.html").read_text().startswith("<!doctype html>")
+
+
+def test_with_json_the_case_goes_to_stdout_and_the_jobs_words_to_stderr(call: Any, job: Path) -> None:
+    said = call("run", "--json", "--out", "kept", "job.py")
+    assert said.out == Path("kept/case.json").read_text()
+    assert "job said this" in said.err
+
+
+@pytest.mark.parametrize(("how", "code"), [("0", 0), ("3", 3), ("kill", 137)])
+def test_the_code_is_the_jobs_own(how: str, code: int, call: Any, job: Path) -> None:
+    assert call("run", "--fail-on", "warning", "--", "job.py", how).code == code
+
+
+def test_runs_get_folders_of_their_own(call: Any, job: Path) -> None:
+    for _ in range(2):
+        call("run", "job.py")
+    assert len(list(Path("torchtriage-runs").glob("*/case.json"))) == 2
+
+
+@pytest.mark.parametrize(("words", "code"), [(["nowhere.py"], 3), (["no-such-command"], 3), ([], 2)])
+def test_a_job_that_cannot_start_is_told_and_leaves_no_folder(words: list[str], code: int, call: Any) -> None:
+    said = call("run", "--", *words)
+    assert said.code == code
+    assert "Traceback" not in said.err
+    assert not list(Path().glob("torchtriage-runs/*"))
+
+
+def test_a_report_that_cannot_be_written_costs_neither_the_words_nor_the_code(call: Any, job: Path) -> None:
+    job.write_text(job.read_text().replace("sys.exit(", "os.makedirs('kept/report.html/in-the-way'); sys.exit("))
+    said = call("run", "--out", "kept", "--", "job.py", "4")
+    assert said.code == 4
+    assert "Verdict" in said.err
+    assert "written: kept/case.json\n" in said.err
+    assert "not written: kept/report.html: " in said.err
+    assert not list(Path("kept").glob(".*.tmp"))
+
+
+def test_a_symptom_opens_the_plan_that_the_case_carries(call: Any, job: Path) -> None:
+    call("run", "--symptom", "the loss becomes NaN", "--out", "kept", "job.py")
+    case = json.loads(Path("kept/case.json").read_text())
+    assert case["query"]["text"] == "the loss becomes NaN"
+    assert case["route"]["steps"][0]["specialist"] == "debugging-techniques"
+
+
+def test_a_run_is_judged_read_and_rendered_again(call: Any, training: Path) -> None:
+    ended = call("run", "--symptom", "the loss becomes NaN", "--out", "kept", "--fail-on", "error", "training.py")
+    again = call("read", "kept", "--json")
+    assert "gradients-not-zeroed" in ended.err
+    assert ended.code == again.code == 1
+    assert call("read", "kept", "--exit-zero").code == 0
+    assert json.loads(again.out) == json.loads(Path("kept/case.json").read_text())
+    for case in ("kept", "kept/case.json"):
+        assert call("report", case, "--format", "html").out == Path("kept/report.html").read_text()
+        assert call("report", case, "--format", "json").out == again.out
+
+
+@pytest.mark.parametrize(("path", "code"), [("nowhere", 2), (".", 3), ("job.py", 3)])
+def test_what_this_version_cannot_read_is_named(path: str, code: int, call: Any, job: Path) -> None:
+    said = call("read", path)
+    assert said.code == code
+    assert "run" in said.err
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"kind": "case", "schema": 99}', "[1]", "\x00"])
+def test_a_file_that_is_no_case_is_refused_in_words(content: str, call: Any, tmp_path: Path) -> None:
+    (tmp_path / "case.json").write_text(content)
+    said = call("report", "case.json")
+    assert said.code == 3
+    assert said.out == ""
+    assert "  where: case.json\n" in said.err

@@ -1,0 +1,276 @@
+"""Cases made by hand: what every report has to show."""
+
+from __future__ import annotations
+
+from math import nan, sin
+
+import pytest
+
+from torchtriage.core.case import Case
+from torchtriage.core.evidence import Edit, Evidence, Inconclusive, Observed, Outcome, Place, Verdict
+from torchtriage.core.fault import Confidence, EditSafety, Fault, FaultClass, Persona, Remedy, Sign
+from torchtriage.core.finding import Finding
+from torchtriage.core.plan import Plan, Question, Referral, Stage, Step
+from torchtriage.core.query import Claim, ClaimKind, Decoded, Mention, Pressure, PressureKind, Query
+
+# Made-up slugs: no page of a room can change what is compared with tests/golden.
+CLIP = Fault(
+    "example-clip",
+    "mixed-precision-and-optimization",
+    "Gradients are clipped while still multiplied by the loss scale",
+    FaultClass.WRONG,
+    Confidence.HIGH,
+    Persona.DEFAULT,
+    (Sign("source/example-clip"), Sign("run/example-clip")),
+    (
+        Remedy(
+            "unscale-first",
+            "Call scaler.unscale_(optimizer) before clipping",
+            "Always, with a GradScaler.",
+            "None.",
+            1,
+            "Run again: the norm after clipping is at most max_norm.",
+            EditSafety.SAFE,
+        ),
+        Remedy(
+            "no-scaler",
+            "Train in bfloat16 without a scaler",
+            "The device has native bfloat16.",
+            "Three decimal digits of precision.",
+            2,
+            "Run again: the scaler is gone and the loss is finite for 1,000 steps.",
+        ),
+    ),
+    ("not-learning",),
+)
+WAIT = Fault(
+    "example-wait",
+    "performance-profiling",
+    "The step waits for data",
+    FaultClass.WASTE,
+    Confidence.HIGH,
+    Persona.DEFAULT,
+    (Sign("run/example-wait", 0.3),),
+    (
+        Remedy(
+            "more-workers",
+            "Load with more workers",
+            "Fewer workers than cores, and decoding dominates the wait.",
+            "Memory of one dataset copy for each worker.",
+            1,
+            "Run again: the share of the step spent waiting for data falls below 10 %.",
+        ),
+    ),
+    ("training-slow", "utilisation-low"),
+)
+DEPRECATED = Fault(
+    "example-name",
+    "mixed-precision-and-optimization",
+    "A deprecated name of the mixed-precision API is used",
+    FaultClass.API,
+    Confidence.HIGH,
+    Persona.PEDANTIC,
+    (Sign("source/example-name"),),
+    (
+        Remedy(
+            "torch-amp",
+            "Write torch.amp.autocast(device_type)",
+            "Always.",
+            "None.",
+            1,
+            "Run `torchtriage check` again: nothing is found.",
+            EditSafety.SAFE,
+        ),
+    ),
+)
+
+CLIPPED = Evidence(
+    "run/example-clip",
+    Place("train.py", 41, 5, step=12, module="encoder.0"),
+    "The gradient norm was still multiplied by 65536 when it was clipped",
+    1.5e-5,
+    None,
+    (1.2e-5, 1.8e-5),
+)
+WAITED = Evidence(
+    "run/example-wait", Place(rank=0), "Waiting for the next batch took most of the step", 0.62, "share", (0.58, 0.66)
+)
+CLIP_LINE = Evidence(
+    "source/example-clip",
+    Place("train.py", 41, 5, 41, anchor="clip_grad_norm_(model.parameters(), 1.0)"),
+    "clip_grad_norm_ comes before scaler.unscale_(optimizer)",
+    edits=(Edit("unscale-first", "train.py", 812, 812, "scaler.unscale_(optimizer)\n    "),),
+)
+OLD_NAME = Evidence(
+    "source/example-name",
+    Place("notes/try out.ipynb", 3, 6, 3, cell=2, anchor="with torch.cuda.amp.autocast():"),
+    "torch.cuda.amp.autocast is deprecated",
+)
+BLIND = (
+    Inconclusive("run/kernel-times", "the job ran on a CPU", "Run the job where it has its GPU."),
+    Inconclusive("run/loss-at-chance", "the loss was never a single number", "Name the loss with --loss."),
+)
+
+PLAN = Plan(
+    (
+        Step(
+            "debugging-techniques",
+            Stage.DIAGNOSE,
+            "The loss stopped being a number: find the first tensor that is not finite.",
+            ("step of the first NaN", "precision", "learning rate and schedule"),
+            ("non-finite-origin", "gradients-exploding", "scale-collapsing"),
+            ("torchtriage run --symptom nan-loss -- train.py",),
+        ),
+        Step(
+            "mixed-precision-and-optimization",
+            Stage.TREAT,
+            "Precision is changed only when it is shown to be the cause.",
+            rule_out=("scale-collapsing",),
+            examine=("torchtriage check train.py",),
+            opens_on=("scale-collapsing", "example-clip"),
+        ),
+    )
+)
+TEXT = "NaN loss since today, my senior says AMP is to blame, it must be fixed by tonight. mat1 and mat2 shapes 4x57600"
+
+
+def span(words: str) -> tuple[int, int, str]:
+    return TEXT.index(words), TEXT.index(words) + len(words), words
+
+
+QUERY = Query(
+    TEXT,
+    (Mention(*span("NaN loss"), symptom="nan-loss", specialist="debugging-techniques"),),
+    (
+        Claim(
+            *span("AMP is to blame"),
+            kind=ClaimKind.GUESSED_CAUSE,
+            answer="That names a place to look; it proves nothing.",
+        ),
+    ),
+    (
+        Pressure(*span("my senior says"), kind=PressureKind.AUTHORITY, answer="Rank decides nothing here; a run does."),
+        Pressure(*span("by tonight"), kind=PressureKind.TIME, answer="Ten minutes of measuring are the short way."),
+    ),
+    (
+        Decoded(
+            *span("mat1 and mat2 shapes 4x57600"),
+            signature="matmul-shapes",
+            fields={"shape": [4, 57600]},
+            faults=("shape-mismatch",),
+        ),
+    ),
+)
+
+STEPS = 60
+SHARES = {
+    "data": 0.62,
+    "transfer": 0.01,
+    "forward": 0.14,
+    "backward": 0.17,
+    "optimizer": 0.03,
+    "communication": 0.0,
+    "idle": 0.0,
+    "other": 0.03,
+}
+MEASURED = {
+    "setup": {
+        "torch": "2.13.0",
+        "python": "3.11.9",
+        "devices": ["cpu"],
+        "optimizer": "AdamW",
+        "parameters": {"float32": 1_200_000},
+        "world_size": 1,
+    },
+    "steps": STEPS,
+    "step_time": {"median": 0.412, "p10": 0.398, "p90": 0.431},
+    "shares": SHARES,
+    "memory": {"rss": {"first": 2.1 * 2**30, "last": 3.2 * 2**30, "highest": 3.2 * 2**30}, "peak": None},
+    "overhead": 0.008,
+}
+
+
+@pytest.fixture
+def query() -> Query:
+    return QUERY
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return PLAN
+
+
+def _series() -> dict[str, object]:
+    """Pairs of step and figure, and the columns of the timeline."""
+    wobble = [1 + 0.05 * sin(step) for step in range(STEPS)]
+    phases = {name: [share * 0.412 * each for each in wobble] for name, share in SHARES.items()}
+    rss = [(2.1 + 0.018 * step) * 2**30 for step in range(STEPS)]
+    loss = [[step, 2.3 * 0.97**step if step < 41 else nan] for step in range(STEPS)]
+    return {"loss": loss, "timeline": {"step": list(range(STEPS)), **phases, "rss": rss}}
+
+
+def _ill_run() -> Case:
+    seen: tuple[Outcome, ...] = (
+        Observed("run/example-clip", (CLIPPED,)),
+        Observed("run/example-wait", (WAITED,)),
+        *BLIND,
+    )
+    lines = Finding(CLIP, (CLIP_LINE,))
+    findings = (Finding(CLIP, (CLIPPED,)), lines, Finding(WAIT, (WAITED,)))
+    given = Verdict("example-wait", "The input pipeline sets the pace", (WAITED,))
+    return Case(QUERY, PLAN, seen, findings, (given,), {**MEASURED, **_series()})
+
+
+def _healthy_run() -> Case:
+    busy = Evidence("run/compute-share", Place(rank=0), "The device computed", 0.93, "share", (0.92, 0.94))
+    given = Verdict("compute-bound", "The step spends its time computing", (busy,))
+    measured = {
+        **MEASURED,
+        "shares": {"data": 0.02, "forward": 0.35, "backward": 0.55, "optimizer": 0.05, "other": 0.03},
+    }
+    return Case(outcomes=(Observed("run/compute-share", (busy,)), BLIND[0]), verdicts=(given,), measurements=measured)
+
+
+def _checked() -> Case:
+    seen = (Observed("source/example-clip", (CLIP_LINE,)), Observed("source/example-name", (OLD_NAME,)))
+    return Case(outcomes=seen, findings=(Finding(CLIP, (CLIP_LINE,)), Finding(DEPRECATED, (OLD_NAME,))))
+
+
+CASES = {
+    "ill-run": _ill_run(),
+    "healthy-run": _healthy_run(),
+    "checked": _checked(),
+    "nothing-found": Case(outcomes=(Observed("source/example-clip"),)),
+    "all-blind": Case(outcomes=BLIND),
+    "planned": Case(QUERY, PLAN),
+    "question": Case(
+        Query("It does not work"),
+        Question("What do you see?", ("an error message", "a loss that does not fall", "it is slow")),
+    ),
+    "referral": Case(Query("Which learning rate?"), Referral("training-optimization", "Tuning is not a fault.")),
+}
+
+
+@pytest.fixture
+def cases() -> dict[str, Case]:
+    return CASES
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    return CASES[request.param]
+
+
+@pytest.fixture
+def ill_run() -> Case:
+    return CASES["ill-run"]
+
+
+@pytest.fixture
+def checked() -> Case:
+    return CASES["checked"]
+
+
+@pytest.fixture
+def clip() -> Fault:
+    return CLIP

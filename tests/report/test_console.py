@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from msgspec.structs import replace
+
+from torchtriage.core.case import Case
+from torchtriage.core.evidence import Evidence, Observed, Place
+from torchtriage.core.fault import Fault
+from torchtriage.core.finding import Finding
+from torchtriage.report.console import render
+from torchtriage.report.outline import SHOWN, outline
+from torchtriage.report.paper import Paper
+
+HEADINGS = re.compile(r"^(Verdict|Why|Next|Not seen)$", re.M)
+
+
+def test_verdict_why_next_and_what_was_not_seen_come_in_this_order(ill_run: Case) -> None:
+    assert HEADINGS.findall(render(ill_run)) == ["Verdict", "Why", "Next", "Not seen"]
+
+
+def test_a_heading_with_nothing_below_it_is_left_out(cases: dict[str, Case]) -> None:
+    assert HEADINGS.findall(render(cases["nothing-found"])) == ["Verdict"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 110])
+def test_no_line_is_wider_than_the_paper(width: int, case: Case) -> None:
+    assert max(map(len, render(case, Paper(width)).splitlines())) <= width
+
+
+def test_a_command_stands_on_a_line_of_its_own(ill_run: Case) -> None:
+    assert "$ torchtriage run --symptom nan-loss -- train.py\n" in render(ill_run)
+
+
+def test_colours_change_no_word(case: Case) -> None:
+    plain = re.sub(r"\x1b\[[\d;]*m", "", render(case, Paper(80, color=True)))
+    assert [line.rstrip() for line in plain.splitlines()] == render(case).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "tone", "said"),
+    [
+        ("ill-run", "error", "2 more findings below"),
+        ("healthy-run", "good", "The step spends its time computing (compute-bound). 1 detector could not tell"),
+        ("nothing-found", "good", "Nothing was found: 1 detector looked."),
+        ("all-blind", "unknown", "Nothing could be seen: 2 detectors could not look."),
+        ("planned", "unknown", "The plan says where to look first."),
+        ("question", "unknown", "One question first: What do you see?"),
+        ("referral", "unknown", "It belongs to training-optimization: Tuning is not a fault."),
+    ],
+)
+def test_the_verdict_is_the_worst_finding_else_what_was_and_was_not_seen(
+    name: str, tone: str, said: str, cases: dict[str, Case]
+) -> None:
+    story = outline(cases[name])
+    assert story.tone == tone
+    assert said in story.verdict
+
+
+def test_a_verdict_that_is_also_a_fault_is_told_once(ill_run: Case) -> None:
+    assert [item.slug for item in outline(ill_run).given] == []
+    assert [item.slug for item in outline(replace(ill_run, findings=())).given] == ["example-wait"]
+
+
+def test_findings_of_one_fault_share_its_remedies(ill_run: Case) -> None:
+    assert render(ill_run).count("Call scaler.unscale_(optimizer) before clipping") == 1
+
+
+def test_a_fault_in_many_places_shows_some_and_counts_the_rest(clip: Fault) -> None:
+    evidence = [Evidence("source/example-clip", Place("a.py", line), "a fact") for line in range(1, SHOWN + 4)]
+    case = Case(
+        outcomes=(Observed("source/example-clip"),), findings=tuple(Finding(clip, (item,)) for item in evidence)
+    )
+    written = render(case)
+    assert f"a.py:{SHOWN}\n" in written
+    assert f"a.py:{SHOWN + 1}\n" not in written
+    assert "and 3 more places, in the case" in written
+
+
+def test_detectors_that_lacked_the_same_are_named_together(ill_run: Case) -> None:
+    first = ill_run.inconclusive[0]
+    case = Case(outcomes=(first, replace(first, detector="run/another")))
+    (blind,) = outline(case).blind
+    assert blind.detectors == "run/kernel-times, run/another"
+
+
+@pytest.mark.parametrize(
+    "measurements",
+    [
+        {"shares": "all"},
+        {"shares": {"data": "half", "forward": 7, "backward": "nan"}},
+        {"step_time": [1, 2, 3]},
+        {"step_time": {"median": True}},
+        {"overhead": {"share": None}, "memory": {"rss": [1]}},
+        {"steps": "nan"},
+    ],
+)
+def test_measurements_that_do_not_fit_are_left_out(measurements: dict[str, object]) -> None:
+    assert render(Case(measurements=measurements)) == render(Case())

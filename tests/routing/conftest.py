@@ -1,0 +1,43 @@
+"""The scenarios of all rooms and of the station itself, and the source documents' tables."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+import torchtriage
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("no-clock", deadline=None)
+settings.load_profile("no-clock")
+
+PACKAGE = Path(torchtriage.__file__).parent
+SEEDS = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text(encoding="utf-8"))["row"]
+
+
+def scenarios() -> list[dict[str, Any]]:
+    """Every row of every scenarios.toml; kind is "plan" where it is not said."""
+    rows = []
+    for path in sorted(PACKAGE.rglob("scenarios.toml")):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        rows += [{"kind": "plan", "room": path.parent.name, **row} for part in table.values() for row in part]
+    return rows
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """`scenario` runs a test over all scenarios; `seed` over all queries of the source documents' tables."""
+    if "scenario" in metafunc.fixturenames:
+        rows = scenarios()
+        metafunc.parametrize("scenario", rows, ids=[f"{row['room']}: {row['query'][:40]}" for row in rows])
+    if "seed" in metafunc.fixturenames:
+        rows = [(query, tuple(row["route"])) for row in SEEDS for query in row["queries"]]
+        metafunc.parametrize("seed", rows, ids=[query[:40] for query, _ in rows])
+
+
+@pytest.fixture(scope="session")
+def all_scenarios() -> list[dict[str, Any]]:
+    return scenarios()

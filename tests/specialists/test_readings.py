@@ -1,0 +1,372 @@
+"""Readings are arithmetic: what they say of events made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchtriage.catalog.load import catalog
+from torchtriage.core.evidence import Evidence, Inconclusive, Outcome
+from torchtriage.diagnose import weigh
+from torchtriage.examine.detector import perform
+from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.debugging_techniques import readings as debugging
+from torchtriage.specialists.mixed_precision_and_optimization import readings as precision
+from torchtriage.specialists.performance_profiling import readings as profiling
+from torchtriage.specialists.tensor_operations_and_memory import readings as memory
+
+Events = list[dict[str, Any]]
+STEP = {
+    "kind": "step", "seconds": 0.1, "data": 0.01, "transfer": 0.0, "forward": 0.03, "backward": 0.04,
+    "optimizer": 0.01, "probes": 0.0, "batches": 1, "epochs": 0, "forwards": 1, "skipped": 0, "rss": 10**9,
+    "allocated": None, "loss": 1.0,
+}  # fmt: skip
+LOADER = {
+    "kind": "loader", "step": 0, "dataset": "Digits", "source": "Digits.__getitem__", "path": "train.py", "line": 7,
+    "batch_size": 16, "num_workers": 0, "pin_memory": False,
+}  # fmt: skip
+MIB = 2**20
+
+
+def steps(count: int, **each: Any) -> Events:
+    """COUNT steps that differ from a healthy one by EACH: a value, or a function of the step's number."""
+    return [
+        {**STEP, "step": n, **{name: value(n) if callable(value) else value for name, value in each.items()}}
+        for n in range(count)
+    ]
+
+
+def outcome(detector: Any, events: Events) -> Outcome:
+    (seen,) = perform([detector], RunRecord((RankRecord(0, tuple(events)),)))
+    return seen
+
+
+def evidence(detector: Any, events: Events) -> tuple[Evidence, ...]:
+    seen = outcome(detector, events)
+    assert not isinstance(seen, Inconclusive), seen
+    return seen.evidence
+
+
+def found(detector: Any, events: Events) -> set[str]:
+    """The faults that diagnose makes of what DETECTOR sees in EVENTS."""
+    return {finding.fault.slug for finding in weigh.findings([outcome(detector, events)], catalog())}
+
+
+def given_verdicts(detector: Any, events: Events) -> set[str]:
+    return {verdict.verdict for verdict in weigh.verdicts([outcome(detector, events)], catalog())}
+
+
+# Waiting for data
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param(steps(40, data=0.05), {"input-bound"}, id="half of the step"),
+        pytest.param(steps(40, data=0.02), set(), id="a fifth of the step"),
+        pytest.param(steps(40, data=lambda n: 0.2 if n == 20 else 0.025), set(), id="one late batch"),
+        pytest.param(steps(40, data=lambda n: 0.09 * (n % 2)), {"input-bound"}, id="two workers in turns"),
+        pytest.param(steps(40, data=0.0015, seconds=0.003), set(), id="a toy whose loader needs a millisecond"),
+        pytest.param(steps(40, data=0.05, probes=0.02), {"input-bound"}, id="probes are not the job"),
+    ],
+)
+def test_waiting_is_called_when_the_near_end_of_its_share_is_above_the_bound(events: Events, slugs: set[str]) -> None:
+    assert found(profiling.data_wait, [LOADER, *events]) == slugs
+    assert given_verdicts(profiling.data_wait, [LOADER, *events]) == slugs
+
+
+def test_waiting_names_the_loader_and_the_line_that_makes_a_sample() -> None:
+    (item,) = evidence(profiling.data_wait, [LOADER, *steps(40, data=0.05)])
+    assert (item.place.path, item.place.line) == ("train.py", 7)
+    assert item.value == pytest.approx(0.5)
+    assert item.fact == (
+        "50% of a step is waiting for the next batch (50.0 ms of 100.0 ms, 37 steps): "
+        "DataLoader(Digits, batch_size=16, num_workers=0, pin_memory=False), samples come from Digits.__getitem__"
+    )
+
+
+def test_a_share_that_straddles_the_bound_is_too_close_to_call() -> None:
+    seen = outcome(profiling.data_wait, [LOADER, *steps(14, data=lambda n: 0.06 * (n % 2))])
+    assert not weigh.findings([seen], catalog())
+    assert "too close to call" in weigh.unsure([seen], catalog())[0].why
+
+
+def test_a_large_batch_of_cheap_samples_is_the_loaders_own_work() -> None:
+    events = steps(40, data=0.006, seconds=0.012)
+    assert found(profiling.data_wait, [{**LOADER, "batch_size": 256}, *events]) == set()
+    assert found(profiling.data_wait, [LOADER, *events]) == {"input-bound"}
+
+
+@pytest.mark.parametrize(
+    ("drained", "slugs"), [(9, {"input-bound"}), (1, None)], ids=["the device idles", "the device has work"]
+)
+def test_on_a_device_waiting_counts_when_it_has_run_out_of_work(drained: int, slugs: set[str] | None) -> None:
+    arrivals = {"kind": "arrivals", "step": 9, "seen": 10, "drained": drained}
+    events = [LOADER, arrivals, *steps(40, data=0.05, allocated=10**9)]
+    if slugs is None:
+        assert isinstance(outcome(profiling.data_wait, events), Inconclusive)
+    else:
+        assert found(profiling.data_wait, events) == slugs
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.05, 50), st.lists(st.floats(0.0, 0.05), min_size=20, max_size=60))
+def test_the_share_does_not_depend_on_the_speed_of_the_machine(speed: float, waits: list[float]) -> None:
+    pairs = [(wait, 0.06 + wait) for wait in waits]
+    slow = profiling._ratio([w for w, _ in pairs], [s for _, s in pairs])
+    fast = profiling._ratio([w * speed for w, _ in pairs], [s * speed for _, s in pairs])
+    assert fast[0] == pytest.approx(slow[0])
+    assert fast[1] == pytest.approx(slow[1])
+    assert slow[1][0] <= slow[0] <= slow[1][1]
+
+
+# Computing
+
+
+@pytest.mark.parametrize(("forward", "verdicts"), [(0.03, {"compute-bound"}), (0.0, set())])
+def test_a_step_that_computes_most_of_its_time_has_that_verdict(forward: float, verdicts: set[str]) -> None:
+    events = [*steps(3), *steps(37, forward=forward)]
+    assert given_verdicts(profiling.compute_share, events) == verdicts
+    assert found(profiling.compute_share, events) == set()
+
+
+@pytest.mark.parametrize(
+    ("detector", "events", "why"),
+    [
+        (profiling.data_wait, steps(8), "7 steps after warm-up"),
+        (profiling.data_wait, steps(40, batches=0), "no DataLoader"),
+        (profiling.compute_share, steps(40, allocated=10**9), "only queue work"),
+        (profiling.compute_share, steps(40, forward=0.0), "no forward pass"),
+        (memory.memory_growth, steps(20), "17 steps after warm-up"),
+        (memory.memory_growth, steps(60, rss=None), "does not tell"),
+        (memory.graph_retained, steps(5), "ten with a graph"),
+        (
+            precision.scale_collapsing,
+            [*steps(9, skipped=1), {"kind": "skip", "step": 0, "scale": 2.0}],
+            "20 are needed",
+        ),
+        (debugging.non_finite_origin, steps(9, backward=0.0), "no backward"),
+        (debugging.gradients_not_zeroed, [], "no backward"),
+        (debugging.step_missing, [], "no backward"),
+    ],
+)
+def test_what_cannot_be_seen_is_said(detector: Any, events: Events, why: str) -> None:
+    seen = outcome(detector, events)
+    assert isinstance(seen, Inconclusive)
+    assert why in seen.why
+
+
+# Memory
+
+FEATURES = {
+    "kind": "container", "step": 40, "type": "list", "growth": 16, "turns": 16, "holds": "Tensor(4096, 64)",
+    "bytes": MIB, "holder": "features", "dataset": False, "path": "train.py", "line": 15,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("resident", "slugs"),
+    [
+        pytest.param(lambda n: 10**9 + n * MIB, {"memory-growth"}, id="a megabyte per step"),
+        pytest.param(lambda n: 10**9 + n * MIB + (n * 7919 % 13) * MIB, {"memory-growth"}, id="with noise"),
+        pytest.param(lambda n: 10**9, set(), id="level"),
+        pytest.param(lambda n: 10**9 + n * 8192, set(), id="8 KiB per step"),
+        pytest.param(lambda n: 10**9 + min(n, 30) * 4 * MIB, set(), id="a cache that fills"),
+        pytest.param(lambda n: 10**9 + (n > 50) * 500 * MIB, set(), id="one jump"),
+        pytest.param(lambda n: 10**9 + int(n**0.3 * 60 * MIB), set(), id="ever longer batches, ever more rarely"),
+        pytest.param(lambda n: 10**9 - n * MIB, set(), id="falling"),
+        pytest.param(lambda n: 10**9 + (n % 10) * 8 * MIB, set(), id="a sawtooth"),
+    ],
+)
+def test_memory_is_called_when_it_grows_to_the_end(resident: Any, slugs: set[str]) -> None:
+    assert found(memory.memory_growth, steps(100, rss=resident)) == slugs
+
+
+def test_memory_growth_names_the_container_and_the_line_that_fills_it() -> None:
+    (item,) = evidence(memory.memory_growth, [FEATURES, *steps(100, rss=lambda n: 10**9 + n * MIB)])
+    assert (item.place.path, item.place.line, item.place.container) == ("train.py", 15, "features")
+    assert item.value == pytest.approx(1024)
+    assert item.fact == (
+        "resident memory grows by 1024 KiB per step, 96 MiB over 97 steps, to the end; "
+        "list features grew by 1.0 entries per step (Tensor(4096, 64))"
+    )
+
+
+def test_a_dataset_that_caches_its_samples_is_not_called_a_leak() -> None:
+    cache = {**FEATURES, "holder": "Digits.cache", "dataset": True}
+    seen = outcome(memory.memory_growth, [cache, *steps(100, rss=lambda n: 10**9 + n * MIB)])
+    assert isinstance(seen, Inconclusive)
+    assert "Digits.cache" in seen.why
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 2 * MIB))
+def test_noise_of_an_allocator_is_never_growth(seed: int, size: int) -> None:
+    def resident(n: int) -> int:
+        return 10**9 + (n * 2654435761 + seed) % 2**32 * size // 2**32
+
+    assert found(memory.memory_growth, steps(80, rss=resident)) == set()
+
+
+GRAPHS = {
+    "kind": "graphs", "step": 39, "alive": 38, "seen": 40, "holder": "history", "bounded": False, "path": "train.py",
+    "line": 18, "kept": "loss", "shape": [], "nodes": 11, "bytes": 4,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([GRAPHS], {"graph-retained"}, id="a list of losses"),
+        pytest.param([{**GRAPHS, "holder": None}], {"graph-retained"}, id="held by something without a name"),
+        pytest.param([{**GRAPHS, "bounded": True}], set(), id="a deque with an end"),
+        pytest.param([{**GRAPHS, "alive": 7}], set(), id="a window of seven steps"),
+        pytest.param([GRAPHS, {**GRAPHS, "step": 79, "alive": 38, "seen": 80}], set(), id="a window by hand"),
+        pytest.param([{**GRAPHS, "alive": 0}], set(), id="nothing kept"),
+    ],
+)
+def test_graphs_are_called_when_most_of_them_outlive_their_step(events: Events, slugs: set[str]) -> None:
+    assert found(memory.graph_retained, [*steps(40), *events]) == slugs
+
+
+@pytest.mark.parametrize(
+    ("kept", "size", "words"),
+    [("loss", 4, "no activations"), ("output", 65536, "64 KiB of tensors"), ("sum", 4, "a term of a sum")],
+)
+def test_what_each_graph_keeps_is_measured(kept: str, size: int, words: str) -> None:
+    (item,) = evidence(memory.graph_retained, [{**GRAPHS, "kept": kept, "bytes": size}])
+    assert "held by history" in item.fact
+    assert words in item.fact
+
+
+# The loss scale
+
+
+def skips(*numbers: int) -> Events:
+    """Sixty steps of which those were skipped, the scale halved each time."""
+    events = steps(60, skipped=lambda n: int(n in numbers))
+    scales = [65536 / 2**count for count in range(len(numbers))]
+    return events + [
+        {"kind": "skip", "step": n, "scale": scale, "path": "t.py", "line": 9, "bad": 2, "of": 4, "nearest": "out.bias"}
+        for n, scale in zip(numbers, scales, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "slugs"),
+    [
+        pytest.param([], set(), id="never"),
+        pytest.param([0, 1], set(), id="the search for a scale"),
+        pytest.param(range(16), set(), id="a long search"),
+        pytest.param([0, 2, 40], set(), id="one more much later"),
+        pytest.param([20, 40], set(), id="two"),
+        pytest.param([20, 30, 40, 50], {"scale-collapsing"}, id="one in fifteen"),
+        pytest.param(range(60), {"scale-collapsing"}, id="every step"),
+        pytest.param([0, 1, *range(7, 60, 8)], {"scale-collapsing"}, id="one in eight after a search"),
+    ],
+)
+def test_skipped_steps_are_called_beyond_the_search(numbers: list[int], slugs: set[str]) -> None:
+    assert found(precision.scale_collapsing, skips(*numbers)) == slugs
+
+
+def test_a_collapsing_scale_tells_its_history_and_the_first_parameter() -> None:
+    (item,) = evidence(precision.scale_collapsing, skips(10, 20, 30))
+    assert (item.place.step, item.place.module) == (10, "out.bias")
+    assert "3 of 60 steps" in item.fact
+    assert "from 65536 (step 10) to 16384 (step 30)" in item.fact
+
+
+CLIP = {"kind": "clip-scaled", "call": "clip_grad_norm_", "norm": 2048.0, "path": "t.py", "line": 5, "scale": 1024.0}
+
+
+def test_clips_of_scaled_gradients_are_counted_once() -> None:
+    events = [{**CLIP, "step": 3, "times": 1}, {**CLIP, "step": 9, "times": 7}]
+    (item,) = evidence(precision.clip_before_unscale, events)
+    assert (item.place.step, item.place.line) == (3, 5)
+    assert "a norm of 2.05e+03, which is 2 times the scale; 7 times by step 9" in item.fact
+
+
+# Gradients
+
+ORIGIN = {
+    "kind": "non-finite", "step": 6, "seen": "loss", "stage": "forward", "op": "log", "value": "NaN",
+    "module": "blocks.2", "root": "Net", "class": "Block", "path": "net.py", "line": 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "the loss is not finite at step 6: log gave NaN in blocks.2 of Net, from inputs"),
+        ({"autocast": "float16", "persists": False}, "without autocast (float16) it is finite"),
+        ({"autocast": "float16", "persists": True}, "without autocast (float16) it gives the same"),
+        ({"stage": "input"}, "the input of Net was not finite already: the batch itself"),
+        ({"stage": "parameter", "parameter": "out.weight"}, "the parameter out.weight was not finite before"),
+        ({"stage": "loss", "chain": ["Log", "Exp"]}, "arises in the loss computed from it (Log, of Exp)"),
+        ({"stage": "unknown", "why": "a reason"}, "could not be traced (a reason)"),
+        (
+            {"seen": "gradient", "bad": 2, "of": 4, "nearest": "a.w", "stage": "backward", "op": "Sqrt"},
+            "gradient of 2 of 4 parameters (nearest to the loss: a.w) is not finite at step 6: the derivative of Sqrt",
+        ),
+        (
+            {"seen": "late", "at": 5, "stage": "unknown", "why": "late"},
+            "the loss or a gradient is not finite at step 5",
+        ),
+    ],
+)
+def test_an_origin_is_told_in_words(change: dict[str, Any], words: str) -> None:
+    (item,) = evidence(debugging.non_finite_origin, [*steps(9), {**ORIGIN, **change}])
+    assert words in item.fact
+
+
+def test_a_batch_that_holds_nan_blames_no_module() -> None:
+    (item,) = evidence(debugging.non_finite_origin, [*steps(9), {**ORIGIN, "stage": "input"}])
+    assert item.place.module is None
+
+
+@pytest.mark.parametrize(("running", "slugs"), [(2, set()), (3, {"gradients-not-zeroed"})])
+def test_gradients_are_called_carried_after_three_steps_in_a_row(running: int, slugs: set[str]) -> None:
+    event = {"kind": "carried", "step": 4, "optimizer": "SGD", "running": running, "path": "t.py", "line": 3}
+    assert found(debugging.gradients_not_zeroed, [*steps(9), event]) == slugs
+
+
+LEDGER = {
+    "kind": "updates", "step": 0, "optimizer": "SGD", "built": "t.py:4", "backwards": 30, "steps": 0, "moved": False,
+    "path": "t.py", "line": 8, "last": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        ({}, {"step-missing"}),
+        ({"steps": 1}, set()),
+        ({"moved": True}, set()),
+        ({"backwards": 9}, set()),
+        ({"last": False}, set()),
+        ({"last": False, "backwards": 1000}, {"step-missing"}),
+    ],
+)
+def test_a_step_is_missing_when_ten_backward_passes_move_nothing(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(debugging.step_missing, [*steps(9), {**LEDGER, **change}]) == slugs
+
+
+def test_only_the_last_word_on_an_optimizer_counts() -> None:
+    events = [*steps(9), {**LEDGER, "backwards": 1000, "last": False}, {**LEDGER, "backwards": 1000, "steps": 1}]
+    assert found(debugging.step_missing, events) == set()
+
+
+# All of them
+
+READINGS = [
+    each for room in (debugging, memory, precision, profiling) for each in vars(room).values() if hasattr(each, "look")
+]
+
+
+@pytest.mark.parametrize("detector", READINGS, ids=lambda each: each.name)
+def test_a_healthy_record_shows_nothing(detector: Any) -> None:
+    ends = [{**LEDGER, "steps": 100, "moved": True}, {**GRAPHS, "alive": 0}]
+    assert found(detector, [LOADER, *steps(100, data=0.005), *ends]) == set()

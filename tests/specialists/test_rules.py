@@ -1,0 +1,43 @@
+"""Every script in tests/cases/<specialist>: what is marked is found, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from torchtriage import triage
+from torchtriage.catalog.load import catalog
+
+CASES = Path(__file__).parents[1] / "cases"
+ROOMS = sorted(path for path in CASES.iterdir() if path.name.replace("_", "-") in catalog().specialists)
+FILES = [path for room in ROOMS for path in sorted(room.glob("*.py"))]
+SCRIPTS = [pytest.param(path, id=f"{path.parent.name}/{path.stem}") for path in FILES]
+EXPECTED = re.compile(r"# expect: ([a-z0-9-]+)")
+
+
+def marked(path: Path) -> set[tuple[int, str]]:
+    lines = enumerate(path.read_text().splitlines(), start=1)
+    return {(number, slug) for number, line in lines for slug in EXPECTED.findall(line)}
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_what_is_marked_is_found_and_nothing_else(path: Path) -> None:
+    case = triage.check([path])
+    assert [outcome.why for outcome in case.inconclusive] == []
+    found = {(finding.evidence[0].place.line, finding.fault.slug) for finding in case.findings}
+    assert found == marked(path)
+
+
+def test_every_rule_has_a_case_that_it_finds() -> None:
+    found = {slug for path in SCRIPTS for _, slug in marked(path.values[0])}  # type: ignore[arg-type]
+    rules = {each.name.removeprefix("source/") for each in triage.detectors("rules")}
+    assert rules == found
+
+
+def test_every_room_with_rules_has_a_script_in_which_nothing_is_wrong_in_some_function() -> None:
+    """Look-alikes stand beside the faults: each room has more functions and classes than marks."""
+    for room in ROOMS:
+        text = "".join(path.read_text() for path in room.glob("*.py"))
+        assert len(re.findall(r"^(?:def|class) ", text, re.M)) > len(EXPECTED.findall(text)), room.name

@@ -1,0 +1,70 @@
+"""Every fault page keeps its word: Bad is found, Good is silent, and the harm is proven on real torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchtriage import triage
+from torchtriage.catalog import load, page, walk
+from torchtriage.core.case import Case
+from torchtriage.examine.run.launch import Launch
+
+PAGES = [pytest.param(page.read(path), id=slug) for slug, path in walk.pages().items()]
+PROOFS = Path(__file__).parent / "proofs"
+every_page = pytest.mark.parametrize("each", PAGES)
+
+
+def looks(each: page.Page, looker: str) -> bool:
+    return any(sign.detector.startswith(f"{looker}/") for sign in each.fault.signs)
+
+
+SEEN_IN_SOURCE = [each for each in PAGES if looks(each.values[0], "source")]  # type: ignore[arg-type]
+SEEN_IN_RUN = [each for each in PAGES if not looks(each.values[0], "source")]  # type: ignore[arg-type]
+
+
+def slugs(case: Case) -> set[str]:
+    return {finding.fault.slug for finding in case.findings}
+
+
+@pytest.mark.parametrize("each", SEEN_IN_SOURCE)
+def test_in_the_source_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Path) -> None:
+    for section in ("Bad", "Good"):
+        (tmp_path / f"{section}.py").write_text(each.snippet(section))
+    assert each.fault.slug in slugs(triage.check([tmp_path / "Bad.py"]))
+    assert slugs(triage.check([tmp_path / "Good.py"])) == set()
+
+
+@pytest.mark.parametrize("each", SEEN_IN_RUN)
+def test_in_a_run_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Path) -> None:
+    found = {}
+    for section in ("Bad", "Good"):
+        script = tmp_path / f"{section}.py"
+        script.write_text(each.snippet(section))
+        found[section], ended = triage.run(Launch((sys.executable, str(script)), tmp_path / section))
+        assert ended.code == 0
+    assert each.fault.slug in slugs(found["Bad"])
+    assert slugs(found["Good"]) == set()
+
+
+@every_page
+def test_the_harm_is_proven_or_the_page_says_why_not(each: page.Page) -> None:
+    proof = PROOFS / f"test_{each.fault.slug.replace('-', '_')}.py"
+    assert proof.exists() == (each.fault.proof == "cpu"), each.fault.proof
+
+
+@every_page
+def test_a_remedy_is_verified_by_something_one_can_do(each: page.Page) -> None:
+    short = [remedy.id for remedy in each.fault.remedies if len(remedy.verify.split()) < 4]
+    assert short == []
+
+
+def test_no_proof_stands_without_its_page() -> None:
+    proven = {path.stem.removeprefix("test_").replace("_", "-") for path in PROOFS.glob("test_*.py")}
+    assert proven <= set(walk.pages())
+
+
+def test_every_specialist_shows_a_fault_in_the_source_or_a_run() -> None:
+    assert {each.values[0].fault.specialist for each in PAGES} == set(load.catalog().specialists)  # type: ignore[union-attr]
