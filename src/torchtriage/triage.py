@@ -99,9 +99,11 @@ def detectors(part: str) -> Iterator[Detector]:
 
 def probe_files() -> tuple[Path, ...]:
     """The rooms' probes, as files: the job loads them by path, so that nothing of ours shadows its own packages."""
+    from pathlib import Path
+
     from torchtriage.catalog.walk import folders
 
-    return tuple(path for folder in folders() if (path := folder / "probes.py").exists())
+    return tuple(path for folder in folders() if (path := Path(folder) / "probes.py").exists())
 
 
 def _furniture(part: str) -> Iterator[Any]:

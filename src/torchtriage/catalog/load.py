@@ -38,9 +38,9 @@ class Catalog(Struct, frozen=True):
         return {verdict.slug: verdict for room in self.rooms for verdict in room.verdicts}
 
 
-def read(rooms: Path = ROOMS) -> Catalog:
+def read(rooms: str | Path = ROOMS) -> Catalog:
     """The catalogue straight from its files."""
-    return Catalog(tuple(room.read(folder) for folder in folders(rooms)))
+    return Catalog(tuple(room.read(Path(folder)) for folder in folders(rooms)))
 
 
 @cache

@@ -19,6 +19,8 @@ from torchtriage.routing.words import fold, stem
 
 T = TypeVar("T")
 
+HERE = Path(tables.HERE)
+
 
 class Words(tables.Row, frozen=True):
     """words.toml: how single words are read, and the frames that take a symptom back.
@@ -75,7 +77,7 @@ class Specialists(tables.Row, frozen=True):
     specialist: tuple[SpecialistRow, ...]
 
 
-def read(name: str, kind: type[T], folder: Path = tables.HERE) -> T:
+def read(name: str, kind: type[T], folder: Path = HERE) -> T:
     """The table NAME.toml as KIND; raises TriageError that names the file and what is wrong with it."""
     import tomllib
 
@@ -92,7 +94,7 @@ def broken(path: Path, error: Exception) -> TriageError:
     return TriageError(f"broken table: {error}", str(path), "Mend the file; CONTRIBUTING.md shows its form.")
 
 
-def build(folder: Path = tables.HERE) -> Lexicon:
+def build(folder: Path = HERE) -> Lexicon:
     """The lexicon straight from its files; raises TriageError where one is broken."""
     catalog = read_catalog()
     words, claims = read("words", Words, folder), read("claims", Claims, folder)

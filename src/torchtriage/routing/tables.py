@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 from typing import Literal
 
 from msgspec import Struct
 
+from torchtriage.catalog.walk import ending
 from torchtriage.core.plan import Stage
 from torchtriage.core.query import ClaimKind, PressureKind
 
-HERE = Path(__file__).parent
+HERE = os.path.dirname(__file__)  # noqa: PTH120 - see catalog/walk.py
 
 
 class Row(Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,6 +113,6 @@ class Precedence(Row, frozen=True):
     diagnosis: tuple[DiagnosisRow, ...]
 
 
-def files(folder: Path = HERE) -> tuple[Path, ...]:
+def files(folder: str = HERE) -> tuple[str, ...]:
     """All tables of the station."""
-    return tuple(sorted(folder.glob("*.toml")))
+    return tuple(ending(folder, ".toml"))
