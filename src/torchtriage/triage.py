@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from torchtriage.catalog.page import Page
+    from torchtriage.catalog.load import Topic
     from torchtriage.core.case import Case
     from torchtriage.core.evidence import Outcome
     from torchtriage.core.plan import Route
@@ -41,11 +41,11 @@ def opened(text: str) -> Case:
     return Case(*heard(text))
 
 
-def explain(name: str) -> Page:
-    """The page of a fault; raises TriageError with the nearest names when there is none."""
-    from torchtriage.catalog.load import fault_page
+def explain(name: str) -> Topic:
+    """The page of a fault (a Page), or a symptom, verdict or specialist; raises TriageError with the nearest names."""
+    from torchtriage.catalog.load import topic
 
-    return fault_page(name)
+    return topic(name)
 
 
 def check(paths: Sequence[str | Path], case: Case | None = None) -> Case:

@@ -85,6 +85,7 @@ def house(tmp_path: Path) -> Path:
     (room / "faults" / "clip-before-unscale.md").write_text(PAGE)
     (room / "symptoms.toml").write_text(SYMPTOMS)
     (room / "verdicts.toml").write_text(VERDICTS)
+    (room / "room.toml").write_text('does = "Half precision."\nwhy = "It vanishes."\n')
     (tmp_path / "specialists" / "__pycache__").mkdir()
     return room.parent
 

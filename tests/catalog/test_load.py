@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from torchtriage.catalog import cache, load, walk
+from torchtriage.catalog.page import Page
+from torchtriage.catalog.room import Room, VerdictKind
+from torchtriage.catalog.symptom import Symptom
 from torchtriage.core.errors import TriageError
 from torchtriage.core.plan import Stage
 
@@ -43,6 +46,8 @@ def test_a_missing_piece_of_furniture_is_simply_not_there(house: Path) -> None:
         ("symptoms.toml", 'stage = "diagnose"', 'stage = "later"', "Invalid enum value 'later'"),
         ("symptoms.toml", 'pattern = "', 'patern = "', "patern"),
         ("verdicts.toml", 'title = "The step computes"\n', "", "title"),
+        ("verdicts.toml", "> 0.7", "< 0.7", "write DETECTOR or DETECTOR > NUMBER"),
+        ("room.toml", 'does = "', "does = 3 #", "Expected `str`"),
     ],
 )
 def test_a_broken_table_is_named_with_what_is_wrong(
@@ -59,16 +64,35 @@ def test_this_installation_has_the_eight_specialists_of_the_source_documents() -
     assert load.catalog() == load.read()
 
 
+def test_every_specialist_says_what_it_does_and_why() -> None:
+    assert all(room.does.endswith(".") and room.why.endswith(".") for room in load.catalog().rooms)
+
+
 def test_every_specialist_knows_at_least_one_fault_and_one_symptom() -> None:
     assert all(room.faults and room.symptoms for room in load.catalog().rooms)
 
 
-def test_a_fault_page_is_found_by_its_slug_and_a_typing_error_is_met_with_near_names() -> None:
-    assert load.fault_page("clip-before-unscale").fault.slug == "clip-before-unscale"
-    with pytest.raises(TriageError, match="clip-before-unscale"):
-        load.fault_page("clip-befor-unscale")
-    with pytest.raises(TriageError, match="Near names: checkpoint-incomplete"):
-        load.fault_page("zzzz")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("clip-before-unscale", Page),
+        ("input-bound", Page),
+        ("nan-loss", Symptom),
+        ("compute-bound", VerdictKind),
+        ("debugging-techniques", Room),
+    ],
+)
+def test_everything_that_has_a_name_is_found_by_it(name: str, kind: type) -> None:
+    assert isinstance(load.topic(name), kind)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("clip-befor-unscale", "clip-before-unscale"), ("nanloss", "nan-loss"), ("0000", "bandwidth-bound")],
+)
+def test_a_typing_error_is_met_with_near_names(typed: str, meant: str) -> None:
+    with pytest.raises(TriageError, match=f"Near names: .*{meant}"):
+        load.topic(typed)
 
 
 @pytest.fixture

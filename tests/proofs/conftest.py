@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from torchtriage.catalog.load import fault_page
+from torchtriage.catalog import page, walk
 
 Shown = Callable[[str, str], SimpleNamespace]
 
@@ -18,7 +18,7 @@ def shown() -> Shown:
 
     def run(slug: str, section: str) -> SimpleNamespace:
         names: dict[str, object] = {"__name__": section}
-        exec(compile(fault_page(slug).snippet(section), f"{slug}.md", "exec"), names)
+        exec(compile(page.read(walk.pages()[slug]).snippet(section), f"{slug}.md", "exec"), names)
         return SimpleNamespace(**names)
 
     return run

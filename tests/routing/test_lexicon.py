@@ -85,12 +85,6 @@ def test_all_kinds_of_claim_and_pressure_have_rows() -> None:
     assert len(lexicon().pressures) == 10
 
 
-def test_the_catalogue_of_specialists_is_that_of_the_rooms() -> None:
-    rows = build.read("specialists", build.Specialists).specialist
-    assert sorted(row.name for row in rows) == sorted(CATALOG.specialists)
-    assert all(row.does.endswith(".") and row.why.endswith(".") for row in rows)
-
-
 def test_every_place_to_refer_to_has_a_row() -> None:
     assert {row.refer_to for row in lexicon().referrals} == {
         "training-optimization",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -14,6 +16,8 @@ from torchtriage.catalog.symptom import Symptom
 from torchtriage.catalog.walk import ROOMS, files, folders, pages
 from torchtriage.core.errors import TriageError
 from torchtriage.core.fault import Fault
+
+Topic: TypeAlias = page.Page | Room | Symptom | VerdictKind
 
 
 class Catalog(Struct, frozen=True):
@@ -49,12 +53,23 @@ def catalog() -> Catalog:
     return compiled("catalog", files(), Catalog, read)
 
 
-def fault_page(slug: str) -> page.Page:
-    """The page of one fault; raises TriageError with the nearest names when there is none."""
-    known = pages()
-    if slug not in known:
-        from difflib import get_close_matches
+def topic(name: str) -> Topic:
+    """What is called NAME: a fault's page, a symptom, a verdict or a specialist's room.
 
-        near = get_close_matches(slug, known, n=3) or sorted(known)[:3]
-        raise TriageError("no such fault", slug, f"Near names: {', '.join(near)}.")
-    return page.read(known[slug])
+    A fault goes before a verdict of the same name. Raises TriageError with the nearest names when there is none.
+    """
+    known = catalog()
+    if name in known.faults:
+        return page.read(pages()[name])
+    others: dict[str, Topic] = {**known.verdicts, **known.symptoms, **{room.specialist: room for room in known.rooms}}
+    if name not in others:
+        raise unknown(name, {*others, *known.faults}, "torchtriage explain")
+    return others[name]
+
+
+def unknown(name: str, known: Collection[str], where: str) -> TriageError:
+    """NAME, given at WHERE, is none of the KNOWN: says which are near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, sorted(known), n=3) or sorted(known)[:3]
+    return TriageError(f"nothing is called {name!r}", where, f"Near names: {', '.join(near)}.")

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.catalog import page
 from torchtriage.catalog.symptom import Symptom
@@ -30,9 +31,14 @@ class VerdictKind(Struct, frozen=True):
 
 
 class Room(Struct, frozen=True):
-    """Everything a specialist declares outside of Python; what is not there is empty."""
+    """Everything a specialist declares outside of Python; what is not there is empty.
+
+    does: the specialist's work, in one sentence. why: the reason that it is a specialist's.
+    """
 
     specialist: str
+    does: str = ""
+    why: str = ""
     symptoms: tuple[Symptom, ...] = ()
     faults: tuple[Fault, ...] = ()
     verdicts: tuple[VerdictKind, ...] = ()
@@ -41,18 +47,33 @@ class Room(Struct, frozen=True):
 def read(folder: Path) -> Room:
     """Raises TriageError that names the file and what is wrong with it."""
     specialist = page.room_name(folder)
-    verdicts = _table(folder / "verdicts.toml")
-    for row in verdicts.values():
-        row["signs"] = [msgspec.to_builtins(Sign.parse(sign)) for sign in row.get("signs", ())]
-    return Room(
-        specialist,
-        _rows(folder / "symptoms.toml", _table(folder / "symptoms.toml"), specialist, Symptom),
-        tuple(page.read(path).fault for path in sorted(folder.glob("faults/*.md"))),
-        _rows(folder / "verdicts.toml", verdicts, specialist, VerdictKind),
+    room = _converted(folder / "room.toml", {"specialist": specialist}, Room)
+    return replace(
+        room,
+        symptoms=_rows(folder / "symptoms.toml", specialist, Symptom),
+        faults=tuple(page.read(path).fault for path in sorted(folder.glob("faults/*.md"))),
+        verdicts=_rows(folder / "verdicts.toml", specialist, VerdictKind),
     )
 
 
-def _table(path: Path) -> dict[str, dict[str, Any]]:
+def _rows(path: Path, specialist: str, kind: type[T]) -> tuple[T, ...]:
+    """One noun for each table of the file, which is named by its slug."""
+    return tuple(
+        _converted(path, {"slug": slug, "specialist": specialist}, kind, row) for slug, row in _table(path).items()
+    )
+
+
+def _converted(path: Path, given: dict[str, str], kind: type[T], row: dict[str, Any] | None = None) -> T:
+    said = _table(path) if row is None else row
+    try:
+        if "signs" in said:
+            said["signs"] = [msgspec.to_builtins(Sign.parse(sign)) for sign in said["signs"]]
+        return msgspec.convert({**said, **given}, kind)
+    except ValueError as error:  # msgspec's ValidationError is one
+        raise _broken(path, error) from error
+
+
+def _table(path: Path) -> dict[str, Any]:
     import tomllib  # here, not above: a cold `ask` reads the cache and no TOML
 
     if not path.exists():
@@ -60,15 +81,6 @@ def _table(path: Path) -> dict[str, dict[str, Any]]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
-        raise _broken(path, error) from error
-
-
-def _rows(path: Path, table: dict[str, dict[str, Any]], specialist: str, kind: type[T]) -> tuple[T, ...]:
-    try:
-        return tuple(
-            msgspec.convert({**row, "slug": slug, "specialist": specialist}, kind) for slug, row in table.items()
-        )
-    except msgspec.ValidationError as error:
         raise _broken(path, error) from error
 
 

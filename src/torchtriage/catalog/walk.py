@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SOURCE = os.path.dirname(os.path.dirname(__file__))
 ROOMS = os.path.join(SOURCE, "specialists")
+TABLES = ("room.toml", "symptoms.toml", "verdicts.toml")
 
 
 def ending(folder: Folder, end: str) -> list[str]:
@@ -33,7 +34,7 @@ def folders(rooms: Folder = ROOMS) -> tuple[str, ...]:
 
 def files(rooms: Folder = ROOMS) -> tuple[str, ...]:
     """The data files that the catalogue is made of."""
-    found = [os.path.join(each, name) for each in folders(rooms) for name in ("symptoms.toml", "verdicts.toml")]
+    found = [os.path.join(each, name) for each in folders(rooms) for name in TABLES]
     sheets = [page for each in folders(rooms) for page in ending(os.path.join(each, "faults"), ".md")]
     return (*filter(os.path.exists, found), *sheets)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
-from torchtriage.catalog.load import Catalog
+from torchtriage.catalog.load import Catalog, Topic
 from torchtriage.catalog.page import Page
 from torchtriage.catalog.room import Room, VerdictKind
 from torchtriage.catalog.symptom import Symptom
@@ -13,8 +13,6 @@ from torchtriage.core.fault import Fault, Sign
 from torchtriage.core.plain import SCHEMA, plain
 from torchtriage.report.paper import PLAIN, Paper
 from torchtriage.report.text import inert, line
-
-Topic: TypeAlias = Page | Room | Symptom | VerdictKind
 
 
 def as_dict(topic: Topic, catalog: Catalog) -> dict[str, Any]:
@@ -48,6 +46,8 @@ def _room(room: Room) -> dict[str, Any]:
         "schema": SCHEMA,
         "kind": "specialist",
         "specialist": room.specialist,
+        "does": room.does,
+        "why": room.why,
         "faults": _faults(room.faults),
         "symptoms": [{"symptom": item.slug, "title": item.title} for item in room.symptoms],
         "verdicts": [{"verdict": item.slug, "title": item.title} for item in room.verdicts],
@@ -99,7 +99,7 @@ def render(topic: Topic, catalog: Catalog, paper: Paper = PLAIN) -> str:
 
 
 _FACTS = (
-    "specialist", "severity", "confidence", "persona", "stage", "because", "signs", "explains", "proof",
+    "does", "why", "specialist", "severity", "confidence", "persona", "stage", "because", "signs", "explains", "proof",
     "phrases", "signatures", "collect", "examine", "read", "unseen", "symptoms", "faults", "verdicts",
 )  # fmt: skip
 

@@ -63,20 +63,6 @@ class Referrals(tables.Row, frozen=True):
     referral: tuple[tables.ReferralRow, ...]
 
 
-class SpecialistRow(tables.Row, frozen=True):
-    """One line of the catalogue: what the specialist does, and why it is a specialist's matter."""
-
-    name: str
-    does: str
-    why: str
-
-
-class Specialists(tables.Row, frozen=True):
-    """specialists.toml."""
-
-    specialist: tuple[SpecialistRow, ...]
-
-
 def read(name: str, kind: type[T], folder: Path = HERE) -> T:
     """The table NAME.toml as KIND; raises TriageError that names the file and what is wrong with it."""
     import tomllib

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from torchtriage import triage
-from torchtriage.catalog.load import fault_page
+from torchtriage.catalog import walk
+from torchtriage.catalog.page import read
 
 STEP = """import torch
 def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, other, n):
@@ -37,7 +38,11 @@ def mended(path: Path) -> bytes:
 @pytest.mark.parametrize("change", [("", ""), ("\n", "\r\n"), ("import torch", "größe = 'ä'\nimport torch")])
 def test_the_edit_mends_what_it_was_handed_out_for(tmp_path: Path, change: tuple[str, str]) -> None:
     path = tmp_path / "train.py"
-    bad = fault_page("clip-before-unscale").snippet("Bad").replace(*change) if change[0] else STEP.format(body=PLAIN)
+    bad = (
+        read(walk.pages()["clip-before-unscale"]).snippet("Bad").replace(*change)
+        if change[0]
+        else STEP.format(body=PLAIN)
+    )
     path.write_bytes(bad.encode())
     path.write_bytes(mended(path))
     assert triage.check([path]).findings == ()
@@ -45,7 +50,7 @@ def test_the_edit_mends_what_it_was_handed_out_for(tmp_path: Path, change: tuple
 
 
 def test_the_edit_makes_the_bad_block_of_the_page_the_good_one(tmp_path: Path) -> None:
-    page, path = fault_page("clip-before-unscale"), tmp_path / "train.py"
+    page, path = read(walk.pages()["clip-before-unscale"]), tmp_path / "train.py"
     path.write_text(page.snippet("Bad"))
     assert mended(path).decode() == page.snippet("Good")
     assert {edit.remedy for edit in edits(path)} == {page.fault.remedies[0].id}

@@ -56,7 +56,8 @@ def _no_record(notes: set[str]) -> Inconclusive:
         )
     return Inconclusive(
         "run/attach",
-        "no Python process of the job took the probes up: python -I, -E or -S, an emptied PYTHONPATH, or no Python",
+        "no Python process of the job took the probes up: python -I, -E or -S, an emptied PYTHONPATH, a Python older "
+        "than 3.8, or no Python",
         "Start the job with plain `python`, without -I, -E and -S, and let PYTHONPATH through to it.",
     )
 
@@ -113,13 +114,13 @@ def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
             "run/device-time",
             f"the phases of rank {record.rank} are times of the host, which runs ahead of the device; copies to the "
             "device and its idle time are not told apart",
-            "Profile ten steps with torch.profiler and give the trace to `torchtriage read`.",
+            "Profile ten steps with torch.profiler: its trace shows copies and gaps on the device's own timeline.",
         )
     if record.rank == 0 and world_size([record]) > 1:
         yield Inconclusive(
             "run/communication",
             "waiting for other ranks happens within the backward pass and is counted there",
-            "Profile ten steps on every rank with torch.profiler and give the traces to `torchtriage read`.",
+            "Profile the same ten steps on every rank with torch.profiler and compare when each enters a collective.",
         )
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from torchtriage.core.errors import TriageError
-
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
 
@@ -47,21 +45,13 @@ def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) ->
     """Slugs of faults and names of specialists, repeated or joined by commas; raises TriageError for any other."""
     given = tuple(name.strip() for item in value for name in item.split(",") if name.strip())
     if given:
-        from torchtriage.catalog.load import catalog
+        from torchtriage.catalog.load import catalog, unknown
 
         known = {*catalog().faults, *catalog().specialists}
         for name in given:
             if name not in known:
                 raise unknown(name, known, f"--{param.name}")
     return given
-
-
-def unknown(name: str, known: set[str], where: str) -> TriageError:
-    """NAME is none of the KNOWN: says which are near."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, sorted(known), n=3) or sorted(known)[:3]
-    return TriageError(f"nothing is called {name!r}", where, f"Near names: {', '.join(near)}.")
 
 
 def ending(case: Case, exit_zero: bool) -> int:

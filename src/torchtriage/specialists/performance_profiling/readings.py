@@ -49,7 +49,7 @@ def compute_share(record: RankRecord) -> Iterator[Sighting]:
     if _on_device(record):
         raise CannotSee(
             "forward and backward only queue work for the device: their time on the host is not compute time",
-            "Profile ten steps with torch.profiler and read the trace: torchtriage read trace.json.",
+            "Profile ten steps with torch.profiler: its trace shows the device's own timeline.",
         )
     if not any(step["forward"] for step in steps):
         raise CannotSee("no forward pass of a module was timed", "Call the model as model(x), not model.forward(x).")
@@ -92,7 +92,7 @@ def _device_waits_too(record: RankRecord) -> None:
     if not seen or drained < seen / 2:
         raise CannotSee(
             f"the host waits for batches, but the device was out of work at {drained} of {seen} arrivals only",
-            "Profile ten steps with torch.profiler and read the trace: torchtriage read trace.json.",
+            "Profile ten steps with torch.profiler: its trace shows the device's own timeline.",
         )
 
 
