@@ -16,7 +16,7 @@ from torchtriage.routing.listen import listen
 from torchtriage.routing.order import order
 from torchtriage.routing.tables import DiagnosisRow, SequenceRow
 
-COMMAND = re.compile(r"torchtriage (check|run|read|repro|resume-check|gradcheck)( [a-z0-9./:=-]+)*")
+COMMAND = re.compile(r"(torchtriage (check|run)|python -m zipfile)( [a-z0-9./:=-]+)*")
 
 
 def planned(text: str) -> Plan:
