@@ -88,10 +88,16 @@ def test_everything_that_has_a_name_is_found_by_it(name: str, kind: type) -> Non
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("clip-befor-unscale", "clip-before-unscale"), ("nanloss", "nan-loss"), ("0000", "bandwidth-bound")],
+    [("clip-befor-unscale", "clip-before-unscale"), ("nanloss", "nan-loss"), ("nan", "nan-loss"), ("NaN", "nan-loss")],
 )
 def test_a_typing_error_is_met_with_near_names(typed: str, meant: str) -> None:
     with pytest.raises(TriageError, match=f"Near names: .*{meant}"):
+        load.topic(typed)
+
+
+@pytest.mark.parametrize("typed", ["0000", "", "oom"])
+def test_a_name_that_is_near_to_none_is_not_met_with_any(typed: str) -> None:
+    with pytest.raises(TriageError, match=r"No name is near; .*docs/faults\.md lists them"):
         load.topic(typed)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,30 @@ def test_a_report_that_cannot_be_written_costs_neither_the_words_nor_the_code(ca
     assert "written: kept/case.json\n" in said.err
     assert "not written: kept/report.html: " in said.err
     assert not list(Path("kept").glob(".*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("options", "redirection"),
+    [("", "2>&-"), ("", "2>/dev/full"), ("--json", ">&-"), ("--json", ">/dev/full")],
+    ids=["stderr closed", "stderr full", "stdout closed", "stdout full"],
+)
+def test_a_stream_that_takes_nothing_costs_neither_the_case_nor_the_code(
+    options: str, redirection: str, job: Path
+) -> None:
+    job.write_text("raise SystemExit(5)\n")
+    command = f"{sys.executable} -m torchtriage run {options} --out kept -- {sys.executable} job.py {redirection}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, cwd=job.parent)
+    assert done.returncode == 5
+    assert b"Traceback" not in done.stdout + done.stderr
+    assert {"case.json", "report.html"} <= {path.name for path in (job.parent / "kept").iterdir()}
+
+
+def test_an_answer_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m torchtriage ask nan >/dev/full"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "torchtriage: the answer cannot be written: No space left on device\n  where: stdout\n" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_symptom_opens_the_plan_that_the_case_carries(call: Any, job: Path) -> None:

@@ -47,9 +47,23 @@ def test_every_red_flag_and_every_pressure_has_its_case() -> None:
     assert set(EXCUSES.values()) == set(PressureKind)
 
 
+@pytest.mark.parametrize("draft", ["Just use fp16.", "You could use AMP.", "Simply turn on autocast.", "Enable bf16."])
+def test_a_format_recommended_without_a_measurement_is_a_guess(draft: str) -> None:
+    assert {flag.name for flag in review(draft)} >= {"guesses-optimisations"}
+
+
+def test_a_hurried_answer_is_stopped_for_its_guess_and_for_each_excuse() -> None:
+    flags = review("Simply turn on AMP, no need to measure, it is urgent.")
+    assert {flag.name for flag in flags} == {"guesses-optimisations", "triviality", "time"}
+
+
 @pytest.mark.parametrize(
     "draft",
     [
+        "Ask performance-profiling first; do not use fp16 before that.",
+        "I know that it is urgent: run the first command, it takes a minute.",
+        "Nothing can be said without profiling.",
+        "Whether to use AMP is decided by what bounds the step.",
         "Run `torchtriage run --symptom out-of-memory -- train.py` and read where memory grows.",
         "For example, the amplifier is out of scope.",
         "Which of the three do you see?",

@@ -87,6 +87,10 @@ def test_words_that_only_sound_like_a_symptom_are_not_heard(text: str) -> None:
         "the NaN is gone",
         "the NaN loss is fixed now",
         "we fixed the NaN",
+        "the loss isn't NaN",
+        "I don't have any NaN",
+        "we do not get OOM",
+        "the memory does not grow",
         "finally solved the OOM",
         "the OOM went away",
     ],
@@ -96,7 +100,14 @@ def test_what_is_denied_or_over_is_not_a_symptom(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["fix the NaN", "loss does not decrease", "no idea why there is an OOM", "can NaN be fixed"]
+    "text",
+    [
+        "fix the NaN",
+        "the loss is not only NaN",
+        "loss does not decrease",
+        "no idea why there is an OOM",
+        "can NaN be fixed",
+    ],
 )
 def test_a_wish_or_a_lack_is_no_denial(text: str) -> None:
     assert len(listen(text).symptoms) == 1
@@ -164,3 +175,12 @@ def test_a_claim_inside_a_claim_of_its_kind_is_one_claim() -> None:
 def test_a_claim_about_a_symptom_is_kept_however_many_came_before() -> None:
     query = listen("I guess so. " * 10 + "It must be NCCL.")
     assert query.claims[-1].text == "It must be NCCL"
+
+
+def test_twenty_thousand_claims_and_cures_are_heard_as_the_first_ones_are() -> None:
+    said = "slow, should I use AMP? how should I start? CUDA out of memory. "
+    once, often = listen(said), listen(said * 20_000)
+    assert {claim.text for claim in once.claims} == {claim.text for claim in often.claims}
+    assert [each.start for each in often.symptoms if each.symptom == "training-slow"] == [
+        n * len(said) for n in range(MOST)
+    ]

@@ -217,3 +217,8 @@ def test_commands_hold_slugs_and_never_the_users_words(scenario: dict[str, Any])
         assert all(COMMAND.fullmatch(command) for command in step.examine)
         named = re.findall(r"--symptom (\S+)", " ".join(step.examine))
         assert set(named) <= set(lexicon().symptoms)
+
+
+@pytest.mark.parametrize("text", ["my cat is slow", "our laptops are slow", "the download is really slow"])
+def test_what_is_slow_outside_of_a_training_gets_no_plan(text: str) -> None:
+    assert isinstance(order(listen(text)), Question)

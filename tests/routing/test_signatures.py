@@ -106,6 +106,18 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "RuntimeError: Input type (torch.cuda.FloatTensor) and weight type (torch.cuda.HalfTensor) should be the same",
         {"input": "torch.cuda.FloatTensor", "weight": "torch.cuda.HalfTensor"},
     ),
+    "no-kernel-for-half": (
+        "RuntimeError: \"addmm_impl_cpu_\" not implemented for 'Half'",
+        {"operation": "addmm_impl_cpu_", "type": "Half"},
+    ),
+    "no-kernel-for-type": (
+        "RuntimeError: \"nll_loss_forward_reduce_cuda_kernel_2d_index\" not implemented for 'Int'",
+        {"operation": "nll_loss_forward_reduce_cuda_kernel_2d_index", "type": "Int"},
+    ),
+    "cannot-pickle": (
+        "AttributeError: Can't pickle local object 'make.<locals>.<lambda>'",
+        {"local": "make.<locals>.<lambda>"},
+    ),
     "same-device": (
         "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu! "
         "(when checking argument for argument mat2 in method wrapper_CUDA_mm)",
@@ -358,6 +370,12 @@ def _no_group() -> None:
     dist.get_rank(None) if dist.is_initialized() else dist.distributed_c10d._get_default_group()
 
 
+def _one_value() -> None:
+    import torch
+
+    torch.nn.BatchNorm1d(3)(torch.zeros(1, 3))
+
+
 PROVOKED: dict[str, tuple[Callable[[], None], dict[str, Any]]] = {
     "matmul-shapes": (_mat, {"mat1": [4, 57600], "mat2": [64, 128]}),
     "sizes-must-match": (_sizes, {"a": 4, "b": 5, "dimension": 1}),
@@ -371,6 +389,7 @@ PROVOKED: dict[str, tuple[Callable[[], None], dict[str, Any]]] = {
     "leaf-in-place": (_leaf, {}),
     "target-out-of-bounds": (_target, {"target": 7}),
     "embedding-index": (_embedding, {}),
+    "one-value-per-channel": (_one_value, {"shape": [1, 3]}),
     "no-deterministic-kernel": (_deterministic, {"operation": "put_"}),
     "assigned-before-init": (_before_init, {"what": "module"}),
     "not-a-parameter": (_not_a_parameter, {"given": "torch.FloatTensor", "name": "weight"}),
@@ -422,6 +441,26 @@ def test_the_message_for_a_blocked_class_names_the_class(tmp_path: Path) -> None
 def test_every_signature_has_a_case() -> None:
     elsewhere = {"no-central-directory", "expected-scalar-type"}
     assert {signature.name for _, signature in SIGNATURES} == {*CASES, *PROVOKED, *elsewhere}
+
+
+def test_a_parameter_of_another_size_is_named_even_where_the_message_is_cut() -> None:
+    assert only("size mismatch for fc.weight").fields == {"name": "fc.weight"}
+
+
+@pytest.mark.parametrize("text", ["size mismatch for my batch", "size mismatch for fc.weights", "weight mismatch"])
+def test_a_size_mismatch_without_a_parameter_is_no_message_of_a_checkpoint(text: str) -> None:
+    assert listen(text).decoded == ()
+
+
+@pytest.mark.parametrize("name", ["slow_conv2d_cpu", "log_softmax_lastdim_kernel_impl", "memory_leak_cuda"])
+def test_the_name_of_a_kernel_is_no_symptom(name: str) -> None:
+    query = listen(f"\"{name}\" not implemented for 'BFloat16'")
+    assert [each.symptom for each in query.symptoms] == ["dtype-error"]
+
+
+def test_every_message_is_put_into_plain_words() -> None:
+    said = [signature.says for _, signature in SIGNATURES]
+    assert all(" " in says and not says.endswith(".") and len(says) <= 80 for says in said)
 
 
 def test_an_expected_scalar_type_is_named_with_the_one_found() -> None:

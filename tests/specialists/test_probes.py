@@ -103,13 +103,15 @@ CALLED_ONCE = """
 import torch
 from torch import nn
 
+divisors = iter([1.0] * 11 + [0.0])
+
 class Once(nn.Module):
     def __init__(self):
         super().__init__()
-        self.inner, self.divisors = nn.Linear(4, 1), iter([1.0] * 11 + [0.0])
+        self.inner = nn.Linear(4, 1)
 
     def forward(self, x):
-        return self.inner(x) / next(self.divisors)
+        return self.inner(x) / next(divisors)
 
 model = Once()
 optimizer = torch.optim.SGD(model.parameters(), 1e-3)

@@ -162,9 +162,20 @@ def test_what_cannot_be_seen_is_said(detector: Any, events: Events, why: str) ->
 # Memory
 
 FEATURES = {
-    "kind": "container", "step": 40, "type": "list", "growth": 16, "turns": 16, "holds": "Tensor(4096, 64)",
-    "bytes": MIB, "holder": "features", "dataset": False, "path": "train.py", "line": 15,
+    "kind": "container", "step": 30, "since": 15, "had": 16, "entries": 31, "type": "list",
+    "holds": "Tensor(4096, 64)", "bytes": MIB, "holder": "features", "bounded": False, "dataset": False,
+    "path": "train.py", "line": 15,
 }  # fmt: skip
+
+
+def followed(of: int = 100, entries: Any = lambda n: n + 1, **each: Any) -> Events:
+    """What is told of a container from its naming at step 30 to the end of a run OF so many steps."""
+    told = [*range(30, of - 1, 10), of - 1]
+    return [{**FEATURES, "had": entries(15), **each, "step": n, "entries": entries(n)} for n in told]
+
+
+def growing(n: int) -> int:
+    return 10**9 + n * MIB
 
 
 @pytest.mark.parametrize(
@@ -182,11 +193,45 @@ FEATURES = {
     ],
 )
 def test_memory_is_called_when_it_grows_to_the_end(resident: Any, slugs: set[str]) -> None:
-    assert found(memory.memory_growth, steps(100, rss=resident)) == slugs
+    assert found(memory.memory_growth, [*steps(100, rss=resident, batches=0), *followed()]) == slugs
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        pytest.param([], "no container with a name", id="a buffer that was allocated at once"),
+        pytest.param(followed(bytes=100), "no container with a name", id="a list of numbers beside a mapped file"),
+        pytest.param(followed(entries=lambda n: min(n, 60)), "no container with a name", id="a list that is full"),
+        pytest.param(followed(50), "no container with a name", id="a list that was let go"),
+        pytest.param(followed(entries=lambda n: 40), "no container with a name", id="a list that stopped growing"),
+        pytest.param(followed(type="deque", bounded=True), "it has an end", id="a deque that is not full yet"),
+        pytest.param([*followed(), {"kind": "clock", "step": 0}], "no container", id="before the first optimizer step"),
+    ],
+)
+def test_growth_on_a_cpu_that_no_container_accounts_for_is_not_called(events: Events, why: str) -> None:
+    seen = outcome(memory.memory_growth, [*events, *steps(100, rss=growing, batches=0)])
+    assert isinstance(seen, Inconclusive)
+    assert why in seen.why
+
+
+@pytest.mark.parametrize("memories", [{"rss": growing}, {"allocated": growing}], ids=["CPU", "CUDA"])
+@pytest.mark.parametrize(("began", "conclusive"), [(None, False), (80, False), (50, True)])
+def test_growth_beside_a_loader_is_called_in_its_second_epoch(
+    memories: dict[str, Any], began: int | None, conclusive: bool
+) -> None:
+    second = [] if began is None else [{"kind": "second-epoch", "step": began}]
+    seen = outcome(memory.memory_growth, [*second, *steps(100, **memories), *followed()])
+    assert isinstance(seen, Inconclusive) != conclusive
+    if isinstance(seen, Inconclusive):
+        assert "first epoch" in seen.why
+
+
+def test_allocated_memory_on_a_device_is_called_without_a_container() -> None:
+    assert found(memory.memory_growth, steps(100, allocated=growing, batches=0)) == {"memory-growth"}
 
 
 def test_memory_growth_names_the_container_and_the_line_that_fills_it() -> None:
-    (item,) = evidence(memory.memory_growth, [FEATURES, *steps(100, rss=lambda n: 10**9 + n * MIB)])
+    (item,) = evidence(memory.memory_growth, [*steps(100, rss=growing, batches=0), *followed()])
     assert (item.place.path, item.place.line, item.place.container) == ("train.py", 15, "features")
     assert item.value == pytest.approx(1024)
     assert item.fact == (
@@ -196,8 +241,8 @@ def test_memory_growth_names_the_container_and_the_line_that_fills_it() -> None:
 
 
 def test_a_dataset_that_caches_its_samples_is_not_called_a_leak() -> None:
-    cache = {**FEATURES, "holder": "Digits.cache", "dataset": True}
-    seen = outcome(memory.memory_growth, [cache, *steps(100, rss=lambda n: 10**9 + n * MIB)])
+    cache = followed(holder="Digits.cache", dataset=True)
+    seen = outcome(memory.memory_growth, [*cache, *steps(100, rss=growing)])
     assert isinstance(seen, Inconclusive)
     assert "Digits.cache" in seen.why
 
@@ -230,6 +275,20 @@ GRAPHS = {
 )
 def test_graphs_are_called_when_most_of_them_outlive_their_step(events: Events, slugs: set[str]) -> None:
     assert found(memory.graph_retained, [*steps(40), *events]) == slugs
+
+
+@pytest.mark.parametrize("boundary", ["forward", "backward"])
+def test_graphs_before_the_first_optimizer_step_may_be_parts_of_one_step(boundary: str) -> None:
+    seen = outcome(memory.graph_retained, [*steps(40, boundary=boundary), GRAPHS])
+    assert isinstance(seen, Inconclusive)
+    assert "no optimizer has stepped" in seen.why
+
+
+def test_graphs_counted_before_the_steps_were_numbered_anew_do_not_count() -> None:
+    events = [*steps(40, boundary="forward"), GRAPHS, {"kind": "clock", "step": 0, "boundary": "optimizer"}, *steps(40)]
+    assert isinstance(outcome(memory.graph_retained, events), Inconclusive)
+    assert found(memory.graph_retained, [*events, {**GRAPHS, "alive": 0}]) == set()
+    assert found(memory.graph_retained, [*events, GRAPHS]) == {"graph-retained"}
 
 
 @pytest.mark.parametrize(
@@ -352,6 +411,14 @@ LEDGER = {
 )
 def test_a_step_is_missing_when_ten_backward_passes_move_nothing(change: dict[str, Any], slugs: set[str]) -> None:
     assert found(debugging.step_missing, [*steps(9), {**LEDGER, **change}]) == slugs
+
+
+def test_gradients_of_an_input_excuse_a_missing_step_only_when_nothing_steps() -> None:
+    attacked, other = {**LEDGER, "beside": True}, {**LEDGER, "built": "t.py:5"}
+    seen = outcome(debugging.step_missing, [*steps(9), attacked, other])
+    assert isinstance(seen, Inconclusive)
+    assert "an input got gradients" in seen.why
+    assert found(debugging.step_missing, [*steps(9), attacked, {**other, "steps": 5}]) == {"step-missing"}
 
 
 def test_only_the_last_word_on_an_optimizer_counts() -> None:

@@ -17,6 +17,11 @@ from torchtriage.catalog.walk import ROOMS, files, folders, pages
 from torchtriage.core.errors import TriageError
 from torchtriage.core.fault import Fault
 
+MOST = 6
+NONE_NEAR = (
+    "No name is near; `torchtriage explain` knows faults, symptoms, verdicts and specialists: "
+    "docs/faults.md lists them."
+)
 Topic: TypeAlias = page.Page | Room | Symptom | VerdictKind
 
 
@@ -71,5 +76,7 @@ def unknown(name: str, known: Collection[str], where: str) -> TriageError:
     """NAME, given at WHERE, is none of the KNOWN: says which are near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, sorted(known), n=3) or sorted(known)[:3]
-    return TriageError(f"nothing is called {name!r}", where, f"Near names: {', '.join(near)}.")
+    near = get_close_matches(name, sorted(known), n=3)
+    near += [slug for slug in sorted(known) if name.lower() in slug.split("-") and slug not in near]
+    do = f"Near names: {', '.join(near[:MOST])}." if near else NONE_NEAR
+    return TriageError(f"nothing is called {name!r}", where, do)

@@ -12,7 +12,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
 
     contains: a literal part of it, lower case, tested before the pattern (a regular expression with named groups)
     is even compiled. fields: how a group is read, "int", "float", "text" or "shape" ("4x57600" → [4, 57600]).
-    faults: the slugs it can mean.
+    faults: the slugs it can mean. says: the same in plain words, without a full stop.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Signature(Struct, frozen=True, forbid_unknown_fields=True):
     pattern: str
     fields: dict[str, str] = {}
     faults: tuple[str, ...] = ()
+    says: str = ""
 
 
 class Symptom(Struct, frozen=True):

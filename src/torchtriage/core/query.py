@@ -67,11 +67,15 @@ class Pressure(Span, frozen=True, kw_only=True):
 
 
 class Decoded(Span, frozen=True, kw_only=True):
-    """An error message taken apart: which signature matched, its fields, the faults that it can mean."""
+    """An error message taken apart: which signature matched, its fields, the faults that it can mean.
+
+    says: the message in plain words, without a full stop; empty where nobody has put it into words.
+    """
 
     signature: str
     fields: dict[str, str | int | float | list[int]]
     faults: tuple[str, ...]
+    says: str = ""
 
 
 class Query(Struct, frozen=True, tag_field="kind", tag="query"):

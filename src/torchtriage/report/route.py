@@ -120,4 +120,5 @@ def _meanings(query: Query, paper: Paper) -> Iterator[str]:
     for item in query.decoded:
         fields = ", ".join(f"{name} {value}" for name, value in sorted(item.fields.items()))
         faults = f" It can mean: {', '.join(item.faults)}." if item.faults else ""
-        yield from paper.items([line(f"{item.signature}{f' ({fields})' if fields else ''}.{faults}")], 2)
+        says = item.says or item.signature.replace("-", " ")
+        yield from paper.items([line(f"{says}{f' ({fields})' if fields else ''}.{faults}")], 2)

@@ -63,9 +63,10 @@ def review(text: str) -> tuple[Flag, ...]:
     whole = _whole({hit.meaning for hit in hits}, known)
     flags = [_flag(hit, text, found, known) for hit in hits if hit.meaning not in known.completing]
     kept: list[Flag] = []
+    ended: dict[str, int] = {}
     for flag in sorted(flags, key=lambda each: (each.start, -each.end, each.name)):
-        upon = any(flag.start < other.end and flag.name == other.name for other in kept)
-        if not upon and flag.name not in whole:
+        if flag.start >= ended.get(flag.name, 0) and flag.name not in whole:
+            ended[flag.name] = flag.end
             kept.append(flag)
     return tuple(kept)
 

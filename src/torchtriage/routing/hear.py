@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -42,16 +44,40 @@ class Heard(Struct, frozen=True):
         return [sound for sound in self.sounds if sound.layer == layer]
 
 
+class Ground(Struct, frozen=True):
+    """The places of many spans, asked in the time of a bisection.
+
+    starts: in order. reach: for each of them the furthest end of a span that starts there or before.
+    """
+
+    starts: tuple[int, ...]
+    reach: tuple[int, ...]
+
+    @classmethod
+    def of(cls, places: Iterable[tuple[int, int]]) -> Ground:
+        """The ground that PLACES, each a start and an end, take up."""
+        ordered = sorted(places)
+        return cls(tuple(start for start, _ in ordered), tuple(accumulate((end for _, end in ordered), max)))
+
+    def covers(self, start: int, end: int) -> bool:
+        """Whether start..end lies within one of the spans."""
+        before = bisect_right(self.starts, start)
+        return before > 0 and self.reach[before - 1] >= end
+
+    def touches(self, start: int, end: int) -> bool:
+        """Whether start..end shares a sign with one of the spans."""
+        before = bisect_left(self.starts, end)
+        return before > 0 and self.reach[before - 1] > start
+
+
 @lru_cache(maxsize=1)
 def hear(text: str) -> Heard:
     """Every phrase and error message in TEXT; the words of a message are not heard a second time as phrases."""
     known = lexicon()
     decodings = tuple(decode(text, known.signatures))
-    inside = [(each.decoded.start, each.decoded.end) for each in decodings]
+    messages = Ground.of((each.decoded.start, each.decoded.end) for each in decodings)
     sounds = sorted(_sounds(text, known), key=lambda each: (each.start, each.end, each.layer, each.name))
-    return Heard(
-        tuple(each for each in sounds if not any(a <= each.start and each.end <= b for a, b in inside)), decodings
-    )
+    return Heard(tuple(each for each in sounds if not messages.covers(each.start, each.end)), decodings)
 
 
 def _sounds(text: str, known: Lexicon) -> Iterator[Sound]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import takewhile
 from typing import TypeVar
 
 from torchtriage.core.query import Claim, Mention, Pressure, Query, Span
-from torchtriage.routing.hear import Heard, Sound, clause_end, hear
+from torchtriage.routing.hear import Ground, Heard, Sound, clause_end, hear
 from torchtriage.routing.lexicon import Lexicon, lexicon
 
 MOST = 5
@@ -23,7 +25,8 @@ def listen(text: str) -> Query:
     mentions = _kept(_mentions(heard, known, text), lambda mention: mention.symptom)
     claims = _widest(_claims(heard, known, text))
     # A claim that was dropped would leave the symptom in it standing as if it had been seen.
-    about = [claim for claim in claims if any(each.start < claim.end and claim.start < each.end for each in mentions)]
+    mentioned = Ground.of((each.start, each.end) for each in mentions)
+    about = [claim for claim in claims if mentioned.touches(claim.start, claim.end)]
     return Query(
         text=text,
         symptoms=mentions,
@@ -71,21 +74,24 @@ def _taken_back(heard: Heard) -> set[Sound]:
 
 
 def _claims(heard: Heard, known: Lexicon, text: str) -> Iterator[Claim]:
-    cures = [*heard.of("cure"), *(sound for sound in heard.of("symptom") if known.symptoms[sound.name].read)]
-    asked = heard.of("decoy")
+    subjects = (sound for sound in heard.of("symptom") if known.symptoms[sound.name].read)
+    cures = sorted((sound.start, sound.end) for sound in (*heard.of("cure"), *subjects))
+    asked = Ground.of((sound.start, sound.end) for sound in heard.of("decoy"))
     for sound in heard.of("claim"):
-        if any(decoy.start <= sound.start and sound.end <= decoy.end for decoy in asked):
+        if asked.covers(sound.start, sound.end):
             continue
         row = known.claims[int(sound.name)]
         for start, end in _claimed(row.span, sound, cures, text):
             yield Claim(start, end, text[start:end], kind=row.kind, answer=row.answer)
 
 
-def _claimed(span: str, sound: Sound, cures: Iterable[Sound], text: str) -> Iterator[tuple[int, int]]:
+def _claimed(span: str, sound: Sound, cures: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
+    """CURES: the places of all cures, in order."""
     end = clause_end(text, sound.end)
     match span:
         case "cure":
-            yield from ((cure.start, cure.end) for cure in cures if sound.start <= cure.start and cure.end <= end)
+            nearby = (cures[at] for at in range(bisect_left(cures, (sound.start, 0)), len(cures)))
+            yield from (cure for cure in takewhile(lambda place: place[0] < end, nearby) if cure[1] <= end)
         case "clause":
             yield sound.start, end
         case _:

@@ -59,7 +59,7 @@ def _readings(text: str, lower: str, signature: Signature) -> Iterator[Decoded]:
             at = max(at, found.end())
             fields = {name: _field(signature.fields.get(name, "text"), value) for name, value in _groups(found)}
             yield Decoded(found.start(), found.end(), found.group(), signature=signature.name, fields=fields,
-                          faults=signature.faults)  # fmt: skip
+                          faults=signature.faults, says=signature.says)  # fmt: skip
 
 
 def _around(pattern: re.Pattern[str], text: str, start: int, end: int) -> re.Match[str] | None:

@@ -139,3 +139,58 @@ class NotAFunction:
     @staticmethod
     def backward(ctx, grad_output):
         return grad_output
+
+
+class TwoTuplesJoined(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        first = torch.autograd.grad(ctx.out, ctx.x, grad_output, retain_graph=True)
+        second = torch.autograd.grad(ctx.out, ctx.y, grad_output)
+        return first + second
+
+
+class PaddedTuple(Function):
+    @staticmethod
+    def forward(ctx, x, times, bias):
+        return x * times
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        known = (grad_output,)
+        rest = (None,) * 2
+        return known + rest
+
+
+class JoinedToWhatWasGiven(Function):
+    @staticmethod
+    def forward(ctx, x, times):
+        return x * times
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        return gradients + ctx.nothing
+
+
+class MethodOfTheGradient(Function):
+    @staticmethod
+    def forward(ctx, x, strength):
+        ctx.strength = strength
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.neg() * ctx.strength  # expect: gradient-count
+
+
+class PiecesOfTheGradient(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        return torch.cat([x, y])
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.chunk(2)

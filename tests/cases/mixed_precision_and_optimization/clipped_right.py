@@ -104,3 +104,56 @@ def stepped_before(model: nn.Module, loader, optimizer, scaler: GradScaler, seco
         nn.functional.mse_loss(model(x), x).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         second.step()
+
+
+def under_flags_that_exclude_each_other(model: nn.Module, loader, optimizer, scaler: GradScaler, args):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        if args.half:
+            scaler.scale(loss).backward()
+        else:
+            loss.backward()
+        if args.half is False:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        else:
+            scaler.step(optimizer)
+            scaler.update()
+
+
+def only_when_not_scaled(model: nn.Module, loader, optimizer, args):
+    scaler = GradScaler("cuda", enabled=args.half)
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(nn.functional.cross_entropy(model(x), y)).backward()
+        if args.limit and not args.half:
+            nn.utils.clip_grad_norm_(model.parameters(), args.limit)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def in_the_other_arm(model: nn.Module, loader, optimizer, args):
+    scaler = GradScaler("cuda", enabled=args.half)
+    for x, y in loader:
+        optimizer.zero_grad()
+        scaler.scale(nn.functional.cross_entropy(model(x), y)).backward()
+        if args.half:
+            scaler.unscale_(optimizer)
+        else:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def only_the_generator_is_scaled(generator: nn.Module, critic: nn.Module, loader, first, second, scaler: GradScaler):
+    for noise, real in loader:
+        first.zero_grad()
+        scaler.scale(-critic(generator(noise)).mean()).backward()
+        second.zero_grad()
+        loss = critic(generator(noise).detach()).mean() - critic(real).mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(critic.parameters(), 1.0)
+        second.step()
+        scaler.step(first)
+        scaler.update()

@@ -73,3 +73,14 @@ class Learner:
                 loss = nn.functional.mse_loss(self.model(x), y)
             self.backward(loss)
             self.update()
+
+
+def under_a_limit_of_the_same_settings(model: nn.Module, optimizer, loader, settings):
+    scaler = GradScaler("cuda", enabled=settings.half)
+    for i, (x, y) in enumerate(loader):
+        scaler.scale(nn.functional.mse_loss(model(x), y)).backward()
+        if settings.limit and i % settings.every == 0:
+            clip_grad_norm_(model.parameters(), settings.limit)  # expect: clip-before-unscale
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

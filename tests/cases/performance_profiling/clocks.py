@@ -97,3 +97,81 @@ def loading(path):
     start = time.perf_counter()
     state = torch.load(path)
     return state, time.perf_counter() - start
+
+
+def tested_inside():
+    start = time.perf_counter()
+    out = model(batch)
+    if torch.isinf(out).any():
+        raise ValueError
+    return time.perf_counter() - start
+
+
+def asserted_inside():
+    start = time.perf_counter()
+    out = model(batch)
+    assert (out < 1).all()
+    return time.perf_counter() - start
+
+
+def repeated_until_small():
+    start = time.perf_counter()
+    out = model(batch)
+    while out.norm() > 1:
+        out = model(out)
+    return time.perf_counter() - start
+
+
+def selected_by_a_mask():
+    start = time.perf_counter()
+    out = model(batch)
+    kept = out[out > 0]
+    return kept, time.perf_counter() - start
+
+
+def formatted_inside():
+    start = time.perf_counter()
+    total = model(batch).sum()
+    line = f"{total:.3f}"
+    return line, time.perf_counter() - start
+
+
+def copied_to_the_host(target=torch.device("cpu")):
+    start = time.perf_counter()
+    out = model(batch).to(target)
+    return out, time.perf_counter() - start
+
+
+def copied_into_a_buffer(buffer):
+    start = time.perf_counter()
+    buffer.copy_(model(batch))
+    return time.perf_counter() - start
+
+
+def scaled_step(optimizer):
+    scaler = torch.amp.GradScaler("cuda")
+    start = time.perf_counter()
+    scaler.scale(model(batch).sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return time.perf_counter() - start
+
+
+def launch_against_total():
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(50):
+        model(batch)
+    launched = time.perf_counter() - start
+    torch.cuda.synchronize()
+    total = time.perf_counter() - start
+    return launched, total
+
+
+def decided_by_the_host(runs, verbose=False):
+    start = time.perf_counter()
+    for i in range(runs):
+        out = model(batch.to(torch.float16))
+        if i == 3 and verbose:
+            out = model(out)
+    return time.perf_counter() - start  # expect: timing-without-sync

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,7 @@ import signal, sys, os
 def told(number, frame):
     print("job got", number, flush=True)
     sys.exit(5)
-for number in (signal.SIGTERM, signal.SIGHUP):
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
     signal.signal(number, told)
 print("ready", flush=True)
 signal.pause()
@@ -161,16 +162,22 @@ print("ended", launch(Launch((sys.executable, "-c", job), Path("job")), []), flu
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_request_to_end_is_handed_on_and_the_parent_reports(number: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+HANDED_ON = [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2]
+
+
+@pytest.mark.parametrize("number", HANDED_ON)
+def test_a_signal_that_reaches_us_alone_is_handed_on_and_the_parent_reports(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "ready\n"
         parent.send_signal(number)
         assert parent.stdout.read() == f"job got {number.value}\nended Ended(code=5, signal=None)\n"
 
 
-def test_ctrl_c_ends_the_job_and_the_parent_reports() -> None:
+@pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["to the group, as a terminal does", "to us alone"])
+def test_ctrl_c_ends_the_job_and_the_parent_reports(send: Callable[[int, int], None]) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PARENT],
         stdout=subprocess.PIPE,
@@ -180,7 +187,7 @@ def test_ctrl_c_ends_the_job_and_the_parent_reports() -> None:
     ) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "ready\n"
-        os.killpg(parent.pid, signal.SIGINT)  # as a terminal does it: to the whole group
+        send(parent.pid, signal.SIGINT)
         out, _ = parent.communicate()
 
     assert out == "ended Ended(code=130, signal=2)\n"

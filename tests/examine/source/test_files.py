@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -162,3 +163,40 @@ def test_a_place_says_line_column_and_the_text_that_finds_it_again(tree: Path) -
     assert isinstance(observed, Observed)
     place = observed.evidence[0].place
     assert (place.line, place.column, place.end_line, place.anchor) == (3, 5, 4, "fault(")
+
+
+def reasons(paths: list[str]) -> list[tuple[str, str]]:
+    outcomes = examine([Path(path) for path in paths], [marked]).outcomes
+    return [(each.why, each.unblock) for each in outcomes if isinstance(each, Inconclusive)]
+
+
+@pytest.mark.parametrize("named", ["job/queue.py", "job"])
+def test_a_pipe_is_not_opened(tree: Path, named: str) -> None:
+    write(tree / "job/a.py")
+    os.mkfifo(tree / "job/queue.py")
+    assert reasons([named]) == [("job/queue.py:1: no regular file: it is not opened", UNOPENED)]
+
+
+UNOPENED = "Name a regular .py file, or leave it out."
+
+
+@pytest.mark.parametrize("named", ["job/link.py", "job"])
+def test_a_link_to_nowhere_says_that_its_target_is_missing(tree: Path, named: str) -> None:
+    write(tree / "job/a.py")
+    (tree / "job/link.py").symlink_to("gone.py")
+    ((why, _),) = reasons([named])
+    assert why == "job/link.py:1: the link's target gone.py is missing"
+
+
+def test_a_link_that_leads_to_itself_says_that_its_target_is_missing(tree: Path) -> None:
+    write(tree / "job/a.py")
+    (tree / "job/link.py").symlink_to("link.py")
+    ((why, _),) = reasons(["job"])
+    assert "target link.py is missing" in why
+
+
+def test_notebooks_of_a_folder_that_mention_torch_are_said_to_be_unread(tree: Path) -> None:
+    write(tree / "job/a.py")
+    write(tree / "job/train.ipynb", '{"cells": ["import torch"]}')
+    write(tree / "job/plots.ipynb", '{"cells": []}')
+    assert [why for why, _ in reasons(["job"])] == ["job/train.ipynb:1: notebooks are not read"]

@@ -18,7 +18,7 @@ from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run.live import Line
 
 ATTACH = Path(__file__).resolve().parent / "attach"
-FORWARDED = ("SIGTERM", "SIGHUP")
+FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
         )
     command = resolved(launch.command)
     folder = prepared(launch.folder)
-    settings = environment(os.environ, folder, probes, launch.steps)
+    settings, line = environment(os.environ, folder, probes, launch.steps), Line(folder)
     try:
         job = subprocess.Popen(command, env=settings, stdout=2 if launch.aside else None)  # noqa: S603 - the user's own
     except OSError as error:
@@ -65,7 +65,7 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
             f"cannot be started: {error.strerror}", command[0], "Give a command that runs by itself.", NOTHING_EXAMINED
         ) from error
     with passing_on(job):
-        return _awaited(job, Line(folder))
+        return _awaited(job, line)
 
 
 def on_windows() -> bool:
@@ -123,7 +123,7 @@ def environment(
 
 @contextmanager
 def passing_on(job: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ctrl-C reaches the job by the terminal, so we only wait; a request to end that reaches us alone is handed on.
+    """What reaches us alone is handed on; Ctrl-C at a terminal has reached the job already, so we only wait.
 
     What was ignored stays ignored (nohup). Outside the main thread nothing can be done about signals.
     """
@@ -134,7 +134,10 @@ def passing_on(job: subprocess.Popen[bytes]) -> Iterator[None]:
     def wait(_number: int, _frame: FrameType | None) -> None:
         """The job has got it too."""
 
-    wanted = {signal.SIGINT: wait, **{getattr(signal, name): hand_on for name in FORWARDED}}
+    wanted = {
+        signal.SIGINT: wait if at_terminal() else hand_on,
+        **{getattr(signal, name): hand_on for name in FORWARDED},
+    }
     before: dict[int, Any] = {}
     try:
         for number, handler in wanted.items():
@@ -147,6 +150,20 @@ def passing_on(job: subprocess.Popen[bytes]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def at_terminal() -> bool:
+    """Whether a terminal's Ctrl-C goes to our process group, the job's too."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
 def _awaited(job: subprocess.Popen[bytes], line: Line) -> Ended:

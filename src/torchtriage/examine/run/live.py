@@ -20,7 +20,7 @@ class Line:
     def __init__(self, folder: Path, stream: TextIO | None = None) -> None:
         self.path = folder / "rank0.jsonl"
         self.stream = stream or sys.stderr
-        self.every = 1.0 if self.stream.isatty() else None
+        self.every = 1.0 if self.stream is not None and self.stream.isatty() else None  # none where stderr is closed
         self.step: int | None = None
         self.seconds: list[float] = []
         self.seen: Counter[str] = Counter()

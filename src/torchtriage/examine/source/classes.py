@@ -10,6 +10,13 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 
+# Methods of a tensor that give one tensor.
+_ONE = frozenset(
+    {"abs", "add", "bfloat16", "bmm", "clamp", "clone", "contiguous", "div", "double", "exp", "expand", "expand_as"}
+    | {"flatten", "float", "half", "masked_fill", "matmul", "mean", "mm", "mul", "neg", "permute", "pow", "reshape"}
+    | {"sign", "sqrt", "squeeze", "sub", "sum", "t", "to", "transpose", "type_as", "unsqueeze", "view", "view_as"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ModuleClass:
@@ -51,6 +58,8 @@ class ModuleClass:
             case ast.List() | ast.Tuple() | ast.Dict() | ast.ListComp() | ast.DictComp():
                 return True
             case ast.Call(func=ast.Name(id="list" | "dict" | "tuple")):
+                return True
+            case ast.BinOp(left=ast.List(), op=ast.Mult()):  # [None] * n, to be filled in
                 return True
             case ast.Name(id=name) if name not in through:
                 stores = [store for store in self.script.names.stores(name, scope) if store.how != "augment"]
@@ -136,13 +145,34 @@ class FunctionClass:
         match node:
             case ast.Tuple(elts=parts):
                 return None if any(isinstance(part, ast.Starred) for part in parts) else list(parts)
-            case ast.BinOp(left=left, right=right) if not _sequences(left, right):
-                return [node]
-            case ast.UnaryOp():
+            case ast.BinOp() | ast.UnaryOp() | ast.Call() if self._is_tensor(node):
                 return [node]
             case ast.Name(id=name):
                 return self._named(name, node, at)
         return None
+
+    def _is_tensor(self, node: ast.expr, through: tuple[str, ...] = ()) -> bool:
+        """Whether NODE is surely one tensor: what backward was given, or arithmetic on it.
+
+        A sum or product of anything else may be a tuple: gradients + (None,) * n.
+        """
+        match node:
+            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+                return self._is_tensor(left, through) or self._is_tensor(right, through)
+            case ast.BinOp() | ast.UnaryOp():
+                return True
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _ONE:
+                return self._is_tensor(value, through)
+            case ast.Name(id=name) if name not in through and name not in _starred(self.backward):
+                stores = self.backward.stores.get(name, [])
+                return bool(stores) and all(self._is_given(store, (*through, name)) for store in stores)
+        return False
+
+    def _is_given(self, store: Store, through: tuple[str, ...]) -> bool:
+        if store.how == "parameter":
+            return store.name != self.backward.parameters[0].arg
+        whole = store.how == "assign" and store.index is None and store.value is not None
+        return whole and store.value is not None and self._is_tensor(store.value, through)
 
     def _named(self, name: str, node: ast.expr, at: Return) -> list[ast.expr] | None:
         stores = self.backward.stores.get(name, [])
@@ -154,20 +184,6 @@ class FunctionClass:
             return [node]
         whole = store.how == "assign" and store.index is None
         return self._counted(store.value, at) if whole and not isinstance(store.value, ast.Name) else None
-
-
-def _sequences(*nodes: ast.expr) -> bool:
-    """Whether one of NODES may be a tuple: (a, b) + (None,) * n is a computed tuple, not a tensor."""
-    return any(
-        isinstance(inner, ast.Tuple | ast.List | ast.Call) for node in nodes for inner in (node, *_operands(node))
-    )
-
-
-def _operands(node: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(node, ast.BinOp):
-        for side in (node.left, node.right):
-            yield side
-            yield from _operands(side)
 
 
 def _starred(function: Scope) -> set[str]:

@@ -39,10 +39,12 @@ class Ring:
 
     @property
     def runs_once(self) -> bool:
-        """Whether it says by itself that it turns only once: for _ in range(1)."""
+        """Whether it says by itself that it turns only once: for _ in range(1), or a body that ends with break."""
         match self.block.owner:
             case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=1)])):
                 return True
+            case ast.For(body=body) | ast.AsyncFor(body=body) | ast.While(body=body):
+                return isinstance(body[-1], ast.Break | ast.Return)
         return False
 
 

@@ -76,9 +76,9 @@ class _Merged:
 
     def add(self, path: Path) -> None:
         name = path.as_posix()
-        if path.suffix == ".ipynb":
-            unblock = f"Convert it first: jupyter nbconvert --to script {name}"
-            self.inconclusive.append(Inconclusive("source", f"{name}:1: notebooks are not read", unblock))
+        closed = _closed(path)
+        if closed is not None:
+            self.inconclusive.append(Inconclusive("source", f"{name}:1: {closed[0]}", closed[1]))
             return
         try:
             data = path.read_bytes()
@@ -108,18 +108,29 @@ class _Merged:
         return (*observed, *self.inconclusive)
 
 
+def _closed(path: Path) -> tuple[str, str] | None:
+    """Why PATH is not opened at all, and what to do; None for a file that can be read as Python."""
+    if path.is_symlink() and not path.exists():
+        return f"the link's target {path.readlink().as_posix()} is missing", "Restore the target, or leave it out."
+    if path.exists() and not path.is_file():
+        return "no regular file: it is not opened", "Name a regular .py file, or leave it out."
+    if path.suffix == ".ipynb":
+        return "notebooks are not read", f"Convert it first: jupyter nbconvert --to script {path.as_posix()}"
+    return None
+
+
 def _where(item: Evidence) -> tuple[str, int, int, str]:
     return item.place.path or "", item.place.line or 0, item.place.column or 0, item.fact
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     """Files as they were named, folders walked by the alphabet; none twice."""
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
-        if not path.exists():
+        if not path.exists() and not path.is_symlink():
             raise TriageError("no such file or folder", str(path), "Name a Python file or a folder that holds some.")
         for file in _under(path) if path.is_dir() else (path,):
-            real = file.resolve()
+            real = os.path.realpath(file)  # Path.resolve raises for a link that leads to itself
             if real not in seen:
                 seen.add(real)
                 yield file
@@ -128,7 +139,18 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 def _under(folder: Path) -> Iterator[Path]:
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not _is_skipped(Path(root, name)))
-        yield from (Path(root, name) for name in sorted(names) if name.endswith(".py"))
+        yield from (Path(root, name) for name in sorted(names) if name.endswith(".py") or _is_notebook(root, name))
+
+
+def _is_notebook(root: str, name: str) -> bool:
+    """A notebook that mentions torch; one that cannot be read may do so."""
+    if not name.endswith(".ipynb"):
+        return False
+    path = Path(root, name)
+    try:
+        return not path.is_file() or b"torch" in path.read_bytes()
+    except OSError:
+        return True
 
 
 def _is_skipped(folder: Path) -> bool:

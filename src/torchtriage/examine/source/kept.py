@@ -17,6 +17,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
 
 What = Literal["loss", "output"]
+_TAKES = frozenset({"clear", "pop", "popleft", "popitem"})
 _PUTS = frozenset({"append", "appendleft", "insert", "extend"})
 
 
@@ -116,7 +117,8 @@ class _Graph:
         if not name or self.is_bounded(base, event.fact.scope):
             return False
         if put.container is not base and not isinstance(put.fact, Call) and not put.is_sum:
-            return self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
+            grows = isinstance(put.container, ast.Subscript) and self.is_new(put.container.slice)
+            return grows and self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
         return self.is_outside(name, put, event)
 
     def is_outside(self, name: str, put: _Put, event: Event) -> bool:
@@ -140,13 +142,28 @@ class _Graph:
         for event in self.step.events:
             fact = event.fact
             if isinstance(fact, Call):
-                again = fact.tail == "clear" and dotted(fact.receiver) == name
+                again = fact.tail in _TAKES and dotted(fact.receiver) == name
             else:
                 again = fact.name in (name, f"{name}[]") and fact.node is not put.node and fact.how != "augment"
                 again = again and (not fact.name.endswith("[]") or fact.how == "delete")
             if again and not (put.is_sum and any(block.kind == "arm" for block in event.path)):
                 return True
         return False
+
+    def is_new(self, key: ast.expr) -> bool:
+        """Whether KEY is another one in every step: made of what the step's loop counts, and not its remainder."""
+        inside = list(ast.walk(key))
+        if any(isinstance(each, ast.Mod) for each in inside):
+            return False
+        ring = self.step.ring.block
+        facts = [event.fact for event in self.step.events]
+        counted = {
+            fact.name
+            for fact in facts
+            if isinstance(fact, Store) and (fact.how == "augment" or (fact.how == "element" and fact.block is ring))
+        }
+        made = {fact.name for fact in facts if isinstance(fact, Store) and fact.how == "assign"}
+        return any(dotted(each) in counted | made for each in inside)
 
     def is_table(self, base: ast.expr, scope: Scope) -> bool:
         origins = self.script.trace.origins(base, scope)

@@ -60,7 +60,7 @@ class Script:
         if self.trace.definition(call.node.func, call.scope) is not None:
             return True
         known: list[str] = table()["known"]
-        if self.name(call).partition(".")[0] in known:
+        if self.name(call).partition(".")[0] in known or self.roles.of_class(self.name(call)) is not None:
             return True
         return call.receiver is not None and bool(self.roles.parts(call.receiver, call.scope))
 
@@ -74,6 +74,16 @@ class Script:
             for argument in call.arguments
             for part in self.roles.parts(argument, call.scope)
             if part.role == role
+        )
+
+    @cached_property
+    def aside(self) -> frozenset[str]:
+        """The words by which a thing may be used without being called: attributes only read, and strings (getattr)."""
+        inside = list(ast.walk(self.facts.scopes[0].node))
+        called = {id(node.func) for node in inside if isinstance(node, ast.Call)}
+        read = {node.attr for node in inside if isinstance(node, ast.Attribute) and id(node) not in called}
+        return frozenset(
+            read.union(n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str))
         )
 
     def _tails(self, name: str) -> list[str]:

@@ -23,11 +23,13 @@ _TAILS = frozenset(name.rpartition(".")[2] for name in _CLOCKS)
 class Span:
     """What runs between two readings of one clock in one function.
 
-    closing: the second reading. events: what is evaluated between the two, functions of the file written out.
+    opening, closing: the first reading and the second. events: what is evaluated between them, functions of the file
+    written out.
     """
 
     script: Script
     scope: Scope
+    opening: Call
     closing: Call
     events: tuple[Event, ...]
 
@@ -40,6 +42,19 @@ class Span:
             if isinstance(event.fact, Store) and event.fact.how == "element" and event.fact.value is not None:
                 yield event.fact.value
 
+    def stores(self) -> Iterator[Store]:
+        yield from (event.fact for event in self.events if isinstance(event.fact, Store))
+
+    def decisions(self) -> Iterator[tuple[ast.expr, Scope]]:
+        """What Python itself must know the value of inside: tests, values that are formatted, and what selects."""
+        first, last = self.opening.node.lineno, self.closing.node.lineno
+        for scope in {id(event.fact.scope): event.fact.scope for event in self.events}.values():
+            for node in ast.walk(scope.node):
+                inside = scope is not self.scope or first <= getattr(node, "lineno", 0) <= last
+                for each in _decided(node) if inside else ():
+                    if all(inner is not self.closing.node for inner in ast.walk(each)):
+                        yield each, scope
+
     def products(self) -> Iterator[tuple[ast.BinOp, Scope]]:
         """The matrix products (a @ b) that are given a name inside."""
         for event in self.events:
@@ -47,6 +62,17 @@ class Span:
                 product = event.fact.value
                 if isinstance(product.op, ast.MatMult):
                     yield product, event.fact.scope
+
+
+def _decided(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+            return [test]
+        case ast.FormattedValue(value=value) | ast.Subscript(slice=value, ctx=ast.Load()):
+            return [value]
+        case ast.comprehension(ifs=tests):
+            return tests
+    return []
 
 
 @view(Span, of=Script)
@@ -93,7 +119,9 @@ def _span(script: Script, scope: Scope, node: ast.BinOp, spot: Spot) -> Span | N
     whole = script.written.events(Ring(scope.body, scope))
     place = {id(event.fact): event.order for event in whole}
     first, last = place[id(opening)], place[id(closing)]
-    return Span(script, scope, closing, tuple(event for event in whole[first:last] if reaches(whole[first], event)))
+    return Span(
+        script, scope, opening, closing, tuple(event for event in whole[first:last] if reaches(whole[first], event))
+    )
 
 
 def _reading(script: Script, scope: Scope, node: ast.expr, spot: Spot) -> Call | None:

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
 from torchtriage.core.errors import TriageError
+from torchtriage.interface.cli.terminal import silence, written
 
 VERBS = ("ask", "check", "explain", "read", "report", "run")
 
@@ -33,10 +34,9 @@ class Verbs(click.Group):
         """Click would end with 1, which says "something found", when nobody reads stdout any more."""
         try:
             code = super().invoke(ctx)
-            sys.stdout.flush()
+            written()
         except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, sys.stdout.fileno())  # the flush at exit must not complain either
+            silence(sys.stdout)
             return 128 + 13  # what a shell reports for SIGPIPE, which Windows does not name
         return code
 
@@ -53,10 +53,16 @@ def torchtriage() -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Runs the verb that ARGS (else the command line) name, and exits with its code."""
+    sys.stdout = sys.stdout or _nowhere()  # a closed descriptor leaves None
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character still gets the rest
             stream.reconfigure(errors="backslashreplace")
     sys.exit(_ended(args))
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open until the process ends
 
 
 def _ended(args: Sequence[str] | None) -> int:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from torchtriage.core.case import Case
 from torchtriage.core.errors import TriageError
-from torchtriage.interface.cli.terminal import say
 from torchtriage.report.formats import render
 from torchtriage.report.text import line
 
@@ -44,13 +43,16 @@ def _new(parent: Path) -> Path:
         ) from error
 
 
-def keep(case: Case, folder: Path) -> None:
-    """Writes case.json and report.html to FOLDER and says where they are, or what could not be written."""
-    _kept(folder / "case.json", lambda: render(case, "json").encode())
-    _kept(folder / "report.html", lambda: render(case, "html").encode("utf-8", "replace"))
+def keep(case: Case, folder: Path) -> str:
+    """Writes case.json and report.html to FOLDER; tells where they are, or what could not be written."""
+    told = (
+        _kept(folder / "case.json", lambda: render(case, "json").encode()),
+        _kept(folder / "report.html", lambda: render(case, "html").encode("utf-8", "replace")),
+    )
+    return "\n".join(told)
 
 
-def _kept(path: Path, content: Callable[[], bytes]) -> None:
+def _kept(path: Path, content: Callable[[], bytes]) -> str:
     """A reader sees no file, the old one or the whole new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
@@ -59,6 +61,5 @@ def _kept(path: Path, content: Callable[[], bytes]) -> None:
     except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-        say(f"not written: {line(str(path))}: {error.strerror}. Name a folder that can be written and has room.")
-    else:
-        say(f"written: {line(str(path))}")
+        return f"not written: {line(str(path))}: {error.strerror}. Name a folder that can be written and has room."
+    return f"written: {line(str(path))}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import click
 
+from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli import options, terminal
 
 
@@ -48,9 +51,21 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     with folder(out) as place:
         judged, ended = run(Launch(words, place, steps, aside=form == "json"), begun)
     case = chosen(judged, Persona(persona))
-    with suppress(BrokenPipeError):  # nobody reads stderr any more: the job's code is still owed
+    kept = keep(case, place)
+    with _owed(sys.stderr):
         terminal.say(render(case, "console", terminal.paper(sys.stderr, color)))
-        keep(case, place)
+        terminal.say(kept)
     if form == "json":
-        terminal.result(render(case, form), form)
+        with _owed(sys.stdout):
+            terminal.result(render(case, form), form)
+            terminal.written()
     return ended.code or options.failing(case, fail_on)
+
+
+@contextmanager
+def _owed(stream: TextIO) -> Iterator[None]:
+    """A reader that has gone or a full disk under STREAM loses the words; the job's code is still owed."""
+    try:
+        yield
+    except (OSError, TriageError):
+        terminal.silence(stream)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from torchtriage.core.errors import TriageError
@@ -29,8 +31,39 @@ def _colored(color: str, shown: bool) -> bool:
     return shown and os.environ.get("TERM") != "dumb"
 
 
+def silence(stream: TextIO) -> None:
+    """Lets what is left in STREAM go nowhere: what could not be written must not fail again at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+
+
 def result(text: str, form: str = "console") -> None:
     """Writes TEXT to stdout; anything but console text as UTF-8, whatever the terminal speaks."""
+    with _room():
+        _written(text, form)
+
+
+def written() -> None:
+    """Hands on what is still buffered for stdout."""
+    with _room():
+        sys.stdout.flush()
+
+
+@contextmanager
+def _room() -> Iterator[None]:
+    """Raises TriageError where stdout takes no more, but for a pipe whose reader has gone."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(sys.stdout)
+        raise TriageError(
+            f"the answer cannot be written: {error.strerror}", "stdout", "Send it to a place with room for it."
+        ) from error
+
+
+def _written(text: str, form: str) -> None:
     out = getattr(sys.stdout, "buffer", None)
     if form == "console" or out is None:
         sys.stdout.write(text)

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 _BUDGET = 0.01  # of the time may go into looking through all gradients
 _FIRST_STEPS = 100  # of an optimizer, in which its gradients are followed
+_REPLAYS = 5  # of losses in a row that the script then skipped
+_PATIENCE = 20  # losses in a row that are not finite and that no step follows: no search for a loss scale
+_TIRED = {"stage": "unknown", "why": f"{_REPLAYS} losses in a row that were skipped were traced before it"}
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
 
 
@@ -26,7 +29,7 @@ def origins(job: Job) -> None:
 
     watch = _Origins(job)
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
-    for listener in (watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.stepped):
+    for listener in (watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.stepped, watch.skipped):
         job.on(listener.__name__, listener)
 
 
@@ -46,23 +49,24 @@ def updates(job: Job) -> None:
     """Optimizers that never step although backward keeps filling the gradients of their parameters."""
     import torch
 
-    ledgers: list[_Ledger] = []
+    ledgers: list[Any] = []
 
     def init(original: Any) -> Any:
         def built(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
-            ledgers.append(_Ledger(self, job.caller()))
+            ledgers.append(job.ledger(self))
 
         return built
 
-    def backwarded(_roots: Any) -> None:
-        for ledger in ledgers:
-            if not ledger.steps and ledger.filled(job.caller) and ledger.backwards in _TIMES:
-                job.record("updates", **ledger.facts())
+    def backwarded(roots: Any) -> None:
+        for ledger in ledgers.copy():
+            _book(job, ledger, ledgers, roots)
 
     def turn(optimizer: Any, _scaler: Any = None) -> None:
         for ledger in ledgers:
-            ledger.steps += ledger.optimizer() is optimizer
+            if ledger.optimizer() is optimizer:
+                ledger.steps += 1
+                ledger.watched, ledger.first = [], []
 
     def ending() -> None:
         for ledger in ledgers:
@@ -75,15 +79,32 @@ def updates(job: Job) -> None:
     job.on("ending", ending)
 
 
+def _book(job: Job, ledger: Any, ledgers: list[Any], roots: Any) -> None:
+    if ledger.optimizer() is None:
+        ledgers.remove(ledger)
+        job.record("updates", **ledger.facts(), last=True)
+    elif not ledger.steps and ledger.filled(job.caller) and ledger.backwards in _TIMES:
+        ledger.look_beside(job.leaves(roots), ledgers)
+        job.record("updates", **ledger.facts())
+
+
 class _Origins:
-    """Looks at every loss and gradient, and keeps what a replay would need until the next step."""
+    """Looks at every loss and gradient, and keeps what a replay would need until the next step.
+
+    What is found is held until an optimizer or scaler has its turn on it: a script that itself skips such a step is
+    healthy. Only _PATIENCE losses in a row that are all skipped are told without one.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.calls: list[_Call] = []
+        self.calls = job.calls()
         self.scaled: list[tuple[Any, Any]] = []
         self.spent = self.done = False
         self.due = 0.0  # when all gradients are looked at again; in between, the first one is
+        self.turn = self.row = 0  # backward passes begun; of them, in a row, those of a loss that is not finite
+        self.held: _Held | None = None
+        self.first: _Held | None = None  # of the row
+        self.unread: Any = None  # on a device: whether the loss of this backward is finite
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:
@@ -103,22 +124,31 @@ class _Origins:
         if self.spent:
             self.calls.clear()
             self.spent = False
-        if len(self.calls) < 16:
-            self.calls.append(_Call(module, args, kwargs))
+        self.calls.keep(module, args, kwargs)
 
     def backward(self, roots: Any) -> None:
         import torch
 
         if self.done:
             return
+        self.turn, self.unread = self.turn + 1, None
         unscaled = [next((loss for result, loss in self.scaled if result is root), root) for root in roots]
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and loss.is_floating_point()]
         for loss in losses:
             if loss.is_cuda:
-                self.judge_later(torch.isfinite(loss.detach()).all())
+                self.unread = torch.isfinite(loss.detach()).all()
             elif not (isfinite(loss.item()) if loss.numel() == 1 else _all_finite(loss.detach())):
-                self.tell({"seen": "loss", **_why_forward(self.job, self.calls, losses)})
+                self.hold_loss(losses)
                 return
+
+    def hold_loss(self, losses: list[Any]) -> None:
+        self.row += 1
+        facts = self.job.why_forward(self.calls, losses) if self.row <= _REPLAYS else _TIRED
+        reached = {id(leaf) for leaf in self.job.leaves(losses)}
+        self.held = _Held({"seen": "loss", "at": self.job.step, **facts}, self.turn, reached)
+        self.first = self.first if self.row > 1 else self.held
+        if self.row == _PATIENCE and self.first:
+            self.tell(self.first.facts)
 
     def backwarded(self, _roots: Any) -> None:
         self.spent = True
@@ -127,32 +157,45 @@ class _Origins:
     def stepping(self, optimizer: Any) -> None:
         import torch
 
-        if self.done or getattr(optimizer, "found_inf", None) is not None:
+        held = self.held is not None and self.held.reaches(optimizer)
+        if self.done or held or getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer is told by its scaler to leave the parameters alone
         began = perf_counter()
         if self.due > began:
-            first = optimizer.param_groups[0]["params"][0].grad
-            total = first.sum() if first is not None and first.is_floating_point() else None
+            first = next((p.grad for group in optimizer.param_groups for p in group["params"]), None)
+            total = (
+                first.sum().abs() if first is not None and (first.is_floating_point() or first.is_complex()) else None
+            )
         else:
-            total = _total_norm(optimizer)
+            total = self.job.total_norm(optimizer)
             self.due = began + (perf_counter() - began) / _BUDGET
-        if total is None:
-            return
-        if total.is_cuda:
+        if total is not None and total.is_cuda:
             self.judge_later(torch.isfinite(total))
-        elif not isfinite(total.item()):
-            self.tell_gradients(optimizer)
+        elif total is not None and not isfinite(total.item()):
+            self.hold_gradients(optimizer)
 
-    def tell_gradients(self, optimizer: Any) -> None:
-        owners = _with_gradient(optimizer)
+    def hold_gradients(self, optimizer: Any) -> None:
+        owners = self.job.with_gradient(optimizer)
         bad = [owner for owner in owners if not _all_finite(owner.grad)]
         if bad:  # else the norm of large finite gradients overflowed
-            nearest = self.job.module_name(bad[-1]) or "a tensor of no module"
-            count = {"bad": len(bad), "of": len(owners), "nearest": nearest}
-            self.tell({"seen": "gradient", **count, **_why_backward(self.job, self.calls)})
+            name = self.job.module_name(bad[-1])
+            count = {"bad": len(bad), "of": len(owners), "nearest": name or "a tensor of no module"}
+            facts = {"seen": "gradient", "at": self.job.step, **count, **self.job.why_backward(self.calls)}
+            self.held = _Held(facts, self.turn, {id(owner) for owner in bad})
 
-    def stepped(self, _optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
         self.calls.clear()
+        if self.unread is not None:
+            self.judge_later(self.unread)
+            self.unread = None
+        if self.held and self.held.reaches(optimizer):
+            if self.held.turn == self.turn or not all(_all_finite(p.grad) for p in self.job.with_gradient(optimizer)):
+                self.tell(self.held.facts)
+            self.held, self.first, self.row = None, None, 0
+
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
+        if self.held and self.held.turn == self.turn and self.held.reaches(optimizer):
+            self.tell(self.held.facts)  # the loss before scaling: no search for a scale mends it
 
     def judge_later(self, finite: Any) -> None:
         step = self.job.step
@@ -167,29 +210,18 @@ class _Origins:
         if not self.done:
             self.done = True
             self.job.record("non-finite", **facts)
-        self.calls.clear()
-        self.scaled.clear()
+        self.held = self.first = None
+        self.calls, self.scaled[:] = self.job.calls(), []
 
 
-def _with_gradient(optimizer: Any) -> list[Any]:
-    """The optimizer's parameters whose gradients one fused call can take: dense, on one device, no subclass."""
-    import torch
+class _Held:
+    """A finding that waits for a step: its facts, the backward pass it belongs to, ids of the tensors concerned."""
 
-    plain = (torch.Tensor, torch.nn.Parameter)
-    found = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    found = [p for p in found if type(p.grad) in plain and p.grad.layout is torch.strided]
-    return [p for p in found if p.grad.device == found[0].grad.device and p.grad.is_floating_point()]
+    def __init__(self, facts: dict[str, Any], turn: int, reached: set[int]) -> None:
+        self.facts, self.turn, self.reached = facts, turn, reached
 
-
-def _total_norm(optimizer: Any) -> Any:
-    """The sum of the norms of all gradients that one fused call can take, not yet waited for; None without any."""
-    import torch
-
-    owners = _with_gradient(optimizer)
-    if not owners:
-        return None
-    norms = torch._foreach_norm([p.grad for p in owners])  # pyright: ignore  # public in all but its name
-    return torch.stack([each.float() for each in norms]).sum()
+    def reaches(self, optimizer: Any) -> bool:
+        return any(id(p) in self.reached for group in optimizer.param_groups for p in group["params"])
 
 
 class _Carried:
@@ -216,7 +248,7 @@ class _Carried:
         if optimizer in self.told:
             return
         chain = self.watched.setdefault(optimizer, _Chain())
-        chain.after_step(optimizer)
+        chain.after_step(lambda: self.job.with_gradient(optimizer))
         if chain.steps >= _FIRST_STEPS:
             del self.watched[optimizer]
             self.told.add(optimizer)
@@ -237,6 +269,7 @@ class _Chain:
     def before_backward(self) -> None:
         now = self.state()
         self.unbroken = self.unbroken and now is not None and now == self.noted
+        self.unbroken = self.unbroken and any(bool(owner.grad.any()) for owner in self.owners)
         self.noted = now
 
     def after_backward(self) -> bool:
@@ -245,11 +278,12 @@ class _Chain:
         self.noted = now
         return self.unbroken and self.added
 
-    def after_step(self, optimizer: Any) -> None:
+    def after_step(self, with_gradient: Any) -> None:
+        """WITH_GRADIENT gives the optimizer's parameters that have a gradient."""
         self.steps += 1
         self.running = self.running + 1 if self.unbroken and self.added else 0
         if self.state() is None:
-            every = _with_gradient(optimizer)
+            every = with_gradient()
             self.owners = [every[0], every[-1]] if every else []
         self.noted = self.state()
         self.unbroken, self.added = self.noted is not None, False
@@ -260,324 +294,7 @@ class _Chain:
         return [(id(owner.grad), owner.grad._version) for owner in self.owners]
 
 
-class _Ledger:
-    """Of one optimizer: how often backward filled its gradients, and how often it stepped."""
-
-    def __init__(self, optimizer: Any, built: tuple[str, int]) -> None:
-        import weakref
-
-        self.optimizer, self.name, self.built = weakref.ref(optimizer), type(optimizer).__name__, built
-        self.backwards = self.steps = 0
-        self.where: tuple[str, int] | None = None
-        self.first: list[Any] = []
-        self.watched: list[Any] = []
-
-    def filled(self, caller: Any) -> bool:
-        """Whether this backward left a gradient that is not zero; looked at closely ten times, then believed."""
-        optimizer = self.optimizer()
-        if optimizer is None:
-            return False
-        if not self.watched:
-            self.watched = [p for p in _with_gradient(optimizer) if p.numel()][:4]
-            self.first = [p.detach().flatten()[:64].clone() for p in self.watched]
-        full = [p for p in self.watched if p.grad is not None]
-        if not full or (self.backwards < 10 and not any(bool(p.grad.any()) for p in full)):
-            return False
-        self.where = self.where or caller()
-        self.backwards += 1
-        return True
-
-    def facts(self) -> dict[str, Any]:
-        pairs = zip(self.watched, self.first, strict=True)
-        moved = any(bool((p.detach().flatten()[:64] != was).any()) for p, was in pairs)
-        path, line = self.where or ("", 0)
-        built = f"{self.built[0]}:{self.built[1]}"
-        counts = {"backwards": self.backwards, "steps": self.steps, "moved": moved}
-        return {"optimizer": self.name, "built": built, **counts, "path": path, "line": line}
-
-
-class _Call:
-    """One forward pass of a root module, and what is needed to repeat it: inputs, random state, autocast."""
-
-    def __init__(self, module: Any, args: Any, kwargs: Any) -> None:
-        import weakref
-
-        import torch
-
-        self.module = weakref.ref(module)
-        self.args, self.kwargs = _detached(args), _detached(kwargs)
-        self.versions = self.seen_versions()
-        self.random = torch.get_rng_state()
-        self.random_cuda = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
-        kinds = ("cuda", "cpu") if torch.cuda.is_initialized() else ("cpu",)
-        self.autocast = [(kind, torch.get_autocast_dtype(kind)) for kind in kinds if torch.is_autocast_enabled(kind)]
-
-    def seen_versions(self) -> list[int]:
-        """Of the inputs that are tensors themselves; what is nested deeper is seldom changed in place."""
-        given = (*self.args, *self.kwargs.values())
-        return [each._version for each in given if hasattr(each, "_version") and not each.is_inference()]
-
-    def repeatable(self) -> tuple[Any, str]:
-        """The module whose forward can be called again here, or the reason why none can."""
-        import torch
-
-        module = self.module()
-        if module is None:
-            return None, "the module is gone"
-        if type(module).__name__ == "DistributedDataParallel":
-            module = module.module
-        module = getattr(module, "_orig_mod", module)
-        if any("FSDP" in type(part).__name__ for part in module.modules()):
-            return None, "a sharded module cannot be replayed on one rank"
-        if any(isinstance(part, torch.nn.SyncBatchNorm) and part.training for part in module.modules()):
-            return None, "a module with SyncBatchNorm cannot be replayed on one rank"
-        if self.versions != self.seen_versions():
-            return None, "the inputs were changed in place after the forward pass"
-        return module, ""
-
-
-def _replaying(call: _Call, module: Any, stack: list[Any], *, autocast: bool = True) -> Any:
-    """A context in which MODULE computes as it did in CALL; afterwards all its state is what it was before.
-
-    Buffers are exchanged for copies, not copied back: writing to them would bump their versions, and the
-    job's own backward, which is still to come, would refuse them.
-    """
-    import contextlib
-    import random
-    import sys
-
+def _all_finite(tensor: Any) -> bool:
     import torch
 
-    numpy = sys.modules.get("numpy")
-    parts = dict(module.named_modules())
-    before = [(part, dict(part._buffers), _flags(part)) for part in parts.values()]
-    ours = [torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()]
-    with contextlib.ExitStack() as undo:
-        undo.callback(torch.set_rng_state, ours[0])
-        undo.callback(random.setstate, ours[1])
-        if numpy:
-            undo.callback(numpy.random.set_state, ours[2])
-        if call.random_cuda is not None:
-            undo.callback(torch.cuda.set_rng_state, torch.cuda.get_rng_state())
-            torch.cuda.set_rng_state(call.random_cuda)
-        torch.set_rng_state(call.random)
-        for part, buffers, flags in before:
-            undo.callback(part.__dict__.update, flags)
-            undo.callback(part._buffers.update, buffers)
-            part._buffers.update({name: b if b is None else b.detach().clone() for name, b in buffers.items()})
-        for name, part in parts.items():
-            enter = part.register_forward_pre_hook(lambda part, _, name=name: stack.append((name, part)))
-            leave = part.register_forward_hook(lambda *_: stack.pop() and None, always_call=True)
-            undo.callback(enter.remove)
-            undo.callback(leave.remove)
-        for kind, dtype in call.autocast:
-            undo.enter_context(torch.autocast(kind, dtype=dtype, enabled=autocast, cache_enabled=False))
-        return undo.pop_all()
-
-
-def _why_forward(job: Job, calls: list[_Call], roots: list[Any]) -> dict[str, Any]:
-    """Which operation of which module made the loss not finite."""
-    for call in list(calls):
-        module, why = call.repeatable()
-        if module is None:
-            return {"stage": "unknown", "why": why}
-        try:
-            origin = _forward_origin(job, call, module)
-            if origin and origin["stage"] == "forward" and call.autocast:
-                origin["autocast"] = str(call.autocast[0][1]).removeprefix("torch.")
-                origin["persists"] = _forward_origin(job, call, module, autocast=False) is not None
-        except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
-            return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
-        if origin:
-            return origin
-    path, line = job.caller()
-    return {"stage": "loss", "path": path, "line": line, "chain": _chain(roots)}
-
-
-def _forward_origin(job: Job, call: _Call, module: Any, *, autocast: bool = True) -> dict[str, Any] | None:
-    """Replays CALL and follows every value that is not finite back to where it first arose."""
-    import torch
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    stack: list[Any] = [("", module)]
-    trail = _Trail(job, module, stack)
-
-    class Trace(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = (args, kwargs or {})
-            before = trail.source(given)
-            result = func(*args, **(kwargs or {}))
-            for out in _tensors(result):
-                trail.follow(out, before, func)
-            return result
-
-    with torch.no_grad(), _replaying(call, module, stack, autocast=autocast), Trace():
-        result = module.forward(*call.args, **call.kwargs)
-    found = [trail.born[t.data_ptr()] for t in _tensors(result) if t.data_ptr() in trail.born]
-    return next((record for record in found if record["stage"] != "mask"), None)
-
-
-class _Trail:
-    """Of every value that is not finite: the operation in which it first arose.
-
-    stages of a record: "forward" (an operation made it), "parameter" and "input" (it came in from there), "mask"
-    (an infinity put there on purpose, as attention masks are: no fault until it turns into NaN).
-    """
-
-    def __init__(self, job: Job, module: Any, stack: list[Any]) -> None:
-        self.job, self.module, self.stack = job, module, stack
-        self.parameters = {p.data_ptr(): name for name, p in module.named_parameters()}
-        self.born: dict[int, dict[str, Any]] = {}
-        self.kept: list[Any] = []  # else memory is reused and one address names two tensors
-
-    def source(self, given: Any) -> dict[str, Any]:
-        """The record that an operation's inputs bring along: an origin before a mask, empty when all are finite."""
-        found: list[dict[str, Any]] = [{"stage": "mask"}] if any(_infinite(leaf) for leaf in _leaves(given)) else []
-        for tensor in _tensors(given):
-            if tensor.data_ptr() in self.born:
-                found.append(self.born[tensor.data_ptr()])
-            elif not _all_finite(tensor):
-                found.append(self._came_in(tensor))
-        return min(found, key=lambda record: record["stage"] == "mask", default={})
-
-    def follow(self, out: Any, before: dict[str, Any], func: Any) -> None:
-        """Notes for one result of an operation where what is not finite in it comes from."""
-        import torch
-
-        if _all_finite(out):
-            self.born.pop(out.data_ptr(), None)
-            return
-        self.kept.append(out)
-        nan = bool(torch.isnan(out).any())
-        value = "NaN" if nan else "inf" if bool((out == float("inf")).any()) else "-inf"
-        if before and (before["stage"] != "mask" or not nan):
-            self.born[out.data_ptr()] = {**self._place(func), **before}
-        else:
-            self.born[out.data_ptr()] = {**self._place(func), "stage": "forward", "value": value}
-
-    def _came_in(self, tensor: Any) -> dict[str, Any]:
-        import torch
-
-        if not bool((torch.isnan(tensor) | (tensor == float("inf"))).any()):
-            return {"stage": "mask"}
-        name = self.parameters.get(tensor.data_ptr())
-        return {"stage": "parameter", "parameter": name} if name else {"stage": "input"}
-
-    def _place(self, func: Any) -> dict[str, Any]:
-        path, line = self.job.caller()
-        name, part = self.stack[-1]
-        own = {"module": name or type(part).__name__, "class": type(part).__name__, "path": path, "line": line}
-        return {**own, "op": str(func).split(".")[1], "root": type(self.module).__name__}
-
-
-def _why_backward(job: Job, calls: list[_Call]) -> dict[str, Any]:
-    """Which operation's derivative made a gradient not finite; each forward is repeated and differentiated alone."""
-    for call in reversed(calls):
-        module, why = call.repeatable()
-        if module is None:
-            return {"stage": "unknown", "why": why}
-        try:
-            origin = _backward_origin(job, call, module)
-        except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
-            return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
-        if origin:
-            return {"stage": "backward", **origin}
-    return {"stage": "unknown", "why": "the derivative of each module alone is finite: it arises in the loss"}
-
-
-def _backward_origin(job: Job, call: _Call, module: Any) -> dict[str, Any] | None:
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    stack: list[Any] = [("", module)]
-    places: dict[Any, dict[str, Any]] = {}
-    found: list[dict[str, Any]] = []
-
-    class Marks(TorchFunctionMode):  # type: ignore[misc]  # torch's types are not followed
-        """Remembers for every node of the graph the line and module that made it."""
-
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            result = func(*args, **(kwargs or {}))
-            nodes = [out.grad_fn for out in _tensors(result) if out.grad_fn is not None]
-            while nodes:
-                node = nodes.pop()
-                if node not in places:
-                    path, line = job.caller()
-                    name, part = stack[-1]
-                    places[node] = {"module": name or type(part).__name__, "path": path, "line": line}
-                    places[node]["root"] = type(module).__name__
-                    nodes += [following for following, _ in node.next_functions if following is not None]
-            return result
-
-    def judge(node: Any) -> Any:
-        def hook(made: Any, given: Any) -> None:
-            if not found and _all_finite(given) and not _all_finite(made):
-                found.append({**places[node], "op": node.name().removesuffix("0").removesuffix("Backward")})
-
-        return hook
-
-    with torch.enable_grad(), _replaying(call, module, stack), Marks():
-        result = [out for out in _tensors(module.forward(*call.args, **call.kwargs)) if out.grad_fn is not None]
-    for node in places:
-        if "AccumulateGrad" not in node.name():
-            node.register_hook(judge(node))
-    owners = [p for p in module.parameters() if p.requires_grad]
-    if result and owners:
-        torch.autograd.grad(result, owners, [torch.ones_like(out) for out in result], allow_unused=True)
-    return found[0] if found else None
-
-
-def _chain(roots: list[Any]) -> list[str]:
-    """The operations between the loss and the first finite value below it, the last one first; at most six."""
-    chain: list[str] = []
-    node = next((root.grad_fn for root in roots if root.grad_fn is not None), None)
-    while node is not None and len(chain) < 6:
-        chain.append(node.name().removesuffix("0").removesuffix("Backward"))
-        inner = [following for following, _ in node.next_functions if following is not None]
-        node = inner[0] if inner else None
-    return chain
-
-
-def _flags(part: Any) -> dict[str, Any]:
-    """A module's plain counters and switches, which its forward may change."""
-    plain = (bool, int, float, str, type(None))
-    return {name: value for name, value in vars(part).items() if type(value) in plain}
-
-
-def _detached(value: Any) -> Any:
-    import torch
-
-    match value:
-        case torch.Tensor():
-            return value.detach() if value.requires_grad else value
-        case tuple() if type(value) is tuple:
-            return tuple(_detached(item) for item in value)
-        case list():
-            return [_detached(item) for item in value]
-        case dict() if type(value) is dict:
-            return {name: _detached(item) for name, item in value.items()}
-        case _:
-            return value
-
-
-def _leaves(value: Any) -> list[Any]:
-    from torch.utils._pytree import tree_leaves
-
-    return list(tree_leaves(value))
-
-
-def _tensors(value: Any) -> list[Any]:
-    """The floating-point tensors in a nest of tuples, lists and dicts."""
-    import torch
-
-    return [leaf for leaf in _leaves(value) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
-
-
-def _infinite(leaf: Any) -> bool:
-    return isinstance(leaf, float) and leaf in (float("inf"), float("-inf"))
-
-
-def _all_finite(value: Any) -> bool:
-    import torch
-
-    return all(bool(torch.isfinite(tensor).all()) for tensor in _tensors(value))
+    return bool(torch.isfinite(tensor).all())

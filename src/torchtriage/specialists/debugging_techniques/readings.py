@@ -52,6 +52,11 @@ def step_missing(record: RankRecord) -> Iterator[Sighting]:
     ledgers: dict[str, dict[str, Any]] = {}
     for event in record.all("updates"):
         ledgers[event["built"]] = event
+    if not any(ledger["steps"] for ledger in ledgers.values()) and any(each.get("beside") for each in ledgers.values()):
+        raise CannotSee(
+            "no optimizer stepped, and an input got gradients too: an attack or a saliency map, or a forgotten step",
+            "Call the optimizer's step() after backward() if the job is meant to train.",
+        )
     for built, ledger in ledgers.items():
         enough = ENOUGH_BACKWARDS if ledger.get("last") else LONG
         if ledger["steps"] or ledger["moved"] or ledger["backwards"] < enough:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 
 
@@ -21,7 +22,7 @@ def gradients_not_zeroed(step: TrainingStep) -> Iterator[Sighting]:
     if not kinds or "unknown" in kinds or _is_made_inside(step):
         return
     last = step.backwards[-1].call if step.backwards else None
-    if last is not None and any(step.optimizing()):
+    if last is not None and not _clears_aside(step.script) and not _may_clear(step):
         yield step.script.seen(
             last.node,
             f"the loop in line {_line(step)} adds each batch's gradients to those of all batches before: "
@@ -31,7 +32,9 @@ def gradients_not_zeroed(step: TrainingStep) -> Iterator[Sighting]:
 
 def _clears(step: TrainingStep) -> bool:
     """Whether something sets gradients to zero or None; distributed autograd keeps them in a context of its own."""
-    if any(_says_zero(call.tail) for call in _calls(step)) or any(step.stores(".grad")):
+    if any(_says_zero(call.tail) for call in _calls(step)):
+        return True
+    if any(step.stores(".grad")) or any(step.stores(".grad[]")) or any(_overwrites(call) for call in _calls(step)):
         return True
     return any(step.named({"torch.distributed.autograd.backward"}))
 
@@ -40,6 +43,91 @@ def _says_zero(tail: str) -> bool:
     return tail in ("zero", "zero_", "_foreach_zero_") or ("grad" in tail and any(w in tail for w in _EMPTY))
 
 
+def _overwrites(call: Call) -> bool:
+    """parameter.grad.data.fill_(0), parameter.grad.mul_(0.0), setattr(parameter, "grad", None)."""
+    if call.tail == "setattr":
+        return any(isinstance(each, ast.Constant) and each.value == "grad" for each in call.arguments)
+    return call.tail in ("fill_", "mul_", "copy_") and "grad" in dotted(call.receiver).split(".")
+
+
+def _clears_aside(script: Script) -> bool:
+    """Whether the file clears gradients where no loop shows it: in a lambda, in forward, or under another name."""
+    if "zero_grad" in script.aside:
+        return True
+    return any(
+        (_says_zero(call.tail) and "grad" in f"{dotted(call.receiver)}.{call.tail}")
+        for scope in script.facts.scopes
+        if scope.kind == "lambda" or scope.name in ("forward", "__call__", "__enter__", "__exit__")
+        for call in scope.calls
+    )
+
+
+def _may_clear(step: TrainingStep) -> bool:
+    """Whether the optimizer or the model is given to code that may clear the gradients unseen, in each turn."""
+    if any(_is_handed(step, call) for scope in _around(step) for call in scope.calls):
+        return True
+    made = [part.made for _, _, parts in step.optimizing() for part in parts if part.made is not None]
+    if any(step.script.shows(each, "optimizer") for each in made) or _is_decorated(step):
+        return True
+    return any(_takes_optimizer(step, node) for node in _run_around(step)) or _is_given_model(step)
+
+
+def _around(step: TrainingStep) -> list[Scope]:
+    return [step.ring.scope, *(site.scope for site in step.sites)]
+
+
+def _is_handed(step: TrainingStep, call: Call) -> bool:
+    """Whether CALL gives an optimizer to code that cannot be seen; a scheduler's constructor is none."""
+    plays = step.script.roles.plays
+    return not step.script.knows(call) and any(plays(each, call.scope, "optimizer") for each in call.arguments)
+
+
+def _is_given_model(step: TrainingStep) -> bool:
+    """fresh(model), as a statement of its own: it is called for what it does to the model."""
+    script = step.script
+    return any(
+        isinstance(call.statement, ast.Expr) and call.statement.value is call.node and not script.knows(call)
+        for call in _calls(step)
+        if any(script.roles.plays(each, call.scope, "model") for each in call.arguments)
+    )
+
+
+def _is_decorated(step: TrainingStep) -> bool:
+    """Whether a function that the step calls is wrapped by something that is not torch's."""
+    inside = {
+        id(event.fact.scope): event.fact.scope for event in step.events if event.fact.scope is not step.ring.scope
+    }
+    return any(
+        not step.script.names.resolve(each.func if isinstance(each, ast.Call) else each, scope).startswith(_WRAPPERS)
+        for scope in inside.values()
+        if isinstance(scope.node, ast.FunctionDef)
+        for each in scope.node.decorator_list
+    )
+
+
+def _run_around(step: TrainingStep) -> Iterator[tuple[ast.expr, Scope]]:
+    """What the loop goes through, and the context managers inside of it."""
+    if isinstance(step.ring.block.owner, ast.For | ast.AsyncFor):
+        yield step.ring.block.owner.iter, step.ring.scope
+    for event in step.events:
+        for block in event.path:
+            if block.kind == "with" and isinstance(block.owner, ast.With | ast.AsyncWith):
+                yield from ((item.context_expr, event.fact.scope) for item in block.owner.items)
+
+
+def _takes_optimizer(step: TrainingStep, place: tuple[ast.expr, Scope]) -> bool:
+    """Whether something is made with an optimizer: a generator of batches, a context manager."""
+    calls = [origin for origin in step.script.trace.origins(*place) if origin.call is not None]
+    return any(
+        step.script.roles.plays(each, origin.scope, "optimizer")
+        for origin in calls
+        for made in (origin.call,)
+        if made is not None
+        for each in (*made.args, *(keyword.value for keyword in made.keywords))
+    )
+
+
+_WRAPPERS = ("torch.", "builtins.", "functools.", "typing.")
 _EMPTY = ("zero", "clear", "reset")
 
 
@@ -50,7 +138,11 @@ def _calls(step: TrainingStep) -> Iterator[Call]:
 def _is_made_inside(step: TrainingStep) -> bool:
     """An optimizer that is built anew in each turn works on parameters that may be new, too."""
     inside = {id(inner) for inner in ast.walk(step.ring.block.owner)}
-    return any(id(part.made) in inside for _, _, parts in step.optimizing() for part in parts if part.made)
+    if any(id(part.made) in inside for _, _, parts in step.optimizing() for part in parts if part.made):
+        return True
+    built = (event.fact for event in step.events if isinstance(event.fact, Store))
+    names = {store.name for store in built if store.how == "assign" and isinstance(store.value, ast.Call)}
+    return any(dotted(call.receiver) in names for _, call, _ in step.optimizing())
 
 
 def _line(step: TrainingStep) -> int:

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.classes import ModuleClass
-from torchtriage.examine.source.facts import Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.roles import Part
+from torchtriage.examine.source.script import Script
 
 _REGISTRARS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict")
+_ADDS = ("append", "extend", "insert", "update")
 _BY_NAME = ("add_module", "register_module", "register_parameter", "setattr", "__setattr__")
 
 # Modules without parameters, buffers or a training mode: outside of parameters() they lose nothing.
@@ -19,13 +22,17 @@ _STATELESS = {
     *("Identity", "Flatten", "Unflatten", "Upsample", "PixelShuffle", "PixelUnshuffle", "ZeroPad2d"),
     *("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d"),
     *("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"),
+    *("GLU", "Softshrink", "Hardshrink", "Tanhshrink", "Threshold", "Softmax2d", "Unfold", "Fold", "ChannelShuffle"),
+    *("CosineSimilarity", "PairwiseDistance", "LocalResponseNorm", "UpsamplingNearest2d", "UpsamplingBilinear2d"),
+    *(f"{kind}Pad{size}d" for kind in ("Reflection", "Replication", "Constant", "Zero", "Circular") for size in "123"),
+    *(f"LPPool{size}d" for size in "123"),
 }
 
 
 @detector("source/unregistered-modules")
 def unregistered_modules(module: ModuleClass) -> Iterator[Sighting]:
     """Modules or parameters in a plain list, dict or tuple are not registered."""
-    if any(_is_own(call.receiver, call.scope) or call.tail == "setattr" for call in module.calls(*_BY_NAME)):
+    if any(module.calls(*_BY_NAME)) or "_modules" in _words(module.scope.node):
         return
     for name in module.scope.attributes:
         held = list(module.contents(name))
@@ -50,18 +57,63 @@ def _is_lost(module: ModuleClass, element: ast.expr, scope: Scope) -> bool:
     elif not isinstance(element, ast.Call):
         return False
     made = script.roles.made(element, scope, "model")
-    return any(part.name.rpartition(".")[2] not in _STATELESS for part in made if part.scope is not None)
+    return any(not _is_stateless(script, part) for part in made if part.scope is not None)
+
+
+def _is_stateless(script: Script, part: Part) -> bool:
+    """One of torch's modules without state, or a class of this file that stores nothing in itself."""
+    if part.made is None or part.scope is None or part.name:
+        return part.name.rpartition(".")[2] in _STATELESS
+    own = script.trace.definition(part.made.func, part.scope)
+    if own is None or own.kind != "class" or own.attributes or "__init__" in own.inner:
+        return False
+    return script.trace.bases(own) == {"torch.nn.Module"}
 
 
 def _is_registered(module: ModuleClass, name: str) -> bool:
-    """Whether self.NAME, or the local list behind it, goes into a container that registers what it is given."""
+    """Whether self.NAME, or the local list behind it, goes into a container that registers what it is given.
+
+    Code that is given the list may register it, too; torch's functions, builtins and the list itself do not.
+    """
     local = {dotted(store.value) for store in module.scope.attributes[name]} - {""}
-    for call in module.calls(*_REGISTRARS):
-        inside = {dotted(inner) for argument in call.arguments for inner in ast.walk(argument)}
-        if inside & {f"{call.scope.receiver}.{name}", *local}:
+    stores = [each for stores in module.scope.attributes.values() for each in stores if each.how == "augment"]
+    for method in module.methods:
+        if any(each.scope is method and dotted(each.value) == f"{method.receiver}.{name}" for each in stores):
             return True
+        held = {f"{method.receiver}.{name}", *local}
+        held |= _turned_through(method, held) | {dotted(each) for each, _, _ in module.contents(name)} - {""}
+        for call in method.calls:
+            inside = {dotted(inner) for argument in call.arguments for inner in ast.walk(argument)}
+            if inside & held and _may_register(module, call, held):
+                return True
     return False
 
 
-def _is_own(receiver: ast.expr | None, scope: Scope) -> bool:
-    return dotted(receiver) == scope.receiver
+def _turned_through(method: Scope, held: set[str]) -> set[str]:
+    """The names that a loop over something HELD gives to its elements."""
+    return {
+        store.name
+        for stores in method.stores.values()
+        for store in stores
+        if store.how == "element" and store.value is not None and held & _words(store.value)
+    }
+
+
+def _may_register(module: ModuleClass, call: Call, held: set[str]) -> bool:
+    if call.tail in _REGISTRARS:
+        return True
+    if call.tail in _ADDS and call.receiver is not None:
+        made = module.script.roles.made(call.receiver, call.scope, "model")
+        return any(part.name.rpartition(".")[2] in _REGISTRARS for part in made)
+    own = module.script.trace.definition(call.node.func, call.scope)
+    whole = {dotted(each.value if isinstance(each, ast.Starred) else each) for each in call.arguments}
+    return own is not None and own.kind == "function" and bool(whole & held)
+
+
+def _words(node: ast.AST) -> set[str]:
+    """Names, chains, last words and strings in NODE."""
+    inside = list(ast.walk(node))
+    strings = {each.value for each in inside if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+    return (
+        strings | {dotted(each) for each in inside} | {each.attr for each in inside if isinstance(each, ast.Attribute)}
+    )

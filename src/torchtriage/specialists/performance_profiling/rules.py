@@ -6,15 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call
-from torchtriage.examine.source.spans import Devices, Span
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.spans import Devices, Span, spans
 
 # Each of these waits for the device, or may: the clock then reads the truth.
 _SYNCS = frozenset(
     {"synchronize", "item", "cpu", "tolist", "numpy", "nonzero", "elapsed_time", "barrier", "wait", "wait_stream"}
     | {"block_until_ready", "masked_select", "unique", "allclose", "equal", "is_nonzero", "assert_close", "query"}
+    | {"copy_"}
 )
 _READERS = frozenset({"float", "int", "bool", "print", "str", "repr", "sum", "any", "all", "list", "max", "min"})
+_HOST = frozenset({f"builtins.{each}" for each in ("isinstance", "len", "hasattr", "getattr", "callable", "range")})
 _PRODUCTS = frozenset({"matmul", "mm", "bmm", "einsum", "conv2d", "addmm", "baddbmm", "linear"})
 
 
@@ -22,23 +24,27 @@ _PRODUCTS = frozenset({"matmul", "mm", "bmm", "einsum", "conv2d", "addmm", "badd
 def timing_without_sync(span: Span) -> Iterator[Sighting]:
     """The clock is read around work on an accelerator without waiting for it."""
     devices = Devices(span.script)
-    if any(_may_wait(span, call) for call in span.calls()) or not all(_is_count(each) for each in span.iterables()):
+    if any(_may_wait(span, devices, call) for call in span.calls()):
+        return
+    if not all(_is_count(each) for each in span.iterables()):
         return
     work: list[ast.expr] = [call.node for call in span.calls() if _is_work(span, devices, call)]
     work += [
         node for node, scope in span.products()
         if devices.is_moved(node.left, scope) or devices.is_moved(node.right, scope)
     ]  # fmt: skip
-    if work:
+    if work and not _decides(span, devices) and not _is_launch(span):
         yield span.script.seen(
             span.closing.node,
             f"the clock is read without synchronize(): the work of line {work[0].lineno} is only queued by then",
         )
 
 
-def _may_wait(span: Span, call: Call) -> bool:
+def _may_wait(span: Span, devices: Devices, call: Call) -> bool:
     name = span.script.name(call)
-    if call.tail in _SYNCS or (call.tail == "to" and _mentions_cpu(call)):
+    if call.tail in _SYNCS or (call.tail == "to" and _may_leave(span, devices, call)):
+        return True
+    if call.tail == "step" and span.script.roles.plays(call.receiver, call.scope, "scaler"):
         return True
     if name.startswith("builtins."):
         return call.tail in _READERS and not all(isinstance(each, ast.Constant) for each in call.arguments)
@@ -48,8 +54,44 @@ def _may_wait(span: Span, call: Call) -> bool:
     return call.receiver is None or bool(name)
 
 
-def _mentions_cpu(call: Call) -> bool:
-    return any(isinstance(each, ast.Constant) and each.value == "cpu" for each in call.arguments)
+def _may_leave(span: Span, devices: Devices, call: Call) -> bool:
+    """Whether .to(…) may be a copy to the host: its target is neither a dtype nor surely an accelerator."""
+    goals = [keyword.value for keyword in call.node.keywords if keyword.arg == "device"] or call.node.args[:1]
+    return any(
+        not devices.is_accelerator(goal, call.scope) and not span.script.names.resolve(goal, call.scope)
+        for goal in goals
+    )
+
+
+def _decides(span: Span, devices: Devices) -> bool:
+    """Whether Python may have to wait for a tensor's value: `if torch.isnan(out).any():`, out[out > 0], f"{loss}"."""
+    made = {store.name.partition(".")[0] for store in span.stores() if not _is_plain(store)}
+    return any(
+        any(_is_on_device(span, devices, made, node, scope) for node in ast.walk(decided))
+        for decided, scope in span.decisions()
+    )
+
+
+def _is_plain(store: Store) -> bool:
+    if store.how == "element":
+        return store.value is not None and _is_count(store.value)
+    return store.how in ("assign", "augment") and isinstance(store.value, ast.Constant)
+
+
+def _is_on_device(span: Span, devices: Devices, made: set[str], node: ast.AST, scope: Scope) -> bool:
+    if isinstance(node, ast.Call):
+        return span.script.names.resolve(node.func, scope) not in _HOST
+    name = dotted(node)
+    return bool(name) and isinstance(node, ast.expr) and (name in made or devices.is_moved(node, scope))
+
+
+def _is_launch(span: Span) -> bool:
+    """Whether the same start is read again after a wait: the time to queue the work against the time to do it."""
+    return any(
+        each.opening is span.opening and len(each.events) > len(span.events)
+        and any(call.tail in _SYNCS for call in each.calls())
+        for each in spans(span.script)
+    )  # fmt: skip
 
 
 def _is_count(iterable: ast.expr) -> bool:

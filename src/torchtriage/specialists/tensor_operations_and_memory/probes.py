@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import gc
+import linecache
+import os
+import re
+import sys
+import weakref
+from collections import OrderedDict, defaultdict, deque
+from contextlib import suppress
+from pathlib import Path
+from time import perf_counter
+from types import CellType, FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchtriage.examine.run.job.job import Job
 
 _KEY = "torchtriage"
 _ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
-_GROWN = 16 << 20  # bytes of growth that make it worth counting what is there: a count takes tens of milliseconds
+_GROWN = 8 << 20  # bytes of growth that make it worth counting what is there: a count takes tens of milliseconds
+_SHARE = 100  # a further look waits until all but this part of the time since the last one was the job's
+_LOOKS = 10  # at most
+_GROWING = (list, dict, set, deque, OrderedDict, defaultdict)
 
 
 def graphs(job: Job) -> None:
@@ -21,13 +37,33 @@ def graphs(job: Job) -> None:
 
 
 def containers(job: Job) -> None:
-    """Once memory has grown: the list, dict, set or deque that grew with it, its name, and what it holds."""
+    """The list, dict, set or deque that grew with memory, its length to the end; where a second epoch began."""
     watch = _Containers(job)
+    job.on("batch", watch.batch)
     job.on("iterated", watch.iterated)
+    job.on("ending", watch.ending)
 
 
 class _Mark:
     """Put into a graph node's own metadata: it lives as long as the node does, whoever holds the node."""
+
+
+class _Looks:
+    """Looks at every object of the process: two as they are needed, ten at most, and 1 % of the time after that."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.next = 0.0
+
+    def due(self) -> bool:
+        return self.taken < _LOOKS and (self.taken < 2 or perf_counter() >= self.next)
+
+    def take(self, look: Any) -> Any:
+        began = perf_counter()
+        self.taken += 1
+        found = look()
+        self.next = perf_counter() + _SHARE * (perf_counter() - began)
+        return found
 
 
 class _Graphs:
@@ -35,11 +71,17 @@ class _Graphs:
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        self.looks = _Looks()
+        self.line: tuple[str, int] = ("", 0)
+        self.last = -1
+        self.restart()
+
+    def restart(self) -> None:
+        """The steps are numbered anew: those that were counted before were parts of one step."""
         self.turn = self.seen = 0
         self.told = 10
         self.described: dict[str, Any] = {}
         self.marks: dict[int, list[tuple[Any, Any, str]]] = {}
-        self.line: tuple[str, int] = ("", 0)
 
     def forwarded(self, _module: Any, output: Any) -> None:
         for tensor in _tensors(output):
@@ -52,15 +94,16 @@ class _Graphs:
             self.line = self.job.caller()
 
     def mark(self, tensor: Any, kind: str) -> None:
-        import weakref
-
         node = getattr(tensor, "grad_fn", None)
         if node is None or _KEY in node.metadata:
             return
         mark = node.metadata[_KEY] = _Mark()
         self.marks.setdefault(self.turn, []).append((weakref.ref(mark), weakref.ref(tensor), kind))
 
-    def iterated(self, _step: int) -> None:
+    def iterated(self, step: int) -> None:
+        if step <= self.last:
+            self.restart()
+        self.last = step
         self.seen += self.turn in self.marks
         self.turn += 1
         if self.turn % (10 if len(self.marks) < 2000 else 100):
@@ -69,8 +112,9 @@ class _Graphs:
             turn: left for turn, marks in self.marks.items() if (left := [mark for mark in marks if mark[0]()])
         }
         alive = [turn for turn in self.marks if turn < self.turn - 2]
-        if len(alive) >= _ALIVE and 2 * len(alive) >= self.seen and not self.described.get("holder"):
-            self.described = self.describe(alive)
+        many = len(alive) >= _ALIVE and 2 * len(alive) >= self.seen
+        if many and not self.described.get("holder") and self.looks.due():
+            self.described = self.looks.take(lambda: self.describe(alive))
         if self.turn >= self.told:
             self.told *= 2
             path, line = self.line
@@ -100,55 +144,81 @@ class _Graphs:
 
 
 class _Containers:
-    """Counts containers twice, with growth of memory between the counts, and names the one that grew most."""
+    """Counts containers twice, with growth of memory between the counts, and follows the one that grew most.
+
+    It is held while it is followed, and let go in the step in which nobody else holds it any more.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.turn = self.looks = 0
-        self.base = self.began = 0
-        self.before: dict[int, int] = {}
+        self.looks = _Looks()
+        self.batches: dict[int, int] = {}
+        self.last, self.longest, self.epoch = -1, 0, False
+        self.restart()
 
-    def iterated(self, _step: int) -> None:
-        self.turn += 1
-        if self.turn % 16 or self.looks >= 3 or self.turn < 16:
-            return
-        used = _used()
-        if not self.base:
-            self.base = used
-        elif used > self.base + _GROWN:
-            self.base, before = used, self.before
-            self.before = self.count()
-            if before:
-                self.looks += 1
-                self.tell(before)
-            self.began = self.turn
+    def restart(self) -> None:
+        """The steps are numbered anew, and so is growth."""
+        self.base = self.told = 0
+        self.before: tuple[int, dict[int, int]] = (0, {})
+        self.followed: Any = None
+        self.facts: dict[str, Any] = {}
 
-    def count(self) -> dict[int, int]:
-        import gc
+    def batch(self, loader: Any, _batch: Any) -> None:
+        """The longest loader, which is no validation's, is in its second epoch once it gives more than its length."""
+        if not self.epoch:
+            seen = self.batches[id(loader)] = self.batches.get(id(loader), 0) + 1
+            with suppress(TypeError, NotImplementedError):  # a stream has no length
+                self.longest = max(self.longest, len(loader))
+                self.epoch = seen > len(loader) == self.longest
+            if self.epoch:
+                self.job.record("second-epoch")
 
-        return {id(each): len(each) for each in gc.get_objects() if type(each) in _growing() and len(each) >= 4}
+    def iterated(self, step: int) -> None:
+        if step <= self.last:
+            self.restart()
+        self.last = step
+        if self.followed is not None:
+            if sys.getrefcount(self.followed) <= 2:
+                self.restart()
+            elif step >= self.told + max(8, step // 10):
+                self.tell()
+        elif step % 8 == 7 and self.looks.due():
+            used = _used()
+            if not self.base:
+                self.base = used
+            elif used > self.base + _GROWN:
+                self.base = used
+                self.looks.take(self.look)
 
-    def tell(self, before: dict[int, int]) -> None:
-        import gc
+    def ending(self) -> None:
+        if self.followed is not None:
+            self.tell()
 
-        turns = self.turn - self.began
-        grown = [
-            (len(each) - before[id(each)], each)
-            for each in gc.get_objects()
-            if type(each) in _growing() and len(each) - before.get(id(each), len(each)) >= max(2, turns // 4)
-        ]
-        grown = [(growth, each) for growth, each in grown if each is not before and each is not self.before]
-        if not grown:
-            return
-        growth, largest = max(grown, key=lambda pair: pair[0] * _size(_last(pair[1])))
-        del grown
-        item = _last(largest)
-        facts = {"growth": growth, "turns": turns, "holds": _described(item), "bytes": _size(item)}
-        holder = _owner(largest, type(largest).__name__, 0)
-        if holder:
-            path, line = _filled_at(holder.name) or ("", 0)
-            facts |= {"holder": holder.name, "dataset": holder.dataset, "path": path, "line": line}
-            self.job.record("container", type=type(largest).__name__, **facts)
+    def tell(self) -> None:
+        self.told = self.last
+        self.job.record("container", entries=len(self.followed), **self.facts)
+
+    def look(self) -> None:
+        """Counts; and follows what has grown since the last count, if the user knows it by a name."""
+        step, before = self.before
+        count = {id(each): len(each) for each in gc.get_objects() if type(each) in _GROWING and len(each) >= 4}
+        self.before = self.last, count
+        turns = self.last - step
+        grown = {each: size - before[each] for each, size in count.items() if size - before.get(each, size) >= 2}
+        found = [each for each in gc.get_objects() if id(each) in grown and type(each) in _GROWING and each]
+        found = [each for each in found if grown[id(each)] >= turns // 4 and each is not before and each is not count]
+        weights = {id(each): grown[id(each)] * _size(_last(each)) for each in found}
+        found = [each for each in found if weights[id(each)] >= _GROWN // 8]
+        for each in sorted(found, key=lambda each: -weights[id(each)])[:2]:
+            holder = _owner(each, type(each).__name__, 0, iter(range(12)))
+            if holder:
+                (path, line), item = _filled_at(holder.name) or ("", 0), _last(each)
+                self.facts = {"type": type(each).__name__, "since": step, "had": before[id(each)]}
+                self.facts |= {"holds": _described(item), "bytes": _size(item), "holder": holder.name}
+                self.facts |= {"bounded": holder.bounded, "dataset": holder.dataset, "path": path, "line": line}
+                self.followed, self.before = each, (0, {})
+                self.tell()
+                break
 
 
 class _Holder:
@@ -161,27 +231,19 @@ class _Holder:
         self.name, self.kind, self.bounded, self.dataset = name, kind, bounded, dataset
 
 
-def _growing() -> tuple[type, ...]:
-    from collections import OrderedDict, defaultdict, deque
-
-    return (list, dict, set, deque, OrderedDict, defaultdict)
-
-
 def _holder(tensor: Any) -> _Holder | None:
     """The named container, at most three levels up, that holds TENSOR."""
-    import gc
-
     for each in gc.get_referrers(tensor):
-        if isinstance(each, (*_growing(), tuple)) and not _is_namespace(each):
-            found = _owner(each, type(each).__name__, 0)
+        if isinstance(each, (*_GROWING, tuple)) and not _is_namespace(each):
+            found = _owner(each, type(each).__name__, 0, iter(range(12)))
             if found:
                 return found
-    return _owner(tensor, "tensor", 3)
+    return _owner(tensor, "tensor", 3, iter(range(12)))
 
 
-def _owner(thing: Any, kind: str, depth: int) -> _Holder | None:
-    """Under which variable, attribute or container of these THING is known."""
-    import gc
+def _owner(thing: Any, kind: str, depth: int, tries: Iterator[int]) -> _Holder | None:
+    """Under which variable, attribute or container of these THING is known, as far as TRIES at its referrers go."""
+    from torch.utils.data import Dataset
 
     bounded = getattr(thing, "maxlen", None) is not None
     for space in _namespaces():
@@ -189,14 +251,16 @@ def _owner(thing: Any, kind: str, depth: int) -> _Holder | None:
             if value is thing:
                 return _Holder(str(variable), kind, bounded=bounded)
     for each in gc.get_referrers(thing):
-        if type(each).__module__ == __name__ or _is_frame(each):
+        if type(each).__module__ == __name__ or isinstance(each, (FrameType, CellType)):
             continue
+        if next(tries, None) is None:
+            break
         owner = _instance_of(each)
         name = next((name for name, value in _attributes(owner) if value is thing), None) if owner is not None else None
         if name is not None:
-            return _Holder(f"{type(owner).__name__}.{name}", kind, bounded=bounded, dataset=_is_dataset(owner))
-        if depth < 2 and isinstance(each, (*_growing(), tuple)) and not _is_namespace(each):
-            found = _owner(each, type(each).__name__, depth + 1)
+            return _Holder(f"{type(owner).__name__}.{name}", kind, bounded=bounded, dataset=isinstance(owner, Dataset))
+        if depth < 2 and isinstance(each, (*_GROWING, tuple)) and owner is each:
+            found = _owner(each, type(each).__name__, depth + 1, tries)
             if found:
                 return found
     return None
@@ -204,8 +268,6 @@ def _owner(thing: Any, kind: str, depth: int) -> _Holder | None:
 
 def _namespaces() -> list[dict[str, Any]]:
     """The local and global variables of the user's frames that are running, the nearest first."""
-    import sys
-
     spaces: list[dict[str, Any]] = []
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -224,7 +286,8 @@ def _reaching(mark: Any) -> tuple[Any, str | None]:
         for known, value in list(space.items()):
             inner = value.items() if type(value) is dict else _attributes(_instance_of(value))
             for part, tensor in [(None, value), *list(inner)[:64]]:
-                if isinstance(tensor, torch.Tensor) and tensor.grad_fn is not None and _reaches(tensor.grad_fn, mark):
+                node = tensor.grad_fn if isinstance(tensor, torch.Tensor) else None
+                if node is not None and any(below.metadata.get(_KEY) is mark for below in _nodes(node)):
                     entry = "" if part is None else f"[{part!r}]" if type(value) is dict else f".{part}"
                     return tensor, f"{known}{entry}"
     return None, None
@@ -239,10 +302,6 @@ def _nodes(node: Any) -> Any:
         below = {following for following, _ in node.next_functions if following is not None} - seen
         seen |= below
         todo += below
-
-
-def _reaches(node: Any, mark: Any) -> bool:
-    return any(below.metadata.get(_KEY) is mark for below in _nodes(node))
 
 
 def _kept_by(tensor: Any) -> tuple[int, int]:
@@ -267,10 +326,6 @@ def _kept_by(tensor: Any) -> tuple[int, int]:
 
 def _filled_at(name: str) -> tuple[str, int] | None:
     """The first line of the user's running files that puts something into the container of that name."""
-    import linecache
-    import re
-    from pathlib import Path
-
     last = re.escape(re.split(r"[.\[]", name)[-1 if "[" not in name else 0])
     puts = r"\s*(\[[^\]]*\]\s*)?(\.(append|appendleft|extend|add|insert|update|setdefault)\(|\+=|(?<=\])=[^=])"
     pattern = re.compile(rf"\b{last}{puts}|\b{last}\s*=\s*{last}\s*\+")
@@ -284,21 +339,16 @@ def _filled_at(name: str) -> tuple[str, int] | None:
 
 
 def _used() -> int:
-    """Bytes allocated on CUDA where it is in use, else resident; 0 where the system does not tell."""
-    import os
-
+    """Bytes allocated on CUDA where it is in use, else resident and not in a mapped file; 0 where nobody tells."""
     import torch
 
     if torch.cuda.is_initialized():
         return int(torch.cuda.memory_allocated())
     try:
-        file = os.open("/proc/self/statm", os.O_RDONLY)
+        resident, shared = Path("/proc/self/statm").read_bytes().split()[1:3]
     except OSError:
         return 0
-    try:
-        return int(os.read(file, 64).split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    finally:
-        os.close(file)
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _last(container: Any) -> Any:
@@ -309,12 +359,9 @@ def _last(container: Any) -> Any:
 
 
 def _size(item: Any) -> int:
-    import sys
-
-    if isinstance(item, (tuple, list)):
-        return sum(_size(part) for part in item[:16]) + sys.getsizeof(item)
-    if isinstance(item, dict):
-        return sum(_size(part) for part in list(item.values())[:16]) + sys.getsizeof(item)
+    parts = list(item.values()) if isinstance(item, dict) else item
+    if isinstance(parts, (tuple, list)):
+        return sum(_size(part) for part in parts[:16]) + sys.getsizeof(item)
     nbytes = getattr(item, "nbytes", 0)
     return sys.getsizeof(item) + (nbytes if isinstance(nbytes, int) else 0)
 
@@ -333,12 +380,6 @@ def _tensors(value: Any) -> list[Any]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def _is_frame(thing: Any) -> bool:
-    import types
-
-    return isinstance(thing, (types.FrameType, types.CellType))
-
-
 def _is_namespace(thing: Any) -> bool:
     """A module's or an instance's own dict, or a frame's: not a container that the user filled."""
     return isinstance(thing, dict) and ("__name__" in thing or _instance_of(thing) is not thing)
@@ -346,8 +387,6 @@ def _is_namespace(thing: Any) -> bool:
 
 def _instance_of(thing: Any) -> Any:
     """The object whose attributes THING holds, when it is an object's dict; a plain container gives itself back."""
-    import gc
-
     if type(thing) is dict:
         for each in gc.get_referrers(thing):
             if getattr(each, "__dict__", None) is thing:
@@ -358,9 +397,3 @@ def _instance_of(thing: Any) -> Any:
 def _attributes(thing: Any) -> list[tuple[str, Any]]:
     own = getattr(thing, "__dict__", None)
     return list(own.items()) if type(own) is dict else []
-
-
-def _is_dataset(thing: Any) -> bool:
-    import torch
-
-    return isinstance(thing, torch.utils.data.Dataset)

@@ -16,6 +16,9 @@ FLOOR = 32 << 20  # bytes: what allocators and lazily loaded code may take after
 STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each of the others
 POINTS = 240  # steps that are compared pairwise
 GRAPHS = 8  # of earlier steps: fewer may be a window that the algorithm needs
+CUDA = "allocated CUDA"
+ACCOUNTED = 0.25  # of the growth, at least, is what the container's entries take up
+WATCHED = 0.5  # of the run, at least, in which the container was followed
 CONFIDENCE = 1.96  # standard deviations of a normal distribution that hold 95 %
 
 
@@ -29,13 +32,20 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     parts = [_slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
     if total < FLOOR or min(parts) < STEADY * max(parts):
         return
-    container = max(record.all("container"), key=lambda event: event["growth"] * event["bytes"], default={})
-    if container.get("dataset"):
+    said = f"{name} memory grows by {slope / 1024:.0f} KiB per step"
+    container, rate = _container(record, float(steps[0]), float(steps[-1]))
+    if name != CUDA and (not container or rate * container["bytes"] < ACCOUNTED * slope):
         raise CannotSee(
-            f"{name} memory grows by {slope / 1024:.0f} KiB per step while {container['holder']} fills: "
-            "a Dataset that keeps its samples grows until it has seen them all, and hides what else may grow",
-            "Run for two epochs and more.",
+            f"{said}, and no container with a name grows with it to the end: a buffer that was allocated at once and "
+            "is being filled, or a file that is mapped, looks the same",
+            "Run until such a buffer is full; if it grows on, tracemalloc.take_snapshot() shows Python's share.",
         )
+    if container.get("bounded") or container.get("dataset"):
+        raise CannotSee(
+            f"{said} while {container['holder']} fills: it has an end, and hides what else may grow",
+            "Run until it is full: two epochs and more for a Dataset, more steps than its maxlen for a deque.",
+        )
+    _second_epoch(record, said)
     place = Place(
         path=container.get("path") or None,
         line=container.get("line") or None,
@@ -44,8 +54,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     )
     yield Sighting(
         place,
-        f"{name} memory grows by {slope / 1024:.0f} KiB per step, {total / 2**20:.0f} MiB over {len(steps)} steps, "
-        f"to the end{_filling(container)}",
+        f"{said}, {total / 2**20:.0f} MiB over {len(steps)} steps, to the end{_filling(container, rate)}",
         slope / 1024,
         "KiB per step",
         (spread[0] / 1024, spread[1] / 1024),
@@ -55,7 +64,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
 @detector("run/graph-retained")
 def graph_retained(record: RankRecord) -> Iterator[Sighting]:
     """The autograd graphs of earlier steps are still alive."""
-    counts = record.all("graphs")
+    counts = _counted(record, "graphs")
     if not counts:
         raise CannotSee(
             f"{len(record.all('step'))} steps, of which ten with a graph are needed", "Let the job run for 20 steps."
@@ -64,6 +73,12 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
     alive, seen, holder = last["alive"], last["seen"], last.get("holder")
     if alive < GRAPHS or 2 * alive < seen or last.get("bounded"):
         return
+    if any(row.get("boundary", "optimizer") != "optimizer" for row in record.every_step[-1:]):
+        raise CannotSee(
+            f"the graphs of {alive} of {seen} passes are still alive, and no optimizer has stepped: they may be parts "
+            "of one step",
+            "Let the job run for 20 optimizer steps.",
+        )
     held = f"held by {holder}" if holder else "whose holder has no name in the running functions"
     yield Sighting(
         Place(
@@ -75,13 +90,52 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
     )
 
 
+def _counted(record: RankRecord, kind: str) -> list[dict[str, Any]]:
+    """The events of KIND since the steps were last numbered from 0: earlier turns were parts of a step."""
+    last = max((at for at, event in enumerate(record.events) if event.get("kind") == "clock"), default=-1)
+    return [event for event in record.events[last + 1 :] if event.get("kind") == kind]
+
+
+def _container(record: RankRecord, begin: float, end: float) -> tuple[dict[str, Any], float]:
+    """The container that was followed to the end of the run and grew in each third of the time, and its entries per
+    step; ({}, 0.0) when there is none.
+    """
+    told = _counted(record, "container")
+    told = [each for each in told if (each["holder"], each["since"]) == (told[-1]["holder"], told[-1]["since"])]
+    if not told:
+        return {}, 0.0
+    last = told[-1]
+    at = [float(last["since"]), *(float(each["step"]) for each in told)]
+    entries = [float(last["had"]), *(float(each["entries"]) for each in told)]
+    if at[-1] - at[0] < WATCHED * (end - begin) or end - at[-1] > (end - begin) / 6:
+        return {}, 0.0
+    thirds = np.diff(np.interp(np.linspace(at[0], at[-1], 4), at, entries))
+    if min(thirds) <= 0 or min(thirds) < STEADY * max(thirds):
+        return {}, 0.0
+    return last, (entries[-1] - entries[0]) / (at[-1] - at[0])
+
+
+def _second_epoch(record: RankRecord, said: str) -> None:
+    """Raises CannotSee unless the growth was seen in a loader's second epoch, or there is no loader."""
+    rows = record.every_step
+    if not any(row.get("batches") for row in rows):
+        return
+    began = next((event["step"] for event in record.all("second-epoch")), None)
+    if began is None or rows[-1]["step"] - began < (rows[-1]["step"] - rows[0]["step"]) / 3:
+        raise CannotSee(
+            f"{said}, but the loader is still in its first epoch or was for most of the run: a cache that is being "
+            "filled looks the same",
+            "Run two epochs or more.",
+        )
+
+
 def _memory(record: RankRecord) -> tuple[str, Any]:
     steps = record.steps
     if len(steps) < ENOUGH_STEPS:
         raise CannotSee(
             f"{len(steps)} steps after warm-up, {ENOUGH_STEPS} are needed", "Let the job run for 50 steps or more."
         )
-    for key, name in (("allocated", "allocated CUDA"), ("rss", "resident")):
+    for key, name in (("allocated", CUDA), ("rss", "resident")):
         used = [step.get(key) for step in steps]
         if all(used):
             return name, np.array(used, dtype=float)
@@ -102,11 +156,10 @@ def _slope(steps: Any, used: Any) -> tuple[float, tuple[float, float]]:
     return float(np.median(slopes)), (float(low), float(high))
 
 
-def _filling(container: dict[str, Any]) -> str:
+def _filling(container: dict[str, Any], rate: float) -> str:
     if not container:
         return "; no container that is alive grew with it"
-    per_step = container["growth"] / container["turns"]
-    return f"; {container['type']} {container['holder']} grew by {per_step:.1f} entries per step ({container['holds']})"
+    return f"; {container['type']} {container['holder']} grew by {rate:.1f} entries per step ({container['holds']})"
 
 
 def _kept(last: dict[str, Any]) -> str:

@@ -46,6 +46,33 @@ def test_two_processes_of_one_rank_do_not_share_a_file(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"rank3.{os.getpid()}.jsonl", "rank3.jsonl"]
 
 
+def test_a_file_of_the_jobs_that_took_our_number_is_never_written_to(tmp_path: Path) -> None:
+    made = writer(tmp_path)
+    made.open()
+    number = made._file
+    assert number is not None
+    os.close(number)
+    theirs = os.open(tmp_path / "theirs", os.O_CREAT | os.O_RDWR)
+    assert theirs == number
+    made.write({"kind": "late"})
+    made.forked()
+
+    assert (tmp_path / "theirs").read_bytes() == b""
+    assert kinds(tmp_path / "rank0.jsonl") == ["start"]
+    os.close(theirs)  # raises if it was closed for the job
+
+
+def test_a_closed_descriptor_ends_the_recording(tmp_path: Path) -> None:
+    made = writer(tmp_path)
+    made.open()
+    assert made._file is not None
+    os.close(made._file)
+    made.write({"kind": "late"})
+
+    assert made.off
+    assert kinds(tmp_path / "rank0.jsonl") == ["start"]
+
+
 def test_a_forked_child_does_not_write_to_its_parents_file(tmp_path: Path) -> None:
     parent = writer(tmp_path)
     parent.open()

@@ -9,6 +9,8 @@ from time import perf_counter_ns as now
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from .writer import inode
+
 if TYPE_CHECKING:
     from .job import Job
 
@@ -32,11 +34,11 @@ class Clock:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.resident = _resident()
         self.restart()
 
     def restart(self) -> None:
-        """As if nothing had been seen yet."""
+        """As if nothing had been seen yet; in a forked child too, whose memory is its own."""
+        self.resident = _resident()
         self.boundary: str | None = None
         self.loss: tuple[int, float] | None = None  # (step it belongs to, value)
         self.scale: float | None = None
@@ -189,7 +191,16 @@ def _resident() -> Any:
         file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return lambda: None
-    return lambda: int(os.pread(file, 64, 0).split()[1]) * PAGE
+    named = inode(file)
+
+    def read() -> int | None:
+        """None once the job has closed the descriptor, whatever its number names by then."""
+        try:
+            return int(os.pread(file, 64, 0).split()[1]) * PAGE if inode(file) == named else None
+        except OSError:
+            return None
+
+    return read
 
 
 def _allocated() -> dict[str, int | None]:

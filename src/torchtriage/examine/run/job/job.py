@@ -5,9 +5,10 @@ from __future__ import annotations
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import places, wrapping
+from . import ledger, origin, places, wrapping
 from .clock import Clock
 from .late import Late
+from .replay import Calls
 from .updates import Scaling
 
 if TYPE_CHECKING:
@@ -90,6 +91,34 @@ class Job:
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""
         return places.name_of(part, self.roots)
+
+    def calls(self) -> Calls:
+        """An empty list that keeps forward passes of root modules, so that they can be repeated."""
+        return Calls()
+
+    def leaves(self, roots: Any) -> list[Any]:
+        """The tensors that a backward from ROOTS gives gradients to; walks the whole graph."""
+        return origin.leaves(roots)
+
+    def with_gradient(self, optimizer: Any) -> list[Any]:
+        """The optimizer's parameters whose gradients one fused call can take."""
+        return ledger.with_gradient(optimizer)
+
+    def total_norm(self, optimizer: Any) -> Any:
+        """The sum of the norms of those gradients, not yet waited for; None without any."""
+        return ledger.total_norm(optimizer)
+
+    def ledger(self, optimizer: Any) -> ledger.Ledger:
+        """Counts of backward passes and steps for an optimizer that is built now."""
+        return ledger.Ledger(optimizer, self.caller())
+
+    def why_forward(self, calls: Calls, roots: list[Any]) -> dict[str, Any]:
+        """The operation that made the loss in ROOTS not finite, found by repeating CALLS; "stage" says of what kind."""
+        return origin.why_forward(self, calls, roots)
+
+    def why_backward(self, calls: Calls) -> dict[str, Any]:
+        """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
+        return origin.why_backward(self, calls)
 
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""

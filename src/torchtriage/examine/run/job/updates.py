@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 from typing import TYPE_CHECKING, Any
 
 from . import wrapping
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from .job import Job
 
 
@@ -30,14 +33,27 @@ class _Turn:
         self.entered = (0, 0)
 
     def begin(self, optimizer: Any, *_: Any) -> None:
-        if not self.job.idle and (self.optimizer is None or self.optimizer is optimizer):
-            self.job.safely(self._begin, optimizer)  # the same one again: an error broke its last turn off
+        if self.job.compiling():
+            return
+        if not self.job.idle and not self._within(optimizer):
+            self.job.safely(self._begin, optimizer)
 
     def end(self, optimizer: Any, *_: Any) -> None:
+        if self.job.compiling():
+            return
         if self.optimizer is optimizer:
             self.optimizer = None
             if not self.job.idle and self.job.scaling.reached:
                 self.job.safely(self._end, optimizer)
+
+    def _within(self, optimizer: Any) -> bool:
+        """Whether another optimizer's step is calling this one's; a step that raised an error never ended its turn."""
+        if self.optimizer is None or self.optimizer is optimizer:
+            return False
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_locals.get("self") is not self.optimizer:
+            frame = frame.f_back
+        return frame is not None
 
     def _begin(self, optimizer: Any) -> None:
         job = self.job

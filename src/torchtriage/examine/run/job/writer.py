@@ -26,6 +26,7 @@ class Writer:
         self.off = False
         self._rank, self._first = rank, first
         self._file: int | None = None
+        self._inode: tuple[int, int] | None = None
         self._pending: list[dict[str, Any]] = []
 
     @property
@@ -40,6 +41,7 @@ class Writer:
         lines = [{"kind": "start", "step": 0, **self._first()}, *self._pending]
         try:
             self._file = self._create()
+            self._inode = inode(self._file)
         except OSError:
             self.off = True
             return
@@ -60,15 +62,22 @@ class Writer:
             return
         data = text.encode() + b"\n"
         try:
-            self.off = os.write(self._file, data) != len(data)
+            self.off = not self._ours() or os.write(self._file, data) != len(data)
         except OSError:
             self.off = True
 
     def forked(self) -> None:
         """In a forked child: the parent's file is not ours."""
-        if self._file is not None:
+        if self._file is not None and self._ours():
             os.close(self._file)
         self._file, self._pending, self.off = None, [], False
+
+    def _ours(self) -> bool:
+        """Whether the number still names our file: a job may close every descriptor and open files of its own."""
+        try:
+            return self._file is not None and inode(self._file) == self._inode
+        except OSError:
+            return False
 
     def _create(self) -> int:
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
@@ -77,3 +86,9 @@ class Writer:
             return os.open(f"{path}.jsonl", flags, 0o644)
         except FileExistsError:
             return os.open(f"{path}.{os.getpid()}.jsonl", flags, 0o644)
+
+
+def inode(file: int) -> tuple[int, int]:
+    """What an open descriptor names; raises OSError when it names nothing."""
+    about = os.fstat(file)
+    return about.st_dev, about.st_ino

@@ -1,0 +1,234 @@
+"""Where a value that is not finite first arose: repeated passes, followed operation by operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .replay import replaying, silent
+
+if TYPE_CHECKING:
+    from .job import Job
+    from .replay import Call, Calls
+
+
+def why_forward(job: Job, calls: Calls, roots: list[Any]) -> dict[str, Any]:
+    """Which operation of which module made the loss not finite."""
+    for call in list(calls):
+        module, why = call.repeatable()
+        if module is None:
+            return {"stage": "unknown", "why": why}
+        try:
+            origin = _forward_origin(job, call, module)
+            if origin and origin["stage"] == "forward" and call.autocast:
+                origin["autocast"] = str(call.autocast[0][1]).removeprefix("torch.")
+                origin["persists"] = _forward_origin(job, call, module, autocast=False) is not None
+        except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
+            return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
+        if origin and not (calls.missed and origin["stage"] == "input"):
+            return origin
+        if origin:
+            break
+    why = _unwatched(calls, roots)
+    if why:
+        return {"stage": "unknown", "why": why}
+    path, line = job.caller()
+    return {"stage": "loss", "path": path, "line": line, "chain": _chain(roots)}
+
+
+def _unwatched(calls: Calls, roots: list[Any]) -> str:
+    """Why the fault may lie in a module that was not replayed; empty when it cannot."""
+    if calls.missed:
+        return f"{calls.missed} more calls of modules were not kept for a replay"
+    modules = [module for call in calls if (module := call.module()) is not None]
+    replayed = {id(owner) for module in modules for owner in module.parameters()}
+    if any(id(leaf) not in replayed for leaf in leaves(roots)):
+        return "the loss depends on a parameter of no module that was watched: one first called late is not"
+    return ""
+
+
+def leaves(roots: Any) -> list[Any]:
+    """The tensors that a backward from ROOTS gives gradients to."""
+    found: list[Any] = [root for root in roots if root.requires_grad and root.is_leaf]
+    nodes = [root.grad_fn for root in roots if root.grad_fn is not None]
+    seen = set(nodes)
+    while nodes:
+        node = nodes.pop()
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        following = {each for each, _ in node.next_functions if each is not None} - seen
+        seen |= following
+        nodes += following
+    return found
+
+
+def _forward_origin(job: Job, call: Call, module: Any, *, autocast: bool = True) -> dict[str, Any] | None:
+    """Replays CALL and follows every value that is not finite back to where it first arose."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    stack: list[Any] = [("", module)]
+    trail = _Trail(job, module, stack)
+
+    class Trace(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = (args, kwargs or {})
+            before = trail.source(given)
+            result = func(*args, **(kwargs or {}))
+            for out in tensors(result):
+                trail.follow(out, before, func)
+            return result
+
+    with torch.no_grad(), replaying(call, module, stack, autocast=autocast), Trace():
+        result = module.forward(*call.args, **call.kwargs)
+    found = [trail.born[t.data_ptr()] for t in tensors(result) if t.data_ptr() in trail.born]
+    return next((record for record in found if record["stage"] != "mask"), None)
+
+
+class _Trail:
+    """Of every value that is not finite: the operation in which it first arose.
+
+    stages of a record: "forward" (an operation made it), "parameter" and "input" (it came in from there), "mask"
+    (an infinity put there on purpose, as attention masks are: no fault until it turns into NaN).
+    """
+
+    def __init__(self, job: Job, module: Any, stack: list[Any]) -> None:
+        self.job, self.module, self.stack = job, module, stack
+        self.parameters = {p.data_ptr(): name for name, p in module.named_parameters()}
+        self.born: dict[int, dict[str, Any]] = {}
+        self.stored: dict[int, dict[str, Any]] = {}  # the same by storage
+        self.kept: list[Any] = []  # else memory is reused and one address names two tensors
+
+    def source(self, given: Any) -> dict[str, Any]:
+        """The record that an operation's inputs bring along: an origin before a mask, empty when all are finite."""
+        found: list[dict[str, Any]] = [{"stage": "mask"}] if any(_infinite(leaf) for leaf in _leaves(given)) else []
+        for tensor in tensors(given):
+            if tensor.data_ptr() in self.born:
+                found.append(self.born[tensor.data_ptr()])
+            elif not _all_finite(tensor):
+                base = tensor.untyped_storage().data_ptr()  # written through, or hidden by, a view of the same memory
+                found.append(self.stored.get(base) or self._came_in(tensor))
+        return min(found, key=lambda record: record["stage"] == "mask", default={})
+
+    def follow(self, out: Any, before: dict[str, Any], func: Any) -> None:
+        """Notes for one result of an operation where what is not finite in it comes from."""
+        import torch
+
+        if _all_finite(out):
+            self.born.pop(out.data_ptr(), None)
+            return
+        self.kept.append(out)
+        nan = bool(torch.isnan(out).any())
+        value = "NaN" if nan else "inf" if bool((out == float("inf")).any()) else "-inf"
+        if before and (before["stage"] != "mask" or not nan):
+            self.born[out.data_ptr()] = {**self._place(func), **before}
+        else:
+            self.born[out.data_ptr()] = {**self._place(func), "stage": "forward", "value": value}
+        self.stored.setdefault(out.untyped_storage().data_ptr(), self.born[out.data_ptr()])
+
+    def _came_in(self, tensor: Any) -> dict[str, Any]:
+        import torch
+
+        if not bool((torch.isnan(tensor) | (tensor == float("inf"))).any()):
+            return {"stage": "mask"}
+        name = self.parameters.get(tensor.data_ptr())
+        return {"stage": "parameter", "parameter": name} if name else {"stage": "input"}
+
+    def _place(self, func: Any) -> dict[str, Any]:
+        path, line = self.job.caller()
+        name, part = self.stack[-1]
+        own = {"module": name or type(part).__name__, "class": type(part).__name__, "path": path, "line": line}
+        return {**own, "op": str(func).split(".")[1], "root": type(self.module).__name__}
+
+
+def why_backward(job: Job, calls: Calls) -> dict[str, Any]:
+    """Which operation's derivative made a gradient not finite; each forward is repeated and differentiated alone."""
+    for call in reversed(calls):
+        module, why = call.repeatable()
+        if module is None:
+            return {"stage": "unknown", "why": why}
+        try:
+            origin = _backward_origin(job, call, module)
+        except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
+            return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
+        if origin:
+            return {"stage": "backward", **origin}
+    if calls.missed:
+        return {"stage": "unknown", "why": f"{calls.missed} more calls of modules were not kept for a replay"}
+    return {"stage": "unknown", "why": "the derivative of each watched module alone is finite: it arises elsewhere"}
+
+
+def _backward_origin(job: Job, call: Call, module: Any) -> dict[str, Any] | None:
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    stack: list[Any] = [("", module)]
+    places: dict[Any, dict[str, Any]] = {}
+    found: list[dict[str, Any]] = []
+
+    class Marks(TorchFunctionMode):  # type: ignore[misc]  # torch's types are not followed
+        """Remembers for every node of the graph the line and module that made it."""
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            nodes = [out.grad_fn for out in tensors(result) if out.grad_fn is not None]
+            while nodes:
+                node = nodes.pop()
+                if node not in places:
+                    path, line = job.caller()
+                    name, part = stack[-1]
+                    places[node] = {"module": name or type(part).__name__, "path": path, "line": line}
+                    places[node]["root"] = type(module).__name__
+                    nodes += [following for following, _ in node.next_functions if following is not None]
+            return result
+
+    def judge(node: Any) -> Any:
+        def hook(made: Any, given: Any) -> None:
+            if not found and _all_finite(given) and not _all_finite(made):
+                found.append({**places[node], "op": node.name().removesuffix("0").removesuffix("Backward")})
+
+        return hook
+
+    with torch.enable_grad(), replaying(call, module, stack), Marks():
+        result = [out for out in tensors(module.forward(*call.args, **call.kwargs)) if out.grad_fn is not None]
+    for node in places:
+        if "AccumulateGrad" not in node.name():
+            node.register_hook(judge(node))
+    owners = [p for p in module.parameters() if p.requires_grad]
+    if result and owners:
+        with silent():
+            torch.autograd.grad(result, owners, [torch.ones_like(out) for out in result], allow_unused=True)
+    return found[0] if found else None
+
+
+def _chain(roots: list[Any]) -> list[str]:
+    """The operations between the loss and the first finite value below it, the last one first; at most six."""
+    chain: list[str] = []
+    node = next((root.grad_fn for root in roots if root.grad_fn is not None), None)
+    while node is not None and len(chain) < 6:
+        chain.append(node.name().removesuffix("0").removesuffix("Backward"))
+        inner = [following for following, _ in node.next_functions if following is not None]
+        node = inner[0] if inner else None
+    return chain
+
+
+def _leaves(value: Any) -> list[Any]:
+    from torch.utils._pytree import tree_leaves
+
+    return list(tree_leaves(value))
+
+
+def tensors(value: Any) -> list[Any]:
+    """The floating-point tensors in a nest of tuples, lists and dicts."""
+    import torch
+
+    return [leaf for leaf in _leaves(value) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+
+
+def _infinite(leaf: Any) -> bool:
+    return isinstance(leaf, float) and leaf in (float("inf"), float("-inf"))
+
+
+def _all_finite(value: Any) -> bool:
+    import torch
+
+    return all(bool(torch.isfinite(tensor).all()) for tensor in tensors(value))

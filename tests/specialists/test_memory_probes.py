@@ -1,0 +1,66 @@
+"""What the probes of memory record, told of events by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchtriage.specialists.tensor_operations_and_memory import probes
+
+
+class Told:
+    """Stands for the job: keeps the kinds of what is recorded, and who listens."""
+
+    def __init__(self) -> None:
+        self.listeners: dict[str, Any] = {}
+        self.kept: list[tuple[str, dict[str, Any]]] = []
+
+    def on(self, event: str, listener: Any) -> None:
+        self.listeners[event] = listener
+
+    def record(self, kind: str, **fields: Any) -> None:
+        self.kept.append((kind, fields))
+
+    def caller(self) -> tuple[str, int]:
+        return "train.py", 1
+
+
+def test_the_second_epoch_is_that_of_the_longest_loader() -> None:
+    job = Told()
+    probes.containers(job)  # type: ignore[arg-type]
+    training, validation = range(6), range(2)
+    job.listeners["batch"](training, None)
+    for loader in (validation, validation, validation, *[training] * 5):
+        job.listeners["batch"](loader, None)
+    assert job.kept == []
+    job.listeners["batch"](training, None)
+    assert [kind for kind, _ in job.kept] == ["second-epoch"]
+
+
+def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
+    job = Told()
+    probes.graphs(job)  # type: ignore[arg-type]
+    weight = torch.ones(1, requires_grad=True)
+    kept = []
+    for step in [*range(25), *range(25)]:
+        if step == 0:
+            kept.clear()
+        kept.append(weight * 2)
+        job.listeners["forwarded"](None, kept[-1])
+        job.listeners["iterated"](step)
+    first = [(8, 10), (18, 20)]
+    renumbered = [(7, 9), (17, 19)]  # the pass in which it happens was marked before
+    assert [(fields["alive"], fields["seen"]) for _, fields in job.kept] == first + renumbered
+
+
+def test_looks_beyond_the_second_wait_for_the_job_and_end_at_ten() -> None:
+    looks = probes._Looks()
+    for _ in range(2):
+        assert looks.due()
+        looks.take(lambda: torch.ones(1000, 1000).sum())
+    assert not looks.due()
+    looks.next = 0.0
+    assert looks.due()
+    looks.taken = 10
+    assert not looks.due()
