@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchtriage.examine.run.job import Job
+from torchtriage.examine.run.job import Job, clock, job
 
 Watch = Callable[..., Job]
 Events = Callable[..., list[dict[str, Any]]]
@@ -100,13 +101,23 @@ def test_listeners_may_run_the_model_without_being_heard(watch: Watch, events: E
     assert [row["forwards"] for row in events("step")] == [1, 1, 1]
 
 
-def test_time_spent_in_listeners_is_booked_as_the_probes_own(watch: Watch, events: Events) -> None:
-    job = watch()
-    job.on("backward", lambda roots: [torch.ones(200, 200) @ torch.ones(200, 200) for _ in range(20)])
+def test_time_spent_in_listeners_is_booked_as_the_probes_own(
+    watch: Watch, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = itertools.count(step=1_000)  # a clock that goes by a microsecond each time it is read
+
+    def an_hour(_roots: object) -> None:
+        nonlocal ticks
+        ticks = itertools.count(next(ticks) + 3_600 * 10**9, 1_000)
+
+    for module in (clock, job):
+        monkeypatch.setattr(module, "now", lambda: next(ticks))
+    watch().on("backward", an_hour)
     train(6)
 
     row = events("step")[-1]
-    assert row["probes"] > row["backward"]
+    assert row["probes"] >= 3600
+    assert row["backward"] < 1
 
 
 class Owner:
