@@ -16,9 +16,22 @@ if TYPE_CHECKING:
     from torchtriage.triage import ask as ask
     from torchtriage.triage import check as check
     from torchtriage.triage import explain as explain
+    from torchtriage.triage import next_step as next_step
 
 __version__ = "0.1.0"
-__all__ = ["Case", "Page", "Plan", "Question", "Referral", "Route", "TriageError", "ask", "check", "explain"]
+__all__ = [
+    "Case",
+    "Page",
+    "Plan",
+    "Question",
+    "Referral",
+    "Route",
+    "TriageError",
+    "ask",
+    "check",
+    "explain",
+    "next_step",
+]
 
 _HOMES = {
     "Case": "core.case",
@@ -31,6 +44,7 @@ _HOMES = {
     "ask": "triage",
     "check": "triage",
     "explain": "triage",
+    "next_step": "triage",
 }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from torchtriage.routing.listen import listen
-from torchtriage.routing.order import order
+from torchtriage.routing.order import opened, order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -14,19 +15,70 @@ if TYPE_CHECKING:
     from torchtriage.catalog.load import Topic
     from torchtriage.core.case import Case
     from torchtriage.core.evidence import Outcome
-    from torchtriage.core.plan import Route
-    from torchtriage.core.query import Query
+    from torchtriage.core.plan import Route, Step
+    from torchtriage.core.query import Decoded, Query
     from torchtriage.examine.detector import Detector
     from torchtriage.examine.run.launch import Ended, Launch
+    from torchtriage.examine.source.parameters.models import Models
 
 # Stations other than routing are imported by the function that walks to them: `ask` costs milliseconds as a
 # cold process because it loads none of the others (docs/decisions/0004).
 
 
-def heard(text: str) -> tuple[Query, Route]:
-    """The user's words with what was heard in them, and where they lead: the first station."""
-    query = listen(text)
+def heard(text: str, sources: Sequence[str | Path] = ()) -> tuple[Query, Route]:
+    """The user's words with what was heard in them, and where they lead: the first station.
+
+    SOURCES, files or folders, turn what a message numbers into names; they are read, never run. Raises TriageError
+    for one that is missing or is no Python.
+    """
+    query = _worked_out(listen(text), sources)
     return query, order(query)
+
+
+def _worked_out(query: Query, sources: Sequence[str | Path] = ()) -> Query:
+    """QUERY with its messages' figures worked out by the rooms that know them."""
+    models = _models(sources) if sources else None
+    if not query.decoded:
+        return query
+    from msgspec.structs import replace
+
+    homes = _homes()
+    return replace(
+        query, decoded=tuple(_meaning(each, homes[each.signature], query.text, models) for each in query.decoded)
+    )
+
+
+@cache
+def _homes() -> dict[str, str]:
+    """Every signature and the specialist whose message it is."""
+    from torchtriage.routing.lexicon import lexicon
+
+    known = lexicon()
+    return {signature.name: known.symptoms[symptom].specialist for symptom, signature in known.signatures}
+
+
+def _models(sources: Sequence[str | Path]) -> Models:
+    from torchtriage.examine.source.parameters.models import read
+
+    return read(sources)
+
+
+def _meaning(message: Decoded, specialist: str, text: str, models: Models | None) -> Decoded:
+    module = _messages(specialist)
+    name = message.signature.replace("-", "_")
+    work, named = getattr(module, name, None), getattr(module, f"{name}_in_source", None)
+    message = (work(message, text) if work else None) or message
+    return (named(message, text, models) if named and models is not None else None) or message
+
+
+@cache
+def _messages(specialist: str) -> Any:
+    """The room's messages.py; None where it has none."""
+    import importlib
+    from importlib.util import find_spec
+
+    name = f"torchtriage.specialists.{specialist.replace('-', '_')}.messages"
+    return importlib.import_module(name) if find_spec(name) else None
 
 
 def ask(text: str) -> Route:
@@ -34,7 +86,7 @@ def ask(text: str) -> Route:
     return heard(text)[1]
 
 
-def opened(text: str) -> Case:
+def begun(text: str) -> Case:
     """A case that begins with the user's words."""
     from torchtriage.core.case import Case
 
@@ -125,11 +177,25 @@ def _concluded(case: Case | None, outcomes: Iterable[Outcome]) -> Case:
     from torchtriage.core.case import Case
     from torchtriage.diagnose import weigh
 
-    begun, known, seen = case or Case(), catalog(), tuple(outcomes)
+    given, known, seen = case or Case(), catalog(), tuple(outcomes)
     seen += weigh.unsure(seen, known)
-    return replace(
-        begun,
-        outcomes=(*begun.outcomes, *seen),
-        findings=(*begun.findings, *weigh.findings(seen, known)),
-        verdicts=(*begun.verdicts, *weigh.verdicts(seen, known)),
+    concluded = replace(
+        given,
+        outcomes=(*given.outcomes, *seen),
+        findings=(*given.findings, *weigh.findings(seen, known)),
+        verdicts=(*given.verdicts, *weigh.verdicts(seen, known)),
     )
+    return _moved(concluded) if concluded.route else concluded
+
+
+def _moved(case: Case) -> Case:
+    """CASE with the steps that its evidence opens beside its plan."""
+    from msgspec.structs import replace
+
+    homes = {finding.fault.slug: finding.fault.specialist for finding in case.findings}
+    return replace(case, opened=opened(case.route, case.shown, homes))
+
+
+def next_step(case: Case) -> tuple[Step, ...]:
+    """The steps that may be taken now, given what the evidence of CASE shows: of its plan, and beside it."""
+    return _moved(case).open_steps

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,3 +70,64 @@ def test_a_draft_shows_its_red_flags(call: Any) -> None:
 def test_a_long_query_does_not_change_what_was_asked(call: Any) -> None:
     log = ("INFO step 1\n" * 2000) + NAN
     assert call("ask", "-", stdin=log.encode()).code == 0
+
+
+UNUSED = b"""RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one.
+Parameter indices which did not receive grad for rank 0: 2 3
+"""
+NET = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.aux = {aux}
+"""
+
+
+def test_source_names_what_a_message_numbers_and_may_be_given_more_than_once(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET.format(aux="part.Aux()").replace("from", "import part\nfrom", 1))
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "part.py").write_text(NET.format(aux="nn.ReLU()").replace("Net", "Aux").replace("body", "out"))
+    said = call("ask", "-", "--source", "net.py", "--source", "more", stdin=UNUSED)
+    assert said.code == 0
+    assert "aux.out.weight (2), aux.out.bias (3) in Net" in " ".join(said.out.split())
+    answer = json.loads(call("ask", "-", "--json", "--source", "net.py", "--source", "more", stdin=UNUSED).out)
+    assert answer["decoded"][0]["fields"]["names"] == "aux.out.weight, aux.out.bias"
+
+
+def test_source_is_never_run(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET.format(aux="nn.Linear(4, 4)") + "\nraise SystemExit(9)\n")
+    said = call("ask", "-", "--source", "net.py", stdin=UNUSED)
+    assert said.code == 0
+    assert "aux.weight (2)" in said.out
+
+
+@pytest.mark.parametrize("text", [UNUSED, NAN.encode()])
+def test_a_source_that_cannot_be_read_or_parsed_is_named_and_ends_with_2(
+    text: bytes, call: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "bad.py").write_text("def (:\n")
+    (tmp_path / "book.ipynb").write_text("{}")
+    (tmp_path / "empty").mkdir()
+    for name in ("missing.py", "bad.py", "book.ipynb", "empty"):
+        said = call("ask", "-", "--source", name, stdin=text)
+        assert said.code == 2
+        assert name in said.err
+        assert said.out == ""
+
+
+@pytest.mark.parametrize("option", ["--batch", "--draft"])
+def test_source_goes_with_one_text(option: str, call: Any) -> None:
+    assert call("ask", option, "--source", "net.py", stdin=b"").code == 2
+
+
+def test_without_source_nothing_that_reads_source_is_imported() -> None:
+    code = (
+        "import sys\nfrom torchtriage.triage import heard\n"
+        f"heard({UNUSED.decode()!r})\n"
+        "print([name for name in sys.modules if name.startswith('torchtriage.examine')])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -11,7 +11,7 @@ from torchtriage.report.route import as_dict, render
 
 KEYS = [
     "schema", "kind", "route", "steps", "symptoms", "claims", "pressures", "answers", "decoded",
-    "question", "options", "refer_to", "because",
+    "question", "options", "refer_to", "because", "leaning", "passed_over",
 ]  # fmt: skip
 
 

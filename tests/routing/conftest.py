@@ -20,11 +20,15 @@ SEEDS = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text(encoding=
 
 
 def scenarios() -> list[dict[str, Any]]:
-    """Every row of every scenarios.toml; kind is "plan" where it is not said."""
+    """Every row that is held to its route, of every scenarios.toml; kind is "plan" where it is not said."""
     rows = []
     for path in sorted(PACKAGE.rglob("scenarios.toml")):
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        rows += [{"kind": "plan", "room": path.parent.name, **row} for part in table.values() for row in part]
+        rows += [
+            {"kind": "plan", "room": path.parent.name, **row}
+            for part in ("utterance", "scenario")
+            for row in table.get(part, [])
+        ]
     return rows
 
 

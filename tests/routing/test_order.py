@@ -6,14 +6,30 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from torchtriage.catalog.load import read
-from torchtriage.core.plan import Plan, Question, Referral, Stage
-from torchtriage.core.query import Mention, Query
+from torchtriage.core.plan import Plan, Question, Referral, Route, Stage
+from torchtriage.core.query import Decoded, Leaning, Mention, Query
 from torchtriage.routing.build import build
+from torchtriage.routing.hear import hear
+from torchtriage.routing.leaning import weights
 from torchtriage.routing.lexicon import lexicon
 from torchtriage.routing.listen import listen
-from torchtriage.routing.order import order
+from torchtriage.routing.order import (
+    GENERAL,
+    HEARD,
+    JOINS,
+    LEAVES,
+    MESSAGE,
+    NAMED,
+    by_phrases,
+    leads,
+    order,
+)
+from torchtriage.routing.steps import subject_of
 from torchtriage.routing.tables import DiagnosisRow, SequenceRow
 
 COMMAND = re.compile(r"(torchtriage (check|run)|python -m zipfile)( [a-z0-9./:=-]+)*")
@@ -136,11 +152,11 @@ def test_groups_and_rank_name_what_exists() -> None:
 
 def test_the_diagnosis_comes_first_and_the_cure_waits() -> None:
     plan = planned("Training is slow, should I use mixed precision?")
-    assert [(step.specialist, step.stage) for step in plan.steps] == [
-        ("performance-profiling", Stage.DIAGNOSE),
-        ("mixed-precision-and-optimization", Stage.TREAT),
+    assert [(step.specialist, step.stage, step.opens_on) for step in plan.steps] == [
+        ("performance-profiling", Stage.DIAGNOSE, ()),
+        ("performance-profiling", Stage.TREAT, ("input-bound",)),
+        ("mixed-precision-and-optimization", Stage.TREAT, ("compute-bound", "bandwidth-bound")),
     ]
-    assert plan.steps[1].opens_on == ("compute-bound", "bandwidth-bound")
     assert plan.open(()) == plan.steps[:1]
 
 
@@ -222,3 +238,188 @@ def test_commands_hold_slugs_and_never_the_users_words(scenario: dict[str, Any])
 @pytest.mark.parametrize("text", ["my cat is slow", "our laptops are slow", "the download is really slow"])
 def test_what_is_slow_outside_of_a_training_gets_no_plan(text: str) -> None:
     assert isinstance(order(listen(text)), Question)
+
+
+# Where the words as a whole lean.
+
+PERFORMANCE, PRECISION = "performance-profiling", "mixed-precision-and-optimization"
+DEBUGGING, MEMORY = "debugging-techniques", "tensor-operations-and-memory"
+
+
+def _leaning(to: str, share: float = 1.0, **rooms: float) -> Leaning:
+    return Leaning(to, share, (), {name.replace("_", "-"): each for name, each in rooms.items()})
+
+
+def _visits(route: Route) -> list[tuple[str, str]]:
+    assert isinstance(route, Plan), route
+    return [(step.specialist, step.stage.value) for step in route.steps]
+
+
+def _by_phrases(query: Query) -> Route:
+    return by_phrases(subject_of(query), hear(query.text))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("the loss is NaN", DEBUGGING),
+        ("It does not work", "question"),
+        ("JAX: out of memory", "referral other-framework"),
+    ],
+)
+def test_a_route_has_the_name_that_a_leaning_to_it_would_have(text: str, name: str) -> None:
+    assert leads(_by_phrases(listen(text))) == name
+
+
+@pytest.mark.parametrize("slugs", [("nan-loss",), ("training-slow", "mixed-precision-use"), ()])
+def test_without_a_leaning_the_phrases_make_the_route(slugs: tuple[str, ...]) -> None:
+    query = _query(*slugs)
+    assert order(query) == _by_phrases(query)
+
+
+@pytest.mark.parametrize("slugs", [("nan-loss",), ("training-slow", "mixed-precision-use")])
+def test_a_leaning_to_where_the_phrases_lead_changes_nothing(slugs: tuple[str, ...]) -> None:
+    query = _query(*slugs)
+    first = leads(_by_phrases(query))
+    assert order(replace(query, leaning=_leaning(first))) == _by_phrases(query)
+
+
+@pytest.mark.parametrize(
+    ("share", "told", "first"),
+    [(0.05, False, DEBUGGING), (0.95, False, PERFORMANCE), (0.05, True, DEBUGGING), (0.95, True, PERFORMANCE)],
+)
+def test_only_a_leaning_that_is_strong_enough_decides_against_the_phrases(share: float, told: bool, first: str) -> None:
+    query = _query("nan-loss")
+    decoded = (Decoded(0, 1, "x", signature="matmul-shapes", fields={}, faults=()),) if told else ()
+    route = order(replace(query, decoded=decoded, leaning=_leaning(PERFORMANCE, share)))
+    assert leads(route) == first
+
+
+def test_a_message_asks_for_a_stronger_leaning_than_phrases_do() -> None:
+    assert HEARD < MESSAGE
+    query, leaning = _query("nan-loss"), _leaning(PERFORMANCE, (HEARD + MESSAGE) / 2)
+    message = Decoded(0, 1, "x", signature="matmul-shapes", fields={}, faults=())
+    assert leads(order(replace(query, leaning=leaning))) == PERFORMANCE
+    assert leads(order(replace(query, decoded=(message,), leaning=leaning))) == DEBUGGING
+
+
+@pytest.mark.parametrize(("share", "first"), [(NAMED - 0.01, "referral other-framework"), (NAMED, MEMORY)])
+def test_a_named_field_gives_way_to_a_strong_leaning_only(share: float, first: str) -> None:
+    query = replace(listen("JAX: out of memory"), leaning=_leaning(MEMORY, share))
+    assert leads(_by_phrases(query)) == "referral other-framework"
+    assert leads(order(query)) == first
+
+
+def test_where_the_phrases_would_only_ask_any_leaning_decides() -> None:
+    assert isinstance(order(_query()), Question)
+    assert leads(order(replace(_query(), leaning=_leaning(PERFORMANCE, 0.05)))) == PERFORMANCE
+
+
+@pytest.mark.parametrize("slugs", [("nan-loss",), ()])
+def test_a_leaning_to_a_question_asks_and_one_to_a_referral_refers(slugs: tuple[str, ...]) -> None:
+    query = _query(*slugs)
+    assert isinstance(order(replace(query, leaning=_leaning("question"))), Question)
+    route = order(replace(query, leaning=_leaning("referral theory")))
+    assert route == Referral("theory", next(row.because for row in lexicon().referrals if row.refer_to == "theory"))
+
+
+@pytest.mark.parametrize("specialist", read().specialists)
+def test_a_room_of_which_nothing_was_heard_is_visited_for_its_own_reason(specialist: str) -> None:
+    room = next(room for room in read().rooms if room.specialist == specialist)
+    route = order(replace(_query(), leaning=_leaning(specialist)))
+    assert isinstance(route, Plan)
+    (step,) = route.steps
+    assert (step.specialist, step.stage, step.because) == (specialist, Stage.DIAGNOSE, room.why)
+    assert step.rule_out == tuple(fault.slug for fault in room.faults)
+    assert (step.examine, step.read) == (GENERAL, specialist)
+    assert all(COMMAND.fullmatch(command) for command in step.examine)
+
+
+def test_a_room_of_which_something_was_heard_is_visited_for_that() -> None:
+    query = _query("nan-loss", "training-slow")
+    route = order(replace(query, leaning=_leaning(PERFORMANCE)))
+    expected = order(_query("training-slow"))
+    assert isinstance(route, Plan)
+    assert isinstance(expected, Plan)
+    assert route.steps[0] == expected.steps[0]
+
+
+def test_a_symptom_whose_plan_begins_elsewhere_does_not_speak_for_its_room() -> None:
+    query = _query("loss-scale-trouble")
+    assert leads(_by_phrases(query)) == DEBUGGING
+    route = order(replace(query, leaning=_leaning(PRECISION)))
+    assert leads(route) == PRECISION
+    assert isinstance(route, Plan)
+    assert route.steps[0].examine == GENERAL
+
+
+def test_the_words_add_whom_they_want_in_the_order_of_how_surely() -> None:
+    query = _query("nan-loss")
+    rooms = {"custom_autograd_functions": 0.7, "checkpointing_and_reproducibility": 0.9, "module_design_patterns": 0.2}
+    assert _visits(order(replace(query, leaning=_leaning(DEBUGGING, **rooms)))) == [
+        (DEBUGGING, "diagnose"),
+        ("checkpointing-and-reproducibility", "diagnose"),
+        ("custom-autograd-functions", "diagnose"),
+    ]
+
+
+def test_the_words_leave_out_whom_they_do_not_want_and_never_the_first() -> None:
+    query = _query("nan-loss", "training-slow")
+    assert set(_by_phrases(query).route) == {DEBUGGING, PERFORMANCE}  # type: ignore[union-attr]
+    route = order(replace(query, leaning=_leaning(DEBUGGING, debugging_techniques=0.0, performance_profiling=0.0)))
+    assert isinstance(route, Plan)
+    assert route.route == (DEBUGGING,)
+
+
+@pytest.mark.parametrize("share", [JOINS, LEAVES, (JOINS + LEAVES) / 2])
+def test_who_is_neither_wanted_nor_unwanted_stays_as_the_phrases_left_it(share: float) -> None:
+    rooms = {room.replace("-", "_"): max(share, LEAVES + 0.001) for room in read().specialists}
+    for slugs in (("nan-loss",), ("nan-loss", "training-slow")):
+        query = _query(*slugs)
+        assert order(replace(query, leaning=_leaning(DEBUGGING, **rooms))) == _by_phrases(query)
+
+
+@pytest.mark.parametrize(
+    ("slug", "first", "added"),
+    [("training-slow", PERFORMANCE, PRECISION), ("nan-loss", DEBUGGING, PRECISION)],
+)
+def test_a_cure_that_precedence_knows_joins_closed(slug: str, first: str, added: str) -> None:
+    route = order(replace(_query(slug), leaning=_leaning(first, mixed_precision_and_optimization=0.9)))
+    assert isinstance(route, Plan)
+    step = next(step for step in route.steps if step.specialist == added)
+    assert step.stage is Stage.TREAT
+    assert step.opens_on
+    assert step not in route.open(())
+
+
+def test_whoever_else_joins_takes_the_stage_of_those_who_do_not_wait() -> None:
+    rooms = {room.replace("-", "_"): 0.9 for room in read().specialists}
+    for slug, symptom in lexicon().symptoms.items():
+        plan = _by_phrases(_query(slug))
+        assert isinstance(plan, Plan)
+        route = order(replace(_query(slug), leaning=_leaning(plan.route[0], **rooms)))
+        assert isinstance(route, Plan), symptom
+        assert set(route.route) == set(read().specialists)
+        assert route.route[0] == plan.route[0]
+
+
+def test_every_referral_that_the_words_can_lean_to_is_known() -> None:
+    found = weights()
+    assert found is not None
+    for to in found.to:
+        assert leads(order(replace(_query("nan-loss"), leaning=_leaning(to)))) == to
+
+
+@given(
+    st.lists(st.sampled_from(sorted(read().symptoms)), unique=True, max_size=4),
+    st.sampled_from(["question", "referral theory", *sorted(read().specialists)]),
+    st.floats(0, 1),
+    st.dictionaries(st.sampled_from([room.replace("-", "_") for room in read().specialists]), st.floats(0, 1)),
+)
+def test_any_leaning_makes_a_route_that_makes_sense(
+    slugs: list[str], to: str, share: float, rooms: dict[str, float]
+) -> None:
+    query = replace(_query(*slugs), leaning=_leaning(to, share, **rooms))
+    route = order(query)
+    assert route == order(query)
+    assert leads(route) in {to, leads(_by_phrases(query))}

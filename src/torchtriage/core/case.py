@@ -23,7 +23,7 @@ class Case(Struct, frozen=True):
     """Append-only: every station returns a new case with its own field filled.
 
     measurements: figures of a run as plain JSON values, by the names of the interface; times in seconds,
-    memory in bytes, shares of the step from 0 to 1.
+    memory in bytes, shares of the step from 0 to 1. opened: steps that the plan lacks and the evidence asks for.
     """
 
     query: Query | None = None
@@ -32,6 +32,7 @@ class Case(Struct, frozen=True):
     findings: tuple[Finding, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
     measurements: dict[str, Any] = field(default_factory=dict)
+    opened: tuple[Step, ...] = ()
 
     @property
     def inconclusive(self) -> tuple[Inconclusive, ...]:
@@ -49,8 +50,9 @@ class Case(Struct, frozen=True):
 
     @property
     def open_steps(self) -> tuple[Step, ...]:
-        """The steps of the plan that may be taken now."""
-        return self.route.open(self.shown) if isinstance(self.route, Plan) else ()
+        """The steps that may be taken now: those of the plan, and those that the evidence opened beside it."""
+        planned = self.route.open(self.shown) if isinstance(self.route, Plan) else ()
+        return (*planned, *self.opened)
 
     def as_dict(self) -> dict[str, Any]:
         """The case as JSON values in the shape of the interface; numbers that are not finite as strings."""
@@ -65,6 +67,7 @@ class Case(Struct, frozen=True):
             "inconclusive": plain(self.inconclusive),
             "measurements": plain(self.measurements),
             "open_steps": plain(self.open_steps),
+            "opened": plain(self.opened),
         }
 
     def encode(self) -> bytes:
@@ -92,7 +95,7 @@ class Case(Struct, frozen=True):
                 "Give a case.json that `torchtriage run` or `--format json` wrote.",
                 NOTHING_EXAMINED,
             ) from error
-        return cls(wire.query, wire.route, wire.outcomes, findings, wire.verdicts, wire.measurements)
+        return cls(wire.query, wire.route, wire.outcomes, findings, wire.verdicts, wire.measurements, wire.opened)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Case:
@@ -158,6 +161,7 @@ class _CaseOnDisk(Struct):
     verdicts: tuple[Verdict, ...]
     outcomes: tuple[Outcome, ...]
     measurements: dict[str, Any]
+    opened: tuple[Step, ...] = ()
 
 
 def _finding(item: dict[str, Any]) -> Finding:

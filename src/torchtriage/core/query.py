@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import TypeAlias
 
 from msgspec import Struct
+
+Field: TypeAlias = str | int | float | list[int]
 
 
 class ClaimKind(Enum):
@@ -73,19 +76,38 @@ class Decoded(Span, frozen=True, kw_only=True):
     """
 
     signature: str
-    fields: dict[str, str | int | float | list[int]]
+    fields: dict[str, Field]
     faults: tuple[str, ...]
     says: str = ""
 
 
+class Leaning(Struct, frozen=True):
+    """Where the words as a whole lean, learned from labelled reports: an opinion with a share, and not Evidence.
+
+    to: a specialist, "question", or "referral" and the field it belongs to. share: of all that the words could mean,
+    0 to 1. words: those that weighed most. rooms: for each specialist, how likely it is wanted on the route at all.
+    """
+
+    to: str
+    share: float
+    words: tuple[str, ...]
+    rooms: dict[str, float] = {}
+
+
 class Query(Struct, frozen=True, tag_field="kind", tag="query"):
-    """The user's words, kept whole, with what was heard in them."""
+    """The user's words, kept whole, with what was heard in them.
+
+    leaning: None where nothing was learned. passed_over: how many characters of a very long text were not
+    listened to for phrases.
+    """
 
     text: str
     symptoms: tuple[Mention, ...] = ()
     claims: tuple[Claim, ...] = ()
     pressures: tuple[Pressure, ...] = ()
     decoded: tuple[Decoded, ...] = ()
+    leaning: Leaning | None = None
+    passed_over: int = 0
 
     def __post_init__(self) -> None:
         heard: tuple[Span, ...] = (*self.symptoms, *self.claims, *self.pressures, *self.decoded)

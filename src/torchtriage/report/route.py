@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from enum import Enum
+from functools import lru_cache
 from typing import Any
+
+from msgspec.structs import asdict
 
 from torchtriage.core.plain import SCHEMA, plain
 from torchtriage.core.plan import Plan, Question, Referral, Route, Step
@@ -13,21 +17,23 @@ from torchtriage.report.text import line
 
 
 def as_dict(query: Query, route: Route) -> dict[str, Any]:
-    """The answer to QUERY in the shape of the interface."""
+    """The answer to QUERY in the shape of the interface; core.plain writes it."""
     return {
         "schema": SCHEMA,
         "kind": _kind(route),
         "route": list(route.route) if isinstance(route, Plan) else [],
-        "steps": [_step(step) for step in route.steps] if isinstance(route, Plan) else [],
+        "steps": _steps(tuple(route.steps)) if isinstance(route, Plan) else [],
         "symptoms": _heard(query.symptoms, "symptom", "specialist"),
         "claims": _heard(query.claims, "kind"),
         "pressures": list(dict.fromkeys(pressure.kind.value for pressure in query.pressures)),
         "answers": [{"to": to, "sentence": sentence} for to, sentence in _answers(query)],
-        "decoded": _heard(query.decoded, "signature", "fields", "faults"),
+        "decoded": _heard(query.decoded, "signature", "fields", "faults", "says"),
         "question": route.question if isinstance(route, Question) else None,
         "options": list(route.options) if isinstance(route, Question) else [],
         "refer_to": route.refer_to if isinstance(route, Referral) else None,
         "because": route.because if isinstance(route, Referral) else None,
+        "leaning": asdict(query.leaning) if query.leaning else None,
+        "passed_over": query.passed_over,
     }
 
 
@@ -41,14 +47,25 @@ def _kind(route: Route) -> str:
             return "referral"
 
 
-def _step(step: Step) -> dict[str, Any]:
-    flat: dict[str, Any] = plain(step)
-    return {name: value for name, value in flat.items() if name != "kind" and not (name == "read" and value is None)}
+@lru_cache(maxsize=4096)
+def _steps(steps: tuple[Step, ...]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in plain(step).items() if (name, value) != ("read", None) and name != "kind"}
+            for step in steps]  # fmt: skip
 
 
 def _heard(spans: Iterable[Any], *names: str) -> list[dict[str, Any]]:
     wanted = (*names, "start", "end", "text")
-    return [{name: flat[name] for name in wanted} for flat in plain(tuple(spans))]
+    return [{name: _value(getattr(span, name)) for name in wanted} for span in spans]
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case Enum():
+            return value.value
+        case tuple():
+            return list(value)
+        case _:
+            return value
 
 
 def _answers(query: Query) -> tuple[tuple[str, str], ...]:
@@ -67,7 +84,8 @@ def render(query: Query, route: Route, paper: Paper = PLAIN) -> str:
             body = _question(route, paper)
         case Referral():
             body = _referral(route, paper)
-    return "\n".join([*body, *_heeded(query, paper), *_meanings(query, paper)]).rstrip("\n") + "\n"
+    rest = (*_heeded(query, paper), *_meanings(query, paper), *_leaning(query, paper))
+    return "\n".join([*body, *rest]).rstrip("\n") + "\n"
 
 
 def _plan(plan: Plan, paper: Paper) -> Iterator[str]:
@@ -122,3 +140,17 @@ def _meanings(query: Query, paper: Paper) -> Iterator[str]:
         faults = f" It can mean: {', '.join(item.faults)}." if item.faults else ""
         says = item.says or item.signature.replace("-", " ")
         yield from paper.items([line(f"{says}{f' ({fields})' if fields else ''}.{faults}")], 2)
+        yield ""
+
+
+def _leaning(query: Query, paper: Paper) -> Iterator[str]:
+    """How far the words themselves speak for the route, and what was not listened to."""
+    if lean := query.leaning:
+        words = f", most of all: {', '.join(map(line, lean.words))}" if lean.words else ""
+        yield from paper.fold(f"The words as a whole lean to {lean.to}, {100 * lean.share:.0f} %{words}.", 0)
+    if query.passed_over:
+        yield from paper.fold(
+            f"{query.passed_over} of {len(query.text)} characters were not listened to: lines repeated but for their "
+            "numbers, and the middle of a long text. Error messages were looked for in all of it.",
+            0,
+        )

@@ -11,10 +11,12 @@ from msgspec.structs import replace
 
 from torchtriage.catalog.load import Catalog
 from torchtriage.catalog.load import read as read_catalog
+from torchtriage.catalog.room import Room
 from torchtriage.core.errors import TriageError
 from torchtriage.routing import tables
 from torchtriage.routing.lexicon import SWALLOWING, Explaining, Layer, Lexicon, Meaning
 from torchtriage.routing.phrases import Vocabulary, compile_phrases
+from torchtriage.routing.signatures import anchors
 from torchtriage.routing.words import fold, stem
 
 T = TypeVar("T")
@@ -26,7 +28,8 @@ class Words(tables.Row, frozen=True):
     """words.toml: how single words are read, and the frames that take a symptom back.
 
     decoys: phrases that sound like a symptom and mean something else. not_before: "no" before a symptom.
-    fixed_before, fixed_after: "we fixed" before it, "is gone" after it.
+    fixed_before, fixed_after: "we fixed" before it, "is gone" after it. manners: courtesies, which say nothing.
+    topics: what single words are about.
     """
 
     light: tuple[str, ...]
@@ -36,6 +39,8 @@ class Words(tables.Row, frozen=True):
     not_before: tuple[str, ...]
     fixed_before: tuple[str, ...]
     fixed_after: tuple[str, ...]
+    manners: tuple[str, ...]
+    topics: dict[str, tuple[str, ...]]
 
 
 class Claims(tables.Row, frozen=True):
@@ -96,6 +101,7 @@ def build(folder: Path = HERE) -> Lexicon:
         *_numbered("claim", [row.phrases for row in claims.claim]),
         *_framing(words, claims),
     ]
+    signatures = tuple((slug, each) for slug, symptom in catalog.symptoms.items() for each in symptom.signatures)
     known = vocabulary(words)
     try:
         trie = compile_phrases([phrases for *_, phrases in spoken], known)
@@ -106,9 +112,12 @@ def build(folder: Path = HERE) -> Lexicon:
         trie=trie,
         meanings=tuple(Meaning(layer, name) for layer, name, _ in spoken),
         swallows=tuple(layer in SWALLOWING for layer, *_ in spoken),
-        signatures=tuple((slug, each) for slug, symptom in catalog.symptoms.items() for each in symptom.signatures),
+        signatures=signatures,
+        anchors=anchors(signatures),
         symptoms={slug: replace(symptom, phrases=(), signatures=()) for slug, symptom in catalog.symptoms.items()},
         explained=_explained(catalog),
+        rooms={room.specialist: _room(room) for room in catalog.rooms},
+        topics=_topics(words),
         claims=tuple(replace(row, phrases=()) for row in claims.claim),
         pressures=tuple(replace(row, phrases=(), drafts=()) for row in pressures),
         questions=tuple(replace(row, phrases=()) for row in questions),
@@ -130,12 +139,28 @@ def vocabulary(words: Words) -> Vocabulary:
     )
 
 
+def _room(room: Room) -> tables.RoomRow:
+    """To be collected without a symptom: what each of the room's symptoms asks for first."""
+    collect = dict.fromkeys(symptom.collect[0] for symptom in room.symptoms if symptom.collect)
+    return tables.RoomRow(room.specialist, room.why, tuple(collect), tuple(fault.slug for fault in room.faults))
+
+
+def _topics(words: Words) -> dict[str, tuple[str, ...]]:
+    """Every word of a topic with its topics."""
+    found: dict[str, dict[str, None]] = {}
+    for topic, members in words.topics.items():
+        for member in members:
+            found.setdefault(fold(member), {})[topic] = None
+    return {word: tuple(topics) for word, topics in sorted(found.items())}
+
+
 def _framing(words: Words, claims: Claims) -> Iterator[tuple[Layer, str, tuple[str, ...]]]:
     yield "cure", "", claims.cures
     yield "decoy", "", words.decoys
     yield "not", "", words.not_before
     yield "fixed-before", "", words.fixed_before
     yield "fixed-after", "", words.fixed_after
+    yield "manner", "", words.manners
 
 
 def _numbered(layer: Layer, rows: list[tuple[str, ...]]) -> list[tuple[Layer, str, tuple[str, ...]]]:

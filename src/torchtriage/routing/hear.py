@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import accumulate
 
 from msgspec import Struct
 
 from torchtriage.routing.lexicon import Layer, Lexicon, lexicon
-from torchtriage.routing.phrases import longest, match, spell
+from torchtriage.routing.passages import LIMIT, Passage, passages
+from torchtriage.routing.phrases import Spelling, longest, match, spell
 from torchtriage.routing.signatures import Decoding, decode
-from torchtriage.routing.words import tokens
+from torchtriage.routing.words import PAUSE, Token, tokens
 
 _CLAUSE = re.compile(r"[,;()\n。，；！？]|[.!?](?=\s|$)|\b(?:but|yet|still|although|however|while)\b", re.IGNORECASE)
 CLAUSE = 120
+APART = 10
 
 
 class Sound(Struct, frozen=True, gc=False):
@@ -35,10 +37,17 @@ class Sound(Struct, frozen=True, gc=False):
 
 
 class Heard(Struct, frozen=True):
-    """Everything heard in one text, in the order of the text."""
+    """Everything heard in one text, in the order of the text.
+
+    prose, code: the words of its passages; settings are in neither. passed_over: how many characters of a text that
+    is too long were not listened to.
+    """
 
     sounds: tuple[Sound, ...]
     decodings: tuple[Decoding, ...]
+    prose: list[Token]
+    code: list[Token]
+    passed_over: int = 0
 
     def of(self, layer: Layer) -> list[Sound]:
         return [sound for sound in self.sounds if sound.layer == layer]
@@ -72,18 +81,47 @@ class Ground(Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def hear(text: str) -> Heard:
-    """Every phrase and error message in TEXT; the words of a message are not heard a second time as phrases."""
-    known = lexicon()
-    decodings = tuple(decode(text, known.signatures))
+    """Every phrase and error message in TEXT; the words of a message are not heard a second time as phrases.
+
+    Error messages are looked for in the whole text, phrases in its passages.
+    """
+    known, parts = lexicon(), passages(text)
+    decodings = tuple(decode(text, known.signatures, known.anchors))
     messages = Ground.of((each.decoded.start, each.decoded.end) for each in decodings)
-    sounds = sorted(_sounds(text, known), key=lambda each: (each.start, each.end, each.layer, each.name))
-    return Heard(tuple(each for each in sounds if not messages.covers(each.start, each.end)), decodings)
+    prose, code, settings = (list(_tokens(text, parts, kind)) for kind in ("prose", "code", "setting"))
+    sounds = sorted(
+        _sounds(prose, [*code, *settings], known), key=lambda each: (each.start, each.end, each.layer, each.name)
+    )
+    passed_over = len(text) - sum(part.end - part.start for part in parts) if len(text) > LIMIT else 0
+    kept = tuple(each for each in sounds if not messages.covers(each.start, each.end))
+    return Heard(kept, decodings, prose, code, passed_over)
 
 
-def _sounds(text: str, known: Lexicon) -> Iterator[Sound]:
-    found = list(tokens(text))
-    spelled = spell(found, known.trie, known.vocabulary)
-    place, count = [], 0
+def _sounds(prose: list[Token], code: list[Token], known: Lexicon) -> Iterator[Sound]:
+    """Of code and settings only what names a subject: `torch.isnan(x)` is no NaN."""
+    yield from _matched(prose, known, 0)
+    for sound in _matched(code, known, len(prose) + APART):
+        if sound.layer == "symptom" and known.symptoms[sound.name].read:
+            yield sound
+
+
+def _tokens(text: str, parts: Iterable[Passage], kind: str) -> Iterator[Token]:
+    for part in parts:
+        if part.kind == kind:
+            yield from tokens(text, part.start, part.end)
+            yield PAUSE, part.end, part.end
+
+
+@cache
+def _spellings() -> dict[str, Spelling]:
+    """What has been spelled with the lexicon: the words of a language come again and again."""
+    return {}
+
+
+def _matched(found: list[Token], known: Lexicon, count: int) -> Iterator[Sound]:
+    """COUNT: the place of the first word."""
+    spelled = spell(found, known.trie, known.vocabulary, _spellings())
+    place = []
     for symbols in spelled:
         place.append(count)
         count += symbols is not None

@@ -12,6 +12,7 @@ from torchtriage.catalog.symptom import Signature, Symptom
 from torchtriage.catalog.walk import files
 from torchtriage.routing import tables
 from torchtriage.routing.phrases import Trie, Vocabulary
+from torchtriage.routing.signatures import Anchor
 
 Layer: TypeAlias = Literal[
     "symptom",
@@ -25,6 +26,7 @@ Layer: TypeAlias = Literal[
     "not",
     "fixed-before",
     "fixed-after",
+    "manner",
 ]
 SWALLOWING = frozenset({"symptom", "question", "referral", "decoy", "pressure"})
 
@@ -45,6 +47,7 @@ class Explaining(Struct, frozen=True, array_like=True):
 
 class Lexicon(Struct, frozen=True):
     """symptoms: without their phrases. explained: symptom → the faults whose pages explain it.
+    topics: word → what it is about.
 
     meanings: by the numbers that the trie gives them. swallows: whether their hits swallow shorter ones.
     """
@@ -54,8 +57,11 @@ class Lexicon(Struct, frozen=True):
     meanings: tuple[Meaning, ...]
     swallows: tuple[bool, ...]
     signatures: tuple[tuple[str, Signature], ...]
+    anchors: tuple[Anchor, ...]
     symptoms: dict[str, Symptom]
     explained: dict[str, tuple[Explaining, ...]]
+    rooms: dict[str, tables.RoomRow]
+    topics: dict[str, tuple[str, ...]]
     claims: tuple[tables.ClaimRow, ...]
     pressures: tuple[tables.PressureRow, ...]
     questions: tuple[tables.QuestionRow, ...]

@@ -8,8 +8,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from torchtriage.core.query import Claim, Mention, Pressure, Query, Span
+from torchtriage.routing.gist import gist
 from torchtriage.routing.hear import Ground, Heard, Sound, clause_end, hear
+from torchtriage.routing.leaning import lean
 from torchtriage.routing.lexicon import Lexicon, lexicon
 
 MOST = 5
@@ -17,6 +21,12 @@ S = TypeVar("S", bound=Span)
 
 
 def listen(text: str) -> Query:
+    """What the user says, heard, and where the words as a whole lean."""
+    query = attend(text)
+    return replace(query, leaning=lean(gist(query)))
+
+
+def attend(text: str) -> Query:
     """What the user says, heard: nothing in TEXT is taken for a fact, and nothing of it is lost.
 
     The first MOST mentions of a thing are kept; a log may repeat it a thousand times.
@@ -38,6 +48,7 @@ def listen(text: str) -> Query:
         ),
         pressures=_kept(_pressures(heard, known, text), lambda pressure: pressure.kind),
         decoded=tuple(decoding.decoded for decoding in heard.decodings),
+        passed_over=heard.passed_over,
     )
 
 

@@ -2,65 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Mapping
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.core.plan import Plan, Question, Referral, Route, Stage, Step
-from torchtriage.core.query import Claim, ClaimKind, Mention, Query
+from torchtriage.core.query import Leaning, Query
 from torchtriage.core.some import some
 from torchtriage.routing.hear import Heard, hear
 from torchtriage.routing.lexicon import Lexicon, lexicon
-from torchtriage.routing.tables import SequenceRow, StepRow
+from torchtriage.routing.steps import Subject, members, planned, step_of, subject_of, troubles
+from torchtriage.routing.tables import RoomRow
 
-
-class Subject(Struct, frozen=True):
-    """What the query is about, as slugs of symptoms in the order of the text.
-
-    seen: said to be so. proposed: named only as a cure or by an authority. guessed: named only as a cause.
-    What was named only as a past fix is not in it.
-    """
-
-    seen: tuple[str, ...]
-    proposed: tuple[str, ...] = ()
-    guessed: tuple[str, ...] = ()
+HEARD, MESSAGE, NAMED = 0.3, 0.7, 0.85
+JOINS, LEAVES = 0.45, 0.15
+REMEDY = "The evidence shows a fault of this room: its page has the remedies and how to verify them."
+GENERAL = ("torchtriage check train.py", "torchtriage run -- train.py")
 
 
 def order(query: Query) -> Route:
-    """The same query always leads to the same route; its pressures are never looked at."""
-    known, heard = lexicon(), hear(query.text)
-    subject = _subject(query)
+    """The same query always leads to the same route; its pressures are never looked at.
+
+    What was heard makes the route. Where the words as a whole lean elsewhere, and far enough, they decide who comes
+    first; they also say who else is wanted.
+    """
+    known, heard, subject = lexicon(), hear(query.text), subject_of(query)
+    route = by_phrases(subject, heard)
+    leaning = query.leaning
+    if leaning is None:
+        return route
+    if leaning.to != leads(route) and leaning.share >= _needed(route, query):
+        route = _leant(leaning, subject, heard, known)
+    return _joined(route, leaning, subject) if isinstance(route, Plan) else route
+
+
+def _needed(route: Route, query: Query) -> float:
+    """The share that a leaning needs against the ROUTE of the phrases: none against a mere question."""
+    match route:
+        case Question():
+            return 0.0
+        case Referral():
+            return NAMED
+        case _:
+            return MESSAGE if query.decoded else HEARD
+
+
+def by_phrases(subject: Subject, heard: Heard) -> Route:
+    """The route that the phrases and messages alone would make."""
+    known = lexicon()
     if referral := _referral(heard, known, decides=True):
         return referral
-    if _troubles(subject.seen, known):
-        return _plan(subject, known)
+    if troubles(subject.seen, known):
+        return planned(subject)
     if referral := _referral(heard, known, decides=False):
         return referral
     if subject.seen:
-        return _plan(subject, known)
+        return planned(subject)
+    if (named := subject.proposed or subject.guessed) and not heard.of("question"):
+        return planned(Subject(named))
+    return _asked(heard, known)
+
+
+def _asked(heard: Heard, known: Lexicon) -> Question:
     asked = heard.of("question")
-    if (named := subject.proposed or subject.guessed) and not asked:
-        return _plan(Subject(named), known)
     row = known.questions[int(max(asked, key=lambda sound: sound.length).name) if asked else -1]
     return Question(row.question, some(row.options, "options"))
 
 
-def _subject(query: Query) -> Subject:
-    """A claim says where to look, never what is so: a symptom heard only inside claims does not choose the route."""
-    groups: dict[str, dict[str, None]] = {"seen": {}, "proposed": {}, "guessed": {}}
-    for mention in query.symptoms:
-        kinds = {claim.kind for claim in query.claims if _within(mention, claim)}
-        if not kinds:
-            groups["seen"][mention.symptom] = None
-        elif kinds & {ClaimKind.PROPOSED_CURE, ClaimKind.AUTHORITY}:
-            groups["proposed"][mention.symptom] = None
-        elif ClaimKind.GUESSED_CAUSE in kinds:
-            groups["guessed"][mention.symptom] = None
-    return Subject(**{name: tuple(slugs) for name, slugs in groups.items()})
+def leads(route: Route) -> str:
+    """What a leaning to ROUTE is called."""
+    match route:
+        case Plan():
+            return route.route[0]
+        case Referral():
+            return f"referral {route.refer_to}"
+        case _:
+            return "question"
 
 
-def _within(mention: Mention, claim: Claim) -> bool:
-    return mention.start < claim.end and claim.start < mention.end
+def _leant(leaning: Leaning, subject: Subject, heard: Heard, known: Lexicon) -> Route:
+    """The route to where the words lean."""
+    kind, _, field = leaning.to.partition(" ")
+    if kind == "question":
+        return _asked(heard, known)
+    if kind == "referral":
+        because = next(row.because for row in known.referrals if row.refer_to == field)
+        return Referral(field, because)
+    return _plan_of(leaning.to, subject, known)
+
+
+def _plan_of(specialist: str, subject: Subject, known: Lexicon) -> Plan:
+    """A plan that SPECIALIST leads: from what was heard of the room; else with the room's own reason."""
+    for named in (subject.seen, subject.proposed, subject.guessed):
+        own = tuple(slug for slug in named if known.symptoms[slug].specialist == specialist)
+        if own and (plan := planned(Subject(own, subject.proposed))).route[0] == specialist:
+            return plan
+    room = known.rooms[specialist]
+    return Plan(some([_unnamed(room)], "steps"))
+
+
+def _joined(plan: Plan, leaning: Leaning, subject: Subject) -> Plan:
+    """PLAN with the specialists whom the words also ask for, and without those whom they do not."""
+    first = plan.route[0]
+    stays = [
+        step for step in plan.steps if step.specialist == first or leaning.rooms.get(step.specialist, 1.0) > LEAVES
+    ]
+    missing = sorted(
+        (-share, room) for room, share in leaning.rooms.items() if share > JOINS and room not in plan.route
+    )
+    added = [_beside(room, plan, subject) for _, room in missing]
+    if not added and len(stays) == len(plan.steps):
+        return plan
+    steps = [*stays, *added]
+    return Plan(some(sorted(steps, key=lambda step: list(Stage).index(step.stage)), "steps"))
+
+
+def _beside(specialist: str, plan: Plan, subject: Subject) -> Step:
+    """A step to SPECIALIST behind the others: as a cure that waits where precedence knows one, else as they stand."""
+    known, first = lexicon(), plan.route[0]
+    for row in known.precedence.diagnosis:
+        if first in {known.symptoms[slug].specialist for slug in members([row.issue], known)}:
+            for treat in row.treat:
+                if known.symptoms[treat.symptom].specialist == specialist and treat.opens_on:
+                    return step_of(treat, subject, known)
+    stage = max(step.stage for step in plan.steps if step.stage is not Stage.TREAT)
+    own = _plan_of(specialist, subject, known).steps[0]
+    return replace(own, stage=stage, opens_on=())
+
+
+def _unnamed(room: RoomRow) -> Step:
+    """The first step to a room of whose symptoms none was named."""
+    return Step(
+        specialist=room.specialist,
+        stage=Stage.DIAGNOSE,
+        because=room.why,
+        collect=room.collect,
+        rule_out=room.faults,
+        examine=GENERAL,
+        read=room.specialist,
+    )
 
 
 def _referral(heard: Heard, known: Lexicon, *, decides: bool) -> Referral | None:
@@ -72,109 +152,32 @@ def _referral(heard: Heard, known: Lexicon, *, decides: bool) -> Referral | None
     return None
 
 
-def _troubles(slugs: Iterable[str], known: Lexicon) -> tuple[str, ...]:
-    """Those that say that something is wrong; the others only name a subject, which has a page to read."""
-    return tuple(slug for slug in slugs if known.symptoms[slug].read is None)
+def opened(route: Route | None, shown: Collection[str], homes: Mapping[str, str]) -> tuple[Step, ...]:
+    """The treating steps that a plan lacks and that the SHOWN faults and verdicts open; homes: fault → specialist.
 
-
-def _plan(subject: Subject, known: Lexicon) -> Plan:
-    troubles = _troubles(subject.seen, known)
-    row = next((row for row in known.precedence.sequence if _holds(row, subject.seen, troubles, known)), None)
-    settled = _members((*row.heard, *row.settles), known) if row else frozenset[str]()
-    rows = list(row.steps) if row else []
-    rows += [_own(slug, known) for slug in _ranked(troubles, known) or subject.seen if slug not in settled]
-    steps = [_step(each, subject, known) for each in _once(rows, known)]
-    steps += _treatments(subject, steps, known)
-    return Plan(some(sorted(steps, key=lambda step: list(Stage).index(step.stage)), "steps"))
-
-
-def _holds(row: SequenceRow, seen: Collection[str], troubles: Collection[str], known: Lexicon) -> bool:
-    """Whether everything the row asks for was seen, some trouble among it where there is any."""
-    together = all(_members([name], known) & set(seen) for name in row.heard)
-    return together and (not troubles or bool(_members(row.heard, known) & set(troubles)))
-
-
-def _members(names: Iterable[str], known: Lexicon) -> frozenset[str]:
-    groups = known.precedence.groups
-    return frozenset(slug for name in names for slug in groups.get(name, (name,)))
-
-
-def _ranked(slugs: Iterable[str], known: Lexicon) -> list[str]:
-    rank = known.precedence.rank
-    return sorted(slugs, key=lambda slug: rank.index(known.symptoms[slug].specialist))
-
-
-def _own(slug: str, known: Lexicon) -> StepRow:
-    symptom = known.symptoms[slug]
-    return StepRow(slug, symptom.because, symptom.stage)
-
-
-def _once(rows: Iterable[StepRow], known: Lexicon) -> Iterator[StepRow]:
-    """The first row of each specialist, unless a later one treats."""
-    visited: set[str] = set()
-    for row in rows:
-        specialist = known.symptoms[row.symptom].specialist
-        if specialist not in visited:
-            visited.add(specialist)
-            yield row
-
-
-def _treatments(subject: Subject, steps: Collection[Step], known: Lexicon) -> Iterator[Step]:
-    """The treating steps of the diagnosis-first rows: gated, and only where the query touches their subject."""
-    touched = {known.symptoms[slug].specialist for slug in (*subject.seen, *subject.proposed)}
-    planned = {step.specialist: step for step in steps}
-    treated = {step.specialist for step in steps if step.stage is Stage.TREAT}
-    for row in known.precedence.diagnosis:
-        diagnosing = {known.symptoms[slug].specialist for slug in _members([row.issue], known) & set(subject.seen)}
-        for treat in row.treat:
-            specialist = known.symptoms[treat.symptom].specialist
-            again = specialist in diagnosing
-            if not diagnosing & set(planned) or specialist in treated or specialist not in touched:
-                continue
-            if (specialist in planned) is again and (treat.opens_on or _rule_out(treat, subject, known)):
-                treated.add(specialist)
-                yield _step(treat, subject, known)
-
-
-def _step(row: StepRow, subject: Subject, known: Lexicon) -> Step:
-    symptom = known.symptoms[row.symptom]
-    stage = row.stage or symptom.stage
-    own = _heard_by(row, subject, known)
-    rule_out = _rule_out(row, subject, known)
-    pages = [page for slug in own if (page := known.symptoms[slug].read)]
-    return Step(
-        specialist=symptom.specialist,
-        stage=stage,
-        because=row.because,
-        collect=_union(known.symptoms[slug].collect for slug in own),
-        rule_out=rule_out,
-        examine=_union(known.symptoms[slug].examine for slug in own),
-        read=pages[0] if pages and stage is not Stage.TREAT else None,
-        opens_on=(row.opens_on or rule_out) if stage is Stage.TREAT else (),
-    )
-
-
-def _heard_by(row: StepRow, subject: Subject, known: Lexicon) -> tuple[str, ...]:
-    """The symptoms of the step's own room: the troubles seen, else the subjects named, else the row's own."""
-    room = known.symptoms[row.symptom].specialist
-    seen = [slug for slug in (*subject.seen, *subject.proposed) if known.symptoms[slug].specialist == room]
-    return _troubles(seen, known) or tuple(seen) or (row.symptom,)
-
-
-def _rule_out(row: StepRow, subject: Subject, known: Lexicon) -> tuple[str, ...]:
-    """The faults that explain what was seen: all of them for the room whose symptom it is, else the room's own.
-
-    A subject that was only named counts where nothing is wrong.
+    First the cures that wait, in the table of precedence, for what was shown of this plan's issues, though the query
+    did not ask for them; then, for each fault that no open step treats, a step to its own specialist.
     """
-    room = known.symptoms[row.symptom].specialist
-    found: dict[str, str] = {}
-    for slug in (*(_troubles(subject.seen, known) or subject.seen), *_troubles([row.symptom], known)):
-        whole_view = known.symptoms[slug].specialist == room and row.stage is not Stage.TREAT
-        for each in known.explained[slug]:
-            if whole_view or each.specialist == room:
-                found[each.fault] = each.specialist
-    return tuple(sorted(found, key=lambda fault: (found[fault] != room, fault)))
+    known = lexicon()
+    planned = route.steps if isinstance(route, Plan) else ()
+    found: dict[tuple[str, Stage], Step] = {}
+    treating = {(step.specialist, step.stage): set(step.opens_on) for step in planned}
+    rooms = {step.specialist for step in planned}
+    for row in known.precedence.diagnosis:
+        if rooms & {known.symptoms[slug].specialist for slug in members([row.issue], known)}:
+            for treat in row.treat:
+                visit = (known.symptoms[treat.symptom].specialist, Stage.TREAT)
+                if visit not in treating and set(treat.opens_on) & set(shown):
+                    found.setdefault(visit, step_of(treat, Subject((treat.symptom,)), known))
+    waiting = set[str]().union(*treating.values(), *(step.opens_on for step in found.values()))
+    for fault in sorted(set(shown) & set(homes) - waiting):
+        visit = (homes[fault], Stage.TREAT)
+        if visit in found:
+            found[visit] = replace(found[visit], opens_on=(*found[visit].opens_on, fault))
+        else:
+            found[visit] = _remedy(fault, homes[fault])
+    return tuple(found.values())
 
 
-def _union(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(item for group in groups for item in group))
+def _remedy(fault: str, specialist: str) -> Step:
+    return Step(specialist, Stage.TREAT, REMEDY, examine=(f"torchtriage explain {fault}",), opens_on=(fault,))

@@ -19,6 +19,7 @@ from torchtriage.routing.words import NUMBER, PAUSE, Token, fold, stem, tokens
 
 GAP = ".."
 REACH = 4
+MEMORY = 50_000
 
 
 class Vocabulary(Struct, frozen=True):
@@ -127,30 +128,47 @@ def _symbols(word: str, vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(vocabulary.symbols(form)[0] for form in forms if form not in vocabulary.light)
 
 
-def spell(text: Iterable[Token], trie: Trie, vocabulary: Vocabulary) -> list[tuple[str, ...] | None]:
-    """For every token the symbols by which TRIE can know it; None for a light word, (PAUSE,) for a pause."""
-    heard: dict[str, tuple[str, ...] | None] = dict.fromkeys(vocabulary.light)
-    heard[PAUSE] = (PAUSE,)
+Spelling: TypeAlias = tuple[str, ...] | None
+
+
+def spell(
+    text: Iterable[Token], trie: Trie, vocabulary: Vocabulary, known: dict[str, Spelling] | None = None
+) -> list[Spelling]:
+    """For every token the symbols by which TRIE can know it; None for a light word, (PAUSE,) for a pause.
+
+    KNOWN: what was spelled before with this trie and vocabulary; it is added to.
+    """
+    heard = {} if known is None else known
+    if len(heard) > MEMORY:
+        heard.clear()
     spelled = []
     for form, *_ in text:
         if form not in heard:
-            heard[form] = tuple(symbol for symbol in vocabulary.symbols(form) if symbol in trie.symbols)
+            heard[form] = _spelling(form, trie, vocabulary)
         spelled.append(heard[form])
     return spelled
+
+
+def _spelling(form: str, trie: Trie, vocabulary: Vocabulary) -> Spelling:
+    if form == PAUSE:
+        return (PAUSE,)
+    if form in vocabulary.light:
+        return None
+    return tuple(symbol for symbol in vocabulary.symbols(form) if symbol in trie.symbols)
 
 
 _State: TypeAlias = tuple[str, int]
 _Thread: TypeAlias = tuple[tuple[int, ...], int]
 
 
-def match(spelled: Iterable[tuple[str, ...] | None], trie: Trie) -> Iterator[Hit]:
+def match(spelled: Iterable[Spelling], trie: Trie) -> Iterator[Hit]:
     """Every phrase in the text, in the order in which they end; linear in the text.
 
     One thread per state is kept, the one that began last: the tightest match.
     """
     threads: dict[_State, _Thread] = {}
     for at, symbols in enumerate(spelled):
-        if symbols is None:
+        if symbols is None or not (symbols or threads):
             continue
         if symbols == (PAUSE,):
             threads = {}

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
-from typing import TypeAlias
 
 from msgspec import Struct
 
 from torchtriage.catalog.symptom import Signature
-from torchtriage.core.query import Decoded
+from torchtriage.core.query import Decoded, Field
 
-Field: TypeAlias = str | int | float | list[int]
 WINDOW = 1500
 MOST = 3
 DIGITS = 18
+_LONG = re.compile("[a-z_]{5,}")
 _NUMBER = re.compile(rf"\d{{1,{DIGITS}}}")
 
 
@@ -26,15 +27,43 @@ class Decoding(Struct, frozen=True):
     decoded: Decoded
 
 
-def decode(text: str, signatures: Iterable[tuple[str, Signature]]) -> list[Decoding]:
+class Anchor(Struct, frozen=True, array_like=True):
+    """A word that stands in the literals of several signatures, and their numbers."""
+
+    word: str
+    numbers: tuple[int, ...]
+
+
+def anchors(signatures: Sequence[tuple[str, Signature]]) -> tuple[Anchor, ...]:
+    """Few words of which one stands in every literal: a text without any of them holds no message.
+
+    Greedy: always the word that stands in most of the literals that are left; a literal without a long word is its
+    own anchor.
+    """
+    left = dict(enumerate(signature.contains for _, signature in signatures))
+    found = []
+    while left:
+        words = Counter(word for literal in left.values() for word in {*_LONG.findall(literal), literal})
+        word = max(words, key=lambda each: (words[each], len(each), each))
+        numbers = tuple(number for number, literal in left.items() if word in literal)
+        found.append(Anchor(word, numbers))
+        left = {number: literal for number, literal in left.items() if number not in numbers}
+    return tuple(found)
+
+
+def decode(
+    text: str, signatures: Sequence[tuple[str, Signature]], anchored: Iterable[Anchor] | None = None
+) -> list[Decoding]:
     """The messages in TEXT, in the order in which they stand; (symptom, signature) pairs to look for.
 
     Of each signature the first MOST; a pattern sees at most WINDOW characters before and after its literal.
     """
     lower = _lower(text)
+    given = anchors(signatures) if anchored is None else anchored
+    near = [signatures[number] for anchor in given if anchor.word in lower for number in anchor.numbers]
     found = [
         Decoding(symptom, decoded)
-        for symptom, signature in signatures
+        for symptom, signature in near
         if signature.contains in lower
         for decoded in _readings(text, lower, signature)
     ]
@@ -78,11 +107,14 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _field(kind: str, value: str) -> Field:
+    """VALUE as KIND; as it stands where it only looks like a number ("1.2.3")."""
     match kind:
         case "int":
             return int(value[:DIGITS])
         case "float":
-            return float(value[:DIGITS])
+            with suppress(ValueError):
+                return float(value[:DIGITS])
+            return value
         case "shape":
             return [int(digits) for digits in _NUMBER.findall(value)]
         case _:

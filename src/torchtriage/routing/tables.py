@@ -113,6 +113,15 @@ class Precedence(Row, frozen=True):
     diagnosis: tuple[DiagnosisRow, ...]
 
 
+class RoomRow(Row, frozen=True):
+    """A specialist's room, for who is sent there without a symptom: its reason, what to collect, its faults."""
+
+    specialist: str
+    why: str
+    collect: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
 def files(folder: str = HERE) -> tuple[str, ...]:
     """All tables of the station."""
     return tuple(ending(folder, ".toml"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby
@@ -23,22 +24,19 @@ Token: TypeAlias = tuple[str, int, int]
 """A word of a text: its form (folded, not stemmed; PAUSE at the end of a sentence), start and end."""
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """One pass over TEXT; digits become NUMBER, every Chinese, Japanese or Korean sign is a word of its own.
+def tokens(text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[Token]:
+    """One pass over text[start:end]; digits become NUMBER, every Chinese, Japanese or Korean sign is a word of its own.
 
     "1" stays what it is: one GPU is not several.
     """
-    for found in _TOKEN.finditer(text):
-        (start, end), word = found.span(), found.group()
-        match found.lastgroup:
-            case "number":
-                yield (word if word == "1" else NUMBER), start, end
-            case "pause":
-                yield PAUSE, start, end
-            case "word" if not word.isascii() and any(map(_stands_alone, word)):
-                yield from _apart(word, start)
-            case _:
-                yield fold(word), start, end
+    for found in _TOKEN.finditer(text, start, end):
+        (first, last), word, kind = found.span(), found.group(), found.lastgroup
+        if kind == "word" and not word.isascii() and any(map(_stands_alone, word)):
+            yield from _apart(word, first)
+        elif kind in ("word", "times"):
+            yield fold(word), first, last
+        else:
+            yield (PAUSE if kind == "pause" else word if word == "1" else NUMBER), first, last
 
 
 def _apart(word: str, start: int) -> Iterator[Token]:

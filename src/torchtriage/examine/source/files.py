@@ -34,19 +34,20 @@ def examine(paths: Sequence[Path], detectors: Sequence[Detector]) -> Examined:
     Raises TriageError when a path does not exist or no Python file is there. A file that is no readable Python is
     Inconclusive and the others are examined all the same.
     """
-    found = list(_files(paths))
-    if not found:
-        raise TriageError(
-            "no Python file is there",
-            ", ".join(map(str, paths)) or "check",
-            "Name a .py file, or a folder that holds some.",
-            NOTHING_EXAMINED,
-        )
     merged = _Merged(detectors)
-    for path in found:
+    for path in found(paths):
         with _whole_file_at_once():
             merged.add(path)
     return Examined(merged.outcomes(), merged.files)
+
+
+def found(paths: Sequence[Path], code: int = NOTHING_EXAMINED) -> list[Path]:
+    """The Python files under PATHS; raises TriageError, with CODE where none is there."""
+    files = list(_files(paths))
+    if not files:
+        where = ", ".join(map(str, paths)) or "check"
+        raise TriageError("no Python file is there", where, "Name a .py file, or a folder that holds some.", code)
+    return files
 
 
 @contextmanager
@@ -76,9 +77,9 @@ class _Merged:
 
     def add(self, path: Path) -> None:
         name = path.as_posix()
-        closed = _closed(path)
-        if closed is not None:
-            self.inconclusive.append(Inconclusive("source", f"{name}:1: {closed[0]}", closed[1]))
+        shut = closed(path)
+        if shut is not None:
+            self.inconclusive.append(Inconclusive("source", f"{name}:1: {shut[0]}", shut[1]))
             return
         try:
             data = path.read_bytes()
@@ -108,7 +109,7 @@ class _Merged:
         return (*observed, *self.inconclusive)
 
 
-def _closed(path: Path) -> tuple[str, str] | None:
+def closed(path: Path) -> tuple[str, str] | None:
     """Why PATH is not opened at all, and what to do; None for a file that can be read as Python."""
     if path.is_symlink() and not path.exists():
         return f"the link's target {path.readlink().as_posix()} is missing", "Restore the target, or leave it out."

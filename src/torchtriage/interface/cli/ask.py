@@ -18,13 +18,22 @@ from torchtriage.interface.cli import options, terminal
     "--batch", is_flag=True, help='Read JSON lines {"id": …, "text": …}; answer one JSON line each, in order.'
 )
 @click.option("--draft", is_flag=True, help="TEXT is an agent's draft answer: show its red flags.")
-def command(text: str | None, form: str, color: str, batch: bool, draft: bool) -> int:
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="PATH",
+    help="A file or folder of the job's Python (repeatable): names what a message only numbers. Read, never run.",
+)
+def command(text: str | None, form: str, color: str, batch: bool, draft: bool, sources: tuple[str, ...]) -> int:
     """Where to look first, for a query, error message, traceback or log TEXT (- or none: stdin).
 
     A line of --batch that cannot be read is answered with its "error"; the exit code is 2 when none could be read.
     """
     if batch and (text or draft):
         raise click.UsageError("--batch reads its texts from stdin and takes neither TEXT nor --draft.")
+    if sources and (batch or draft):
+        raise click.UsageError("--source goes with one TEXT, not with --batch or --draft.")
     if batch:
         from torchtriage.interface.cli.batch import answer
 
@@ -41,7 +50,7 @@ def command(text: str | None, form: str, color: str, batch: bool, draft: bool) -
     from torchtriage.report import route
     from torchtriage.triage import heard
 
-    query, leads = heard(words)
+    query, leads = heard(words, sources)
     if form == "json":
         terminal.result(written(route.as_dict(query, leads)), form)
     else:

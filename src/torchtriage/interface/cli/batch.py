@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from torchtriage.core.errors import USAGE
-from torchtriage.core.plain import row
+from torchtriage.core.plain import quick
 from torchtriage.interface.cli import terminal
 from torchtriage.report import route
 from torchtriage.triage import heard
@@ -54,4 +54,4 @@ def _id(line: bytes) -> Any:
 
 
 def _write(value: dict[str, Any]) -> None:
-    terminal.result(row(value) + "\n", "json")
+    terminal.result(quick(value) + "\n", "json")

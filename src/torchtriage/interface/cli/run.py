@@ -45,11 +45,11 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     from torchtriage.interface.cli.keep import folder, keep
     from torchtriage.report.choose import chosen
     from torchtriage.report.formats import render
-    from torchtriage.triage import opened, run
+    from torchtriage.triage import begun, run
 
-    begun = opened(symptom) if symptom else Case()
+    asked = begun(symptom) if symptom else Case()
     with folder(out) as place:
-        judged, ended = run(Launch(words, place, steps, aside=form == "json"), begun)
+        judged, ended = run(Launch(words, place, steps, aside=form == "json"), asked)
     case = chosen(judged, Persona(persona))
     kept = keep(case, place)
     with _owed(sys.stderr):
