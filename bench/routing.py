@@ -15,8 +15,10 @@ import argparse
 import gc
 import json
 import math
+import re
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median, quantiles
@@ -31,6 +33,7 @@ from torchtriage.triage import heard
 KINDS = {"route": "plan", "ambiguous": "question", "out_of_scope": "referral"}
 SEEDS = Path(__file__).parent.parent / "tests/routing/seeds.toml"
 PHRASE = 4
+WORD = re.compile(r"\w+")
 Answer: TypeAlias = tuple[str, tuple[str, ...]]
 Tally: TypeAlias = tuple[int, int]
 
@@ -182,17 +185,21 @@ def table(name: str, asked: Sequence[Report], errors: int) -> Iterator[str]:
 
 
 def speed(texts: Sequence[str]) -> Iterator[str]:
-    """Microseconds of processor time from text to JSON line, in one warm process."""
-    spent = []
+    """Microseconds of processor time from text to JSON line, in one warm process, beside a bare split into words."""
+    spent, floor = [], []
     for text in list(texts) * 4:
         hear.cache_clear()
         before = time.thread_time()
         quick(as_dict(*heard(text)))
         spent.append((time.thread_time() - before) * 1e6)
+        before = time.thread_time()
+        Counter(WORD.findall(text.lower()))
+        floor.append((time.thread_time() - before) * 1e6)
     warm = spent[len(texts) :]
     late = quantiles(warm, n=100)[98]
     yield f"\none core, text to JSON line: median {median(warm):.0f} µs, p99 {late:.0f} µs (bar: median 300 µs),"
     yield f"  {1e6 * len(warm) / sum(warm):.0f} queries a second (bar: 3,000)"
+    yield f"  floor, words split and counted: median {median(floor):.0f} µs; ratio {median(warm) / median(floor):.1f}"
 
 
 LONG = {

@@ -15,7 +15,7 @@ from torchtriage.routing.steps import Subject, members, planned, step_of, subjec
 from torchtriage.routing.tables import RoomRow
 
 HEARD, MESSAGE, NAMED = 0.3, 0.7, 0.85
-JOINS, LEAVES = 0.45, 0.15
+JOINS, LEAVES = 0.4, 0.15
 REMEDY = "The evidence shows a fault of this room: its page has the remedies and how to verify them."
 GENERAL = ("torchtriage check train.py", "torchtriage run -- train.py")
 

@@ -161,11 +161,12 @@ _State: TypeAlias = tuple[str, int]
 _Thread: TypeAlias = tuple[tuple[int, ...], int]
 
 
-def match(spelled: Iterable[Spelling], trie: Trie) -> Iterator[Hit]:
+def match(spelled: Iterable[Spelling], trie: Trie) -> list[Hit]:
     """Every phrase in the text, in the order in which they end; linear in the text.
 
     One thread per state is kept, the one that began last: the tightest match.
     """
+    hits: list[Hit] = []
     threads: dict[_State, _Thread] = {}
     for at, symbols in enumerate(spelled):
         if symbols is None or not (symbols or threads):
@@ -176,19 +177,21 @@ def match(spelled: Iterable[Spelling], trie: Trie) -> Iterator[Hit]:
         alive = {state: (words, left - 1) for state, (words, left) in threads.items() if left}
         for (first, state), (words, _) in threads.items():
             branch = _grown(trie.branches[first])
+            edges = branch.edges[state]
             for symbol in symbols:
-                if (arrived := branch.edges[state].get(symbol)) is not None:
-                    yield from _arrive(branch, (first, arrived), (*words, at), alive)
+                if (arrived := edges.get(symbol)) is not None:
+                    _arrive(branch, (first, arrived), (*words, at), alive, hits)
         for symbol in symbols:
             if (encoded := trie.branches.get(symbol)) is not None:
-                yield from _arrive(_grown(encoded), (symbol, 0), (at,), alive)
+                _arrive(_grown(encoded), (symbol, 0), (at,), alive, hits)
         threads = alive
+    return hits
 
 
-def _arrive(branch: Branch, at: _State, words: tuple[int, ...], alive: dict[_State, _Thread]) -> Iterator[Hit]:
+def _arrive(branch: Branch, at: _State, words: tuple[int, ...], alive: dict[_State, _Thread], hits: list[Hit]) -> None:
     first, state = at
-    for meaning in branch.ends.get(state, ()):
-        yield Hit(meaning, words)
+    if (ended := branch.ends.get(state)) is not None:
+        hits.extend(Hit(meaning, words) for meaning in ended)
     alive[at] = (words, 0)
     if (gap := branch.edges[state].get(GAP)) is not None:
         alive[first, gap] = (words, REACH)
