@@ -543,3 +543,23 @@ def test_a_damaged_message_is_never_an_error(text: str, damage: list[tuple[int, 
         text = text[:at] + sign + text[at + 1 :]
     query, _ = heard(text)
     assert all(text[each.start : each.end] == each.text for each in query.decoded)
+
+
+def test_each_modules_error_is_judged_by_its_own_keys() -> None:
+    text = (
+        'Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "module.fc.weight". \n'
+        '\tUnexpected key(s) in state_dict: "fc.weight". \n'
+        'Error(s) in loading state_dict for Ema:\n\tMissing key(s) in state_dict: "shadow.b". '
+    )
+    says = [each.says for each in heard(text)[0].decoded if each.signature == "state-dict-keys"]
+    assert "prefix 'module.'" in says[0]
+    assert says[1].startswith("1 keys of the model are not in the checkpoint, 0 of")
+
+
+def test_shapes_that_multiply_are_not_explained() -> None:
+    assert "factor" not in worked("mat1 and mat2 shapes cannot be multiplied (32x512 and 512x10)", "matmul-shapes").says
+
+
+def test_a_decimal_comma_gives_no_figures() -> None:
+    text = OLD.replace("7.93", "15,78").replace("6.25", "14,00")
+    assert not any(name.endswith("_gib") for name in worked(text, "cuda-out-of-memory").fields)

@@ -92,7 +92,6 @@ def test_an_outcome_between_settings_is_no_setting(line: str) -> None:
         ("setting", block),
         ("prose", f"{line}\n"),
         ("setting", block),
-        ("prose", ""),
     ]
 
 
@@ -239,3 +238,11 @@ def test_a_line_that_never_ends_is_told_apart_in_one_pass(sign: str, ends: str) 
     """A pattern that backtracks over it would take minutes at this length."""
     line = sign * (LIMIT // 12 // len(sign)) + ends
     assert passages(f"It fails.\n{line}\n")
+
+
+def test_a_progress_bar_that_draws_itself_anew_is_heard_a_few_times_only() -> None:
+    bar = "".join(f"{step}%|##| {step}/100 [1.2it/s, loss=0.5]\r" for step in range(200))
+    text = f"{bar}\nRuntimeError: CUDA out of memory.\n"
+    heard = "".join(text[each.start : each.end] for each in passages(text))
+    assert heard.count("it/s") == REPEATS
+    assert "CUDA out of memory" in heard

@@ -15,7 +15,7 @@ from torchtriage.routing.steps import Subject, members, planned, step_of, subjec
 from torchtriage.routing.tables import RoomRow
 
 HEARD, MESSAGE, NAMED = 0.3, 0.7, 0.85
-JOINS, LEAVES = 0.4, 0.15
+JOINS, LEAVES = 0.45, 0.15
 REMEDY = "The evidence shows a fault of this room: its page has the remedies and how to verify them."
 GENERAL = ("torchtriage check train.py", "torchtriage run -- train.py")
 
@@ -50,7 +50,8 @@ def _needed(route: Route, query: Query) -> float:
 def by_phrases(subject: Subject, heard: Heard) -> Route:
     """The route that the phrases and messages alone would make."""
     known = lexicon()
-    if referral := _referral(heard, known, decides=True):
+    # Another framework's name says little beside a message that only PyTorch prints.
+    if not heard.decodings and (referral := _referral(heard, known, decides=True)):
         return referral
     if troubles(subject.seen, known):
         return planned(subject)

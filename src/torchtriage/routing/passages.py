@@ -29,6 +29,8 @@ _OUTCOME = re.compile(
 )
 BLOCK = 3
 LINE = 400
+MANY = 80
+_LINE = re.compile(r"[^\r\n]*[\r\n]|[^\r\n]+")
 
 
 class Passage(Struct, frozen=True, gc=False):
@@ -43,24 +45,21 @@ def passages(text: str) -> list[Passage]:
     """The parts of TEXT to listen to, in order.
 
     The frames of a traceback are passed over: the words in a path or in a line of somebody's code are not the
-    user's. Of a text longer than LIMIT characters, a line that differs only in its numbers is heard REPEATS times,
-    and of what remains the first third and the last two thirds of LIMIT: reports open with the complaint and logs
-    end with the failure.
+    user's. Of a text longer than LIMIT characters or MANY lines, a line that differs only in its numbers is heard
+    REPEATS times, and of what remains the first third and the last two thirds of LIMIT: reports open with the
+    complaint and logs end with the failure.
     """
-    if "\n" not in text and len(text) <= LIMIT:
+    lines = _lines(text)
+    if len(lines) == 1 and len(text) <= LIMIT:
         return [Passage(0, len(text))]
-    lines: Iterable[tuple[int, int]] = _lines(text)
-    if len(text) > LIMIT:
+    if len(text) > LIMIT or len(lines) > MANY:
         lines = _within(_unlike(text, lines), LIMIT // 3, LIMIT - LIMIT // 3)
     return list(_joined(_told_apart(text, lines)))
 
 
-def _lines(text: str) -> Iterator[tuple[int, int]]:
-    at = 0
-    while (end := text.find("\n", at)) >= 0:
-        yield at, end + 1
-        at = end + 1
-    yield at, len(text)
+def _lines(text: str) -> list[tuple[int, int]]:
+    """Where lines begin and end; a progress bar begins its own anew with a carriage return."""
+    return [found.span() for found in _LINE.finditer(text)] or [(0, 0)]
 
 
 def _unlike(text: str, lines: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -156,7 +156,8 @@ def told(number, frame):
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
     signal.signal(number, told)
 print("ready", flush=True)
-signal.pause()
+while True:  # a pause() may begin just after the signal was noted, and then waits for ever
+    signal.sigtimedwait((), 0.05)
 '''
 print("ended", launch(Launch((sys.executable, "-c", job), Path("job")), []), flush=True)
 """

@@ -14,6 +14,9 @@ from torchtriage.interface.cli import terminal
 from torchtriage.report import route
 from torchtriage.triage import heard
 
+# A line nested a thousand deep is one that cannot be read, too.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
 
 class Asked(Struct):
     """One line of the input; the id may be any JSON value and comes back with the answer."""
@@ -37,7 +40,7 @@ def answer(lines: Iterable[bytes]) -> int:
 def _answered(line: bytes, number: int) -> bool:
     try:
         asked = msgspec.json.decode(line, type=Asked)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         _write({"id": _id(line), "error": f"line {number} is no JSON object with a text: {error}"})
         return False
     query, leads = heard(asked.text)
@@ -48,7 +51,7 @@ def _answered(line: bytes, number: int) -> bool:
 def _id(line: bytes) -> Any:
     try:
         found = msgspec.json.decode(line, type=Numbered).id
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return None
     return None if found is UNSET else found
 

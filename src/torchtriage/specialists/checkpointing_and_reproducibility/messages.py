@@ -16,6 +16,7 @@ _WHERE = {
     "_orig_mod.": "torch.compile puts it there",
     "_forward_module.": "a launcher that wraps the model puts it there",
 }
+_NEXT = "Error(s) in loading"
 _WHOLE = "in loading state_dict for"
 _LONGEST = 60_000
 _TRIED = 20
@@ -53,7 +54,8 @@ def parameter_size(message: Decoded, text: str) -> Decoded | None:
 
 
 def _explained(message: Decoded, text: str) -> Decoded | None:
-    near = text[max(0, message.start - _LONGEST) : message.start + _LONGEST]
+    following = text.find(_NEXT, message.end)  # each module's error is judged by its own keys
+    near = text[message.start : message.start + _LONGEST if following < 0 else following]
     missing, unexpected = _keys(_MISSING, near), _keys(_UNEXPECTED, near)
     if not missing and not unexpected:
         return None

@@ -12,14 +12,16 @@ def matmul_shapes(message: Decoded, text: str) -> Decoded | None:
     if not first or not second or len(first) != 2 or len(second) != 2 or not all((*first, *second)):
         return None
     (rows, given), (expected, columns) = first, second
+    if given == expected:  # these two multiply: the message was put together from others
+        return None
     if given == columns and given != expected:
         why = f"mat2 fits when transposed: {expected}x{columns} would have to be {columns}x{expected}"
     elif rows == expected:
         why = f"mat1 fits when transposed: {rows}x{given} would have to be {given}x{rows}"
     elif rows * given % expected == 0 and (rows % expected == 0 or expected % given == 0):
-        why = f"{rows}x{given} holds {rows * given // expected} rows of {expected}: a flatten went wrong by a factor"
+        why = f"{rows}x{given} holds {rows * given // expected} rows of {expected}: a flatten may be wrong by a factor"
     elif given % expected == 0:
-        why = f"{given} is {given // expected} times {expected}: a dimension was flattened that should have been kept"
+        why = f"{given} is {given // expected} times {expected}: a dimension may have been flattened by mistake"
     else:
         why = f"as a Linear layer, its in_features is {expected} and its input has {given}"
     said = f"A matrix product got {given} features where {expected} were expected; {why}"

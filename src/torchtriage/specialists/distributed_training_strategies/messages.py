@@ -27,8 +27,9 @@ def unfinished_reduction(message: Decoded, text: str) -> Decoded | None:
         return told(message, said, rank=int(found[1]), names=", ".join(names))
     if found := _INDICES.search(near):
         indices = [int(index) for index in found[2].split()]
+        least = "at least " if near.startswith("...", found.end()) else ""  # torch cuts long lists off
         said = (
-            f"{_unused(len(indices), found[1])}: numbers {_few(list(map(str, indices)))} of "
+            f"{least}{_unused(len(indices), found[1])}: numbers {_few(list(map(str, indices)))} of "
             "list(model.named_parameters()), counted from 0. TORCH_DISTRIBUTED_DEBUG=INFO prints their names"
         )
         return told(message, said, rank=int(found[1]), indices=indices)

@@ -18,7 +18,7 @@ _FIGURES = {
     "cached": ("SIZE cached",),
     "tried": ("Tried to allocate SIZE",),
 }
-_SIZE = r"(?P<size>[\d.]{1,12}) (?P<unit>[KMGTE]iB|bytes)"
+_SIZE = r"(?<![\d.,-])(?P<size>[\d.]{1,12}) (?P<unit>[KMGTE]iB|bytes)"
 _PATTERNS = {
     name: [re.compile(form.replace("SIZE", _SIZE), re.IGNORECASE | re.ASCII) for form in forms]
     for name, forms in _FIGURES.items()
