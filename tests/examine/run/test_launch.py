@@ -145,8 +145,9 @@ def test_the_environment_of_an_outer_run_is_not_handed_on(tmp_path: Path) -> Non
 
 
 PARENT = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored from the start, and rightly so
 from torchtriage.examine.run.launch import Launch, launch
 job = '''
 import signal, sys, os
@@ -156,7 +157,7 @@ def told(number, frame):
 for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2):
     signal.signal(number, told)
 print("ready", flush=True)
-while True:  # a pause() may begin just after the signal was noted, and then waits for ever
+while True:  # a pause() that begins just after a signal was noted waits for ever
     signal.sigtimedwait((), 0.05)
 '''
 print("ended", launch(Launch((sys.executable, "-c", job), Path("job")), []), flush=True)
