@@ -12,12 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median, quantiles
 
-import torchtriage
+from torchtriage.catalog.scenarios import scenarios
 from torchtriage.routing.listen import listen
 from torchtriage.routing.order import order
 
@@ -49,12 +47,7 @@ def cold() -> list[tuple[float, float]]:
 
 def warm() -> tuple[float, float]:
     """Median and 99th percentile of milliseconds of processor time per query, over all scenarios of the rooms."""
-    queries = [
-        row["query"]
-        for path in sorted(Path(torchtriage.__file__).parent.rglob("scenarios.toml"))
-        for part in tomllib.loads(path.read_text(encoding="utf-8")).values()
-        for row in part
-    ]
+    queries = [each.text for each in scenarios()]
     for query in queries:
         order(listen(query))
     spent = []
