@@ -31,7 +31,8 @@ EXACT, ALSO, HEARD, SCALE = 3.0, 0.35, 0.5, 1 / 3
 SURE, MAYBE = 0.75, 0.7
 ROUNDS, BATCH, RATE, DECAY, DROPPED = 20, 256, 0.02, 2e-6, 0.35
 MODELS = 3
-# What is not ours has more forms than can be learned: on the reports held back, recall 77 → 82 %, precision 94 → 92 %.
+# What is not ours has more forms than can be learned. On the reports held back: 0 gave recall 77 %, precision 94 %;
+# 0.3 gave 81 and 92; 0.6 gave 85 and 90.
 ELSEWHERE = 0.4
 LOUD = 127
 
