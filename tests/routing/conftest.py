@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,13 @@ import torchtriage
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("no-clock", deadline=None)
 settings.load_profile("no-clock")
+
+SENTENCES = (
+    "GPU utilization is low.",
+    "The loader has 4 workers.",
+    "We train a ResNet on ImageNet.",
+    "It began after the upgrade to CUDA 12.",
+)
 
 PACKAGE = Path(torchtriage.__file__).parent
 SEEDS = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text(encoding="utf-8"))["row"]
@@ -33,7 +41,14 @@ def scenarios() -> list[dict[str, Any]]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`scenario` runs a test over all scenarios; `seed` over all queries of the source documents' tables."""
+    """`scenario` runs a test over all scenarios; `seed` over all queries of the source documents' tables.
+
+    `reordered`: over a report of four lines, and each other order of them.
+    """
+    if "reordered" in metafunc.fixturenames:
+        orders = list(permutations(SENTENCES))
+        texts = [("\n".join(SENTENCES), "\n".join(lines)) for lines in orders]
+        metafunc.parametrize("reordered", texts, ids=[" ".join(line[0] for line in lines) for lines in orders])
     if "scenario" in metafunc.fixturenames:
         rows = scenarios()
         metafunc.parametrize("scenario", rows, ids=[f"{row['room']}: {row['query'][:40]}" for row in rows])

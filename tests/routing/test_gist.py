@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -164,17 +164,8 @@ def test_a_long_text_has_a_gist_of_bounded_length() -> None:
     assert len(of(" ".join(words)).words) <= MOST
 
 
-SENTENCES = [
-    "GPU utilization is low.",
-    "The loader has 4 workers.",
-    "We train a ResNet on ImageNet.",
-    "It began after the upgrade to CUDA 12.",
-]
-
-
-@pytest.mark.parametrize("lines", [*permutations(SENTENCES)], ids=lambda lines: " ".join(line[0] for line in lines))
-def test_the_order_of_sentences_on_their_own_lines_does_not_change_the_gist(lines: tuple[str, ...]) -> None:
-    first, other = of("\n".join(SENTENCES)), of("\n".join(lines))
+def test_the_order_of_sentences_on_their_own_lines_does_not_change_the_gist(reordered: tuple[str, str]) -> None:
+    first, other = map(of, reordered)
     assert set(first.words) == set(other.words)
     assert set(first.pairs) == set(other.pairs)
     assert (first.topics, set(first.heard)) == (other.topics, set(other.heard))

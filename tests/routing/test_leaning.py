@@ -6,7 +6,6 @@ import importlib.util
 import json
 from collections.abc import Iterator
 from functools import cache
-from itertools import permutations
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -272,17 +271,9 @@ def test_without_weights_nothing_leans_and_the_phrases_lead() -> None:
 
 # What must not move it.
 
-SENTENCES = [
-    "GPU utilization is low.",
-    "The loader has 4 workers.",
-    "We train a ResNet on ImageNet.",
-    "It began after the upgrade to CUDA 12.",
-]
 
-
-@pytest.mark.parametrize("lines", [*permutations(SENTENCES)], ids=lambda lines: " ".join(line[0] for line in lines))
-def test_the_order_of_sentences_on_their_own_lines_does_not_change_the_leaning(lines: tuple[str, ...]) -> None:
-    first, other = leant("\n".join(SENTENCES)), leant("\n".join(lines))
+def test_the_order_of_sentences_on_their_own_lines_does_not_change_the_leaning(reordered: tuple[str, str]) -> None:
+    first, other = map(leant, reordered)
     assert (first.to, first.words) == (other.to, other.words)
     assert first.share == pytest.approx(other.share, abs=0.002)
     assert first.rooms == pytest.approx(other.rooms, abs=0.002)
