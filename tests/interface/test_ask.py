@@ -52,6 +52,11 @@ def test_a_batch_answers_every_line_in_order_with_its_id(call: Any) -> None:
     assert answers[0] == {"id": "b", **one}
 
 
+def test_a_batch_may_begin_with_a_byte_order_mark(call: Any) -> None:
+    said = call("ask", "--batch", stdin=b"\xef\xbb\xbf" + json.dumps({"id": 1, "text": NAN}).encode())
+    assert json.loads(said.out)["kind"] == "plan"
+
+
 @pytest.mark.parametrize(("stdin", "code"), [(b"", 0), (b"no json\n{}\n", 2), (b"\xff\xfe\n", 2)])
 def test_a_batch_ends_with_2_only_when_it_had_lines_and_none_could_be_read(stdin: bytes, code: int, call: Any) -> None:
     assert call("ask", "--batch", stdin=stdin).code == code

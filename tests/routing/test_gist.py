@@ -181,3 +181,23 @@ def test_any_text_has_a_gist(text: str) -> None:
     told = of(text)
     assert told.heard
     assert len(set(told.words)) == len(told.words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("We don't use FSDP or DDP. CUDA out of memory.", {"we", "cuda", "out", "of", "memory"}),
+        ("It isn't a memory leak. The loss plateaus", {"it", "the", "loss", "plateaus"}),
+        ("the NaN is gone, accuracy is low", {"the", "accuracy", "is", "low"}),
+    ],
+)
+def test_what_is_denied_or_over_adds_no_word(text: str, words: set[str]) -> None:
+    assert set(of(text).words) == words
+
+
+def test_what_is_denied_is_heard_as_denied() -> None:
+    assert "denied nan-loss" in of("no NaN, but it is slow").heard
+
+
+def test_where_nothing_but_a_denial_was_said_there_is_no_gist() -> None:
+    assert of("no NaN").words == ()

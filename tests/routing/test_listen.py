@@ -93,6 +93,8 @@ def test_words_that_only_sound_like_a_symptom_are_not_heard(text: str) -> None:
         "the memory does not grow",
         "finally solved the OOM",
         "the OOM went away",
+        "no OOM or NaN, nor hangs",
+        "we don't use FSDP or DDP",
     ],
 )
 def test_what_is_denied_or_over_is_not_a_symptom(text: str) -> None:
@@ -107,6 +109,8 @@ def test_what_is_denied_or_over_is_not_a_symptom(text: str) -> None:
         "loss does not decrease",
         "no idea why there is an OOM",
         "can NaN be fixed",
+        "no OOM. NaN or whatever it is",
+        "no OOM, slow training",
     ],
 )
 def test_a_wish_or_a_lack_is_no_denial(text: str) -> None:

@@ -240,6 +240,20 @@ def test_what_is_slow_outside_of_a_training_gets_no_plan(text: str) -> None:
     assert isinstance(order(listen(text)), Question)
 
 
+@pytest.mark.parametrize(
+    "text", ["my React app is slow", "Excel hangs with my spreadsheet", "our Postgres query takes 3 s"]
+)
+def test_other_software_is_referred(text: str) -> None:
+    assert isinstance(order(listen(text)), Referral)
+
+
+@pytest.mark.parametrize(
+    "text", ["our website classifier training is slow", "training reads from Postgres and is slow"]
+)
+def test_a_training_that_touches_other_software_is_ours(text: str) -> None:
+    assert order(listen(text)).steps[0].specialist == PERFORMANCE
+
+
 # Where the words as a whole lean.
 
 PERFORMANCE, PRECISION = "performance-profiling", "mixed-precision-and-optimization"

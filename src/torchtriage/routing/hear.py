@@ -19,6 +19,7 @@ from torchtriage.routing.words import PAUSE, Token, tokens
 _CLAUSE = re.compile(r"[,;()\n。，；！？]|[.!?](?=\s|$)|\b(?:but|yet|still|although|however|while)\b", re.IGNORECASE)
 CLAUSE = 120
 APART = 10
+EITHER = frozenset({"or", "nor"})
 
 
 class Sound(Struct, frozen=True, gc=False):
@@ -79,6 +80,31 @@ class Ground(Struct, frozen=True):
         return before > 0 and self.reach[before - 1] > start
 
 
+def taken_back(heard: Heard) -> dict[Sound, tuple[int, int]]:
+    """Symptoms that are denied ("no NaN or hang") or over ("the OOM is gone", "we fixed the leak").
+
+    Each with the place of the words that say so and its own.
+    """
+    denials = [sound for layer in ("not", "fixed-before") for sound in heard.of(layer)]
+    endings = heard.of("fixed-after")
+    if not denials and not endings:
+        return {}
+    before = {sound.last + 1: sound.start for sound in denials}
+    after = {sound.first - 1: sound.end for sound in endings}
+    either = [start for form, start, _ in heard.prose if form in EITHER]
+    found: dict[Sound, tuple[int, int]] = {}
+    last: Sound | None = None
+    for sound in heard.of("symptom"):
+        start, end = before.get(sound.first), after.get(sound.last)
+        if last and last.last + 2 == sound.first and any(last.end <= place < sound.start for place in either):
+            start = last.end
+        if start is not None:
+            found[sound], last = (start, sound.end), sound
+        elif end is not None:
+            found[sound] = (sound.start, end)
+    return found
+
+
 @lru_cache(maxsize=1)
 def hear(text: str) -> Heard:
     """Every phrase and error message in TEXT; the words of a message are not heard a second time as phrases.
@@ -88,7 +114,7 @@ def hear(text: str) -> Heard:
     known, parts = lexicon(), passages(text)
     decodings = tuple(decode(text, known.signatures, known.anchors))
     messages = Ground.of((each.decoded.start, each.decoded.end) for each in decodings)
-    prose, code, settings = (list(_tokens(text, parts, kind)) for kind in ("prose", "code", "setting"))
+    prose, code, settings = (_tokens(text, parts, kind) for kind in ("prose", "code", "setting"))
     sounds = sorted(
         _sounds(prose, [*code, *settings], known), key=lambda each: (each.start, each.end, each.layer, each.name)
     )
@@ -105,11 +131,13 @@ def _sounds(prose: list[Token], code: list[Token], known: Lexicon) -> Iterator[S
             yield sound
 
 
-def _tokens(text: str, parts: Iterable[Passage], kind: str) -> Iterator[Token]:
+def _tokens(text: str, parts: Iterable[Passage], kind: str) -> list[Token]:
+    found: list[Token] = []
     for part in parts:
         if part.kind == kind:
-            yield from tokens(text, part.start, part.end)
-            yield PAUSE, part.end, part.end
+            found += tokens(text, part.start, part.end)
+            found.append((PAUSE, part.end, part.end))
+    return found
 
 
 @cache

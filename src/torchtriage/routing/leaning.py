@@ -86,7 +86,7 @@ def _loudest(best: int, gist: Gist, rows: list[Row], known: Weights) -> Iterator
     """The words that speak most for the answer numbered BEST against the mean of all, the loudest first."""
     count = len(known.to)
     told = [(columns[-1] - count * columns[best], word) for word, (_, columns) in zip(gist.words, rows, strict=True)]
-    yield from (word for loud, word in sorted(told)[:TOLD] if loud < 0)
+    yield from (word for _, word in sorted([each for each in told if each[0] < 0])[:TOLD])
 
 
 def features(word: str) -> list[str]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from torchtriage.core.query import Claim, Mention, Pressure, Query, Span
 from torchtriage.routing.gist import gist
-from torchtriage.routing.hear import Ground, Heard, Sound, clause_end, hear
+from torchtriage.routing.hear import Ground, Heard, Sound, clause_end, hear, taken_back
 from torchtriage.routing.leaning import lean
 from torchtriage.routing.lexicon import Lexicon, lexicon
 
@@ -66,22 +66,15 @@ def _mentions(heard: Heard, known: Lexicon, text: str) -> Iterator[Mention]:
     for decoding in heard.decodings:
         symptom, decoded = decoding.symptom, decoding.decoded
         yield Mention(decoded.start, decoded.end, decoded.text, symptom=symptom, specialist=_room(known, symptom))
-    taken_back = _taken_back(heard)
+    over = taken_back(heard)
     for sound in heard.of("symptom"):
-        if sound not in taken_back:
+        if sound not in over:
             span = (sound.start, sound.end, text[sound.start : sound.end])
             yield Mention(*span, symptom=sound.name, specialist=_room(known, sound.name))
 
 
 def _room(known: Lexicon, symptom: str) -> str:
     return known.symptoms[symptom].specialist
-
-
-def _taken_back(heard: Heard) -> set[Sound]:
-    """Symptoms that are denied ("no NaN") or over ("the OOM is gone", "we fixed the leak")."""
-    before = {sound.last + 1 for layer in ("not", "fixed-before") for sound in heard.of(layer)}
-    after = {sound.first - 1 for sound in heard.of("fixed-after")}
-    return {sound for sound in heard.of("symptom") if sound.first in before or sound.last in after}
 
 
 def _claims(heard: Heard, known: Lexicon, text: str) -> Iterator[Claim]:

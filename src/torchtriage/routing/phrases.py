@@ -57,9 +57,23 @@ class Trie(Struct, frozen=True):
     symbols: frozenset[str]
 
 
+class Node(Struct, eq=False):
+    """A state of a branch, ready to walk: symbol → the next one, the meanings that end here, what follows a gap."""
+
+    edges: dict[str, Node]
+    ends: tuple[int, ...]
+    gap: Node | None
+
+
 @cache
-def _grown(encoded: bytes) -> Branch:
-    return msgspec.json.decode(encoded, type=Branch)
+def _grown(encoded: bytes) -> Node:
+    """The first state of a branch; a state's number is smaller than those of the states behind it."""
+    branch = msgspec.json.decode(encoded, type=Branch)
+    nodes: dict[int, Node] = {}
+    for state in reversed(range(len(branch.edges))):
+        edges = {symbol: nodes[behind] for symbol, behind in branch.edges[state].items()}
+        nodes[state] = Node(edges, branch.ends.get(state, ()), edges.get(GAP))
+    return nodes[0]
 
 
 class Hit(Struct, frozen=True, gc=False):
@@ -157,8 +171,7 @@ def _spelling(form: str, trie: Trie, vocabulary: Vocabulary) -> Spelling:
     return tuple(symbol for symbol in vocabulary.symbols(form) if symbol in trie.symbols)
 
 
-_State: TypeAlias = tuple[str, int]
-_Thread: TypeAlias = tuple[tuple[int, ...], int]
+_Threads: TypeAlias = dict[Node, tuple[tuple[int, ...], int]]
 
 
 def match(spelled: Iterable[Spelling], trie: Trie) -> list[Hit]:
@@ -167,34 +180,35 @@ def match(spelled: Iterable[Spelling], trie: Trie) -> list[Hit]:
     One thread per state is kept, the one that began last: the tightest match.
     """
     hits: list[Hit] = []
-    threads: dict[_State, _Thread] = {}
+    threads: _Threads = {}
+    branches = trie.branches
     for at, symbols in enumerate(spelled):
         if symbols is None or not (symbols or threads):
             continue
         if symbols == (PAUSE,):
             threads = {}
             continue
-        alive = {state: (words, left - 1) for state, (words, left) in threads.items() if left}
-        for (first, state), (words, _) in threads.items():
-            branch = _grown(trie.branches[first])
-            edges = branch.edges[state]
+        alive: _Threads = {}
+        for node, (words, left) in threads.items():
+            if left and node not in alive:
+                alive[node] = (words, left - 1)
             for symbol in symbols:
-                if (arrived := edges.get(symbol)) is not None:
-                    _arrive(branch, (first, arrived), (*words, at), alive, hits)
+                if (arrived := node.edges.get(symbol)) is not None:
+                    _arrive(arrived, (*words, at), alive, hits)
         for symbol in symbols:
-            if (encoded := trie.branches.get(symbol)) is not None:
-                _arrive(_grown(encoded), (symbol, 0), (at,), alive, hits)
+            if (encoded := branches.get(symbol)) is not None:
+                _arrive(_grown(encoded), (at,), alive, hits)
         threads = alive
     return hits
 
 
-def _arrive(branch: Branch, at: _State, words: tuple[int, ...], alive: dict[_State, _Thread], hits: list[Hit]) -> None:
-    first, state = at
-    if (ended := branch.ends.get(state)) is not None:
-        hits.extend(Hit(meaning, words) for meaning in ended)
-    alive[at] = (words, 0)
-    if (gap := branch.edges[state].get(GAP)) is not None:
-        alive[first, gap] = (words, REACH)
+def _arrive(node: Node, words: tuple[int, ...], alive: _Threads, hits: list[Hit]) -> None:
+    if node.ends:
+        hits.extend([Hit(meaning, words) for meaning in node.ends])
+    if node.edges:
+        alive[node] = (words, 0)
+        if node.gap is not None:
+            alive[node.gap] = (words, REACH)
 
 
 def longest(hits: Iterable[Hit], swallows: Sequence[bool]) -> list[Hit]:

@@ -24,19 +24,21 @@ Token: TypeAlias = tuple[str, int, int]
 """A word of a text: its form (folded, not stemmed; PAUSE at the end of a sentence), start and end."""
 
 
-def tokens(text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[Token]:
+def tokens(text: str, start: int = 0, end: int = sys.maxsize) -> list[Token]:
     """One pass over text[start:end]; digits become NUMBER, every Chinese, Japanese or Korean sign is a word of its own.
 
     "1" stays what it is: one GPU is not several.
     """
+    heard: list[Token] = []
     for found in _TOKEN.finditer(text, start, end):
-        (first, last), word, kind = found.span(), found.group(), found.lastgroup
+        (first, last), word, kind = found.span(), found[0], found.lastgroup
         if kind == "word" and not word.isascii() and any(map(_stands_alone, word)):
-            yield from _apart(word, first)
+            heard.extend(_apart(word, first))
         elif kind in ("word", "times"):
-            yield fold(word), first, last
+            heard.append((fold(word), first, last))
         else:
-            yield (PAUSE if kind == "pause" else word if word == "1" else NUMBER), first, last
+            heard.append((PAUSE if kind == "pause" else word if word == "1" else NUMBER, first, last))
+    return heard
 
 
 def _apart(word: str, start: int) -> Iterator[Token]:

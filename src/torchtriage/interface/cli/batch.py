@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,7 +40,7 @@ def answer(lines: Iterable[bytes]) -> int:
 
 def _answered(line: bytes, number: int) -> bool:
     try:
-        asked = msgspec.json.decode(line, type=Asked)
+        asked = msgspec.json.decode(line.removeprefix(BOM_UTF8), type=Asked)
     except UNREADABLE as error:
         _write({"id": _id(line), "error": f"line {number} is no JSON object with a text: {error}"})
         return False
