@@ -146,7 +146,8 @@ def detectors(part: str) -> Iterator[Detector]:
     from torchtriage.examine.detector import Detector
 
     for module in _furniture(part):
-        yield from (item for item in vars(module).values() if isinstance(item, Detector))
+        own = (item for item in vars(module).values() if isinstance(item, Detector))
+        yield from (item for item in own if item.look.__module__ == module.__name__)
 
 
 def probe_files() -> tuple[Path, ...]:
@@ -159,6 +160,7 @@ def probe_files() -> tuple[Path, ...]:
 
 
 def _furniture(part: str) -> Iterator[Any]:
+    """The rooms' modules of the name PART; of a folder of that name, all modules in it."""
     import importlib
     import pkgutil
     from importlib.util import find_spec
@@ -167,7 +169,10 @@ def _furniture(part: str) -> Iterator[Any]:
 
     for room in pkgutil.iter_modules(specialists.__path__, f"{specialists.__name__}."):
         if find_spec(f"{room.name}.{part}"):
-            yield importlib.import_module(f"{room.name}.{part}")
+            module = importlib.import_module(f"{room.name}.{part}")
+            yield module
+            for inner in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}."):
+                yield importlib.import_module(inner.name)
 
 
 def _concluded(case: Case | None, outcomes: Iterable[Outcome]) -> Case:

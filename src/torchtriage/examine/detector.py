@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, get_type_hints
 
 from torchtriage.core.evidence import Edit, Evidence, Inconclusive, Observed, Outcome, Place
@@ -35,11 +36,21 @@ _VIEWS: dict[type, tuple[type, Parts]] = {}
 
 
 def view(shown: type, of: type) -> Callable[[Parts], Parts]:
-    """Declares that detectors may look at SHOWN, the parts into which the decorated function takes an OF apart."""
+    """Declares that detectors may look at SHOWN, the parts into which the decorated function takes an OF apart.
+
+    A subject that has a dictionary `taken` keeps its parts there, since one view is often made from another.
+    """
 
     def declare(parts: Parts) -> Parts:
-        _VIEWS[shown] = (of, parts)
-        return parts
+        @wraps(parts)
+        def once(subject: Any) -> tuple[Any, ...]:
+            taken: dict[type, tuple[Any, ...]] = getattr(subject, "taken", {})
+            if shown not in taken:
+                taken[shown] = tuple(parts(subject))
+            return taken[shown]
+
+        _VIEWS[shown] = (of, once)
+        return once
 
     return declare
 
@@ -76,15 +87,15 @@ def perform(detectors: Iterable[Detector], subject: Any) -> Iterator[Outcome]:
     A detector that raises is inconclusive, with the error in its own words: one bad detector must not
     take the others' findings away.
     """
-    taken_apart: dict[type, tuple[Any, ...]] = {}
+    shown: dict[type, tuple[Any, ...]] = {}
     for each in detectors:
         of, parts = _VIEWS[each.looks_at]
         if not isinstance(subject, of):
             continue
         try:
-            if each.looks_at not in taken_apart:
-                taken_apart[each.looks_at] = tuple(parts(subject))
-            seen = [sighting for part in taken_apart[each.looks_at] for sighting in each.look(part)]
+            if each.looks_at not in shown:
+                shown[each.looks_at] = tuple(parts(subject))
+            seen = [sighting for part in shown[each.looks_at] for sighting in each.look(part)]
         except CannotSee as reason:
             yield Inconclusive(each.name, reason.why, reason.unblock)
         except Exception as error:  # noqa: BLE001 - reported, and the tests make it fail

@@ -23,6 +23,7 @@ class Script:
     def __init__(self, path: str, data: bytes) -> None:
         """Raises UnreadableError when DATA is no Python."""
         self.text = Text(path, data)
+        self.taken: dict[type, tuple[object, ...]] = {}
         tree = self.text.parse()
         try:
             self.facts: Facts = walk(tree)

@@ -1,0 +1,1 @@
+"""What the source alone shows about training loops that run and do not learn."""

@@ -1,0 +1,1 @@
+"""What the source alone shows about how a module is built."""
