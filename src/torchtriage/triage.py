@@ -5,9 +5,6 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from torchtriage.routing.listen import listen
-from torchtriage.routing.order import opened, order
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
@@ -25,8 +22,8 @@ if TYPE_CHECKING:
     from torchtriage.examine.source.parameters.models import Models
     from torchtriage.examine.source.seen import Memory
 
-# Stations other than routing are imported by the function that walks to them: `ask` costs milliseconds as a
-# cold process because it loads none of the others (docs/decisions/0004).
+# Stations are imported by the function that walks to them: `ask` and `check` cost milliseconds as a cold process
+# because they load none of the others (docs/decisions/0004).
 
 
 def heard(text: str, sources: Sequence[str | Path] = ()) -> tuple[Query, Route]:
@@ -35,6 +32,9 @@ def heard(text: str, sources: Sequence[str | Path] = ()) -> tuple[Query, Route]:
     SOURCES, files or folders, turn what a message numbers into names; they are read, never run. Raises TriageError
     for one that is missing or is no Python.
     """
+    from torchtriage.routing.listen import listen
+    from torchtriage.routing.order import order
+
     query = _worked_out(listen(text), sources)
     return query, order(query)
 
@@ -240,6 +240,8 @@ def _concluded(case: Case | None, outcomes: Iterable[Outcome]) -> Case:
 def _moved(case: Case) -> Case:
     """CASE with the steps that its evidence opens beside its plan."""
     from msgspec.structs import replace
+
+    from torchtriage.routing.order import opened
 
     homes = {finding.fault.slug: finding.fault.specialist for finding in case.findings}
     return replace(case, opened=opened(case.route, case.shown, homes))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -64,9 +62,12 @@ def examine(paths: Sequence[Path], detectors: Sequence[Detector], means: Means |
 def _shown(files: Sequence[Path], detectors: Sequence[Detector], means: Means) -> Iterator[Seen | Inconclusive]:
     """What each of FILES showed, in their order."""
     jobs = min(means.jobs, len(files) // _BATCH + 1)
-    if jobs == 1 or "fork" not in multiprocessing.get_all_start_methods():
+    if jobs == 1 or not hasattr(os, "fork"):
         yield from map(partial(_look, detectors, means), files)
         return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(jobs, context, _take, (detectors, means)) as pool:
         for seen in pool.map(_looks, _portions(files)):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from shutil import rmtree
 
 import msgspec
 from msgspec import Struct
@@ -91,10 +89,9 @@ class Memory:
             if not self.home.exists():
                 self._forget()
             target.parent.mkdir(parents=True, exist_ok=True)
-            number, beside = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
-            with os.fdopen(number, "wb") as file:
-                file.write(msgspec.json.encode(seen))
-            Path(beside).replace(target)
+            beside = target.with_suffix(f".{os.getpid()}.tmp")
+            beside.write_bytes(msgspec.json.encode(seen))
+            beside.replace(target)
 
     def _file(self, path: str, data: bytes) -> Path:
         name = blake2b(path.encode("utf-8", "surrogateescape") + b"\0" + data, digest_size=16).hexdigest()
@@ -104,6 +101,8 @@ class Memory:
         """Only the memories of the last KEPT versions of the program stay."""
         if not self.parent.exists():
             return
+        from shutil import rmtree
+
         homes = sorted(self.parent.iterdir(), key=lambda home: home.stat().st_mtime_ns, reverse=True)
         for old in homes[KEPT - 1 :]:
             rmtree(old, ignore_errors=True)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from typing import TYPE_CHECKING
 
 from torchtriage.core.errors import TriageError
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 
 def target(said: str | None, folder: Path) -> Version | None:
     """Raises TriageError where SAID is no version. FOLDER: the project's; None where it says nothing of torch."""
     if said is not None:
+        from packaging.version import InvalidVersion, Version
+
         try:
             return Version(said)
         except InvalidVersion as error:
@@ -37,6 +40,11 @@ def _requirements(folder: Path) -> Iterator[str]:
 
 def _oldest(line: str) -> Version | None:
     """The lowest torch that a line of requirements allows; None for another package, and for no lower bound."""
+    if not line.lstrip().lower().startswith("torch"):  # packaging takes longer to load than a small file to be checked
+        return None
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.version import Version
+
     try:
         wanted = Requirement(line.partition(" #")[0].strip())
     except InvalidRequirement:
