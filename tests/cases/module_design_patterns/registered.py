@@ -115,3 +115,14 @@ class FilledIn(nn.Module):
         for number in range(depth):
             self.sizes[number] = number + 1
             self.stages[number] = nn.GRU(4, 4)  # expect: unregistered-modules
+
+
+class Unpacked(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        self.third, self.fourth = (nn.Linear(width, width) for _ in range(2))
+        [self.fifth, self.sixth] = [nn.LayerNorm(width), nn.LayerNorm(width)]
+
+    def forward(self, x):
+        return self.sixth(self.fifth(self.fourth(self.third(self.second(self.first(x))))))
