@@ -169,7 +169,7 @@ class Trace:
         return None
 
     def _maker(self, call: ast.Call, scope: Scope) -> Scope | None:
-        """What CALL calls; None where that is asked for already: model = model.load(), whose maker is its own result."""
+        """What CALL calls; None where that is asked already: in m = m.load() the maker is its own result."""
         if id(call) in self._asked:
             return None
         self._asked.add(id(call))
