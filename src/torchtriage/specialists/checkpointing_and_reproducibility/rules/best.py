@@ -81,7 +81,7 @@ def _is_of_one_turn(test: ast.expr) -> bool:
 def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
     """Whether the model is trained on after STORE, and what was kept is used after that."""
     model = taken.func.value if isinstance(taken.func, ast.Attribute) else taken
-    if store.how != "assign" or _is_taken_out(script, store):
+    if store.how != "assign" or _is_taken_out(store):
         return False
     trained = next((ring for ring in loops(store.path) if _is_trained_in(script, ring, store, model)), None)
     if trained is not None:
@@ -90,7 +90,7 @@ def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
     return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
 
 
-def _is_taken_out(script: Script, store: Store) -> bool:
+def _is_taken_out(store: Store) -> bool:
     """Whether the same block saves or copies what it has just kept, or keeps it only until it swaps it back."""
     following = (call for call in store.scope.calls if call.order > store.order and store.block in call.path)
     used = [call for call in following if _mentions(call, store)]
