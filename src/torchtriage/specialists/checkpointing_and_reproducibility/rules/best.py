@@ -145,10 +145,11 @@ def _is_loaded_again(script: Script, store: Store) -> bool:
 
 def _copy(script: Script, value: ast.expr | None, taken: ast.Call) -> tuple[Edit, ...]:
     """A deep copy where the file knows copy, else clones; only of a state that stands there by itself."""
-    shallow = isinstance(value, ast.Call) and value is not taken
-    if value is None or (shallow and not _is_copy_method(value, taken)):
-        return ()
-    whole = value if shallow else taken
+    whole: ast.expr = taken
+    if isinstance(value, ast.Call) and value is not taken:
+        if not _is_copy_method(value, taken):
+            return ()
+        whole = value
     text = script.source(taken)
     if any(store.imported == "copy" and store.name == "copy" for store in script.facts.aliases):
         return replaced(script, "copy-the-state", whole, whole, f"copy.deepcopy({text})")

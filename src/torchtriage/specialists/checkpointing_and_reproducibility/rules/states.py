@@ -37,8 +37,9 @@ def _named_only(script: Script) -> Iterator[Sighting]:
         return
     seen = set()
     for node, scope in _expected_states(script):
-        bare = isinstance(node, ast.Attribute) and node.attr == "state_dict"
-        if bare and id(node) not in seen and _is_stateful(script, node.value, scope):
+        if not isinstance(node, ast.Attribute) or node.attr != "state_dict" or id(node) in seen:
+            continue
+        if _is_stateful(script, node.value, scope):
             seen.add(id(node))
             yield script.seen(
                 node,
@@ -62,8 +63,7 @@ def _expected_states(script: Script) -> Iterator[tuple[ast.expr, Scope]]:
 def _is_stateful(script: Script, node: ast.expr | None, scope: Scope) -> bool:
     """A module, optimizer, scheduler or scaler whose methods are those of torch."""
     if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:
-        own, bases = scope.host, script.trace.bases(scope.host)
-        return "torch.nn.Module" in bases and not _has_own(script, own)
+        return "torch.nn.Module" in script.trace.bases(scope.host) and not _has_own(script, scope.host)
     own = script.trace.instance(node, scope) if node is not None else None
     if own is not None and _has_own(script, own):
         return False
