@@ -25,7 +25,7 @@ class Seasoned:
                 self.optimizer.zero_grad()
                 nn.functional.cross_entropy(self.model(x), y).backward()
                 self.optimizer.step()
-            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)
+            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)  # expect: save-not-atomic
 
 
 class Plain:
@@ -43,7 +43,7 @@ class Plain:
                 self.optimizer.zero_grad()
                 nn.functional.cross_entropy(self.model(x), y).backward()
                 self.optimizer.step()
-            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)
+            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)  # expect: save-not-atomic
 
 
 def main(loader):

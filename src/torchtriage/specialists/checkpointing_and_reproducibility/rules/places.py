@@ -77,3 +77,64 @@ def states_of(store: Store) -> ast.expr | None:
         return store.value
     parts = store.value.elts if isinstance(store.value, ast.Tuple | ast.List) else []
     return parts[store.index] if store.index < len(parts) else None
+
+
+def same_path(script: Script, one: tuple[ast.expr | None, Scope], other: tuple[ast.expr | None, Scope]) -> bool:
+    """Whether two paths are one: by what they come from, or, where callers decide that, by how they are written."""
+    if one[0] is None or other[0] is None:
+        return False
+    ends, others = _ends(script, *one), _ends(script, *other)
+    if ends and others:
+        return ends == others
+    alike = ast.dump(one[0]) == ast.dump(other[0])
+    return alike and all(_is_one_name(script, name, one[1], other[1]) for name in _roots(one[0]))
+
+
+def _roots(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_one_name(script: Script, name: str, here: Scope, there: Scope) -> bool:
+    """Whether NAME is the same variable in both scopes, or the object itself in two methods of one class."""
+    if here is there or (here.host is there.host is not None and here.receiver == there.receiver == name):
+        return True
+    return script.names.home(name, here) is script.names.home(name, there)
+
+
+def _ends(script: Script, node: ast.expr | None, scope: Scope) -> list[str]:
+    """The expressions and parameters that a path comes from; none when that cannot be seen."""
+    found = []
+    for origin in script.trace.origins(node, scope):
+        if origin.is_parameter:
+            found.append(f"parameter {id(origin.store)}")
+        elif origin.node is None:
+            return []
+        else:
+            found.append(ast.dump(origin.node))
+    return found
+
+
+def comes_from(script: Script, node: ast.expr | None, scope: Scope, load: Call, deep: int = 0) -> bool:
+    """Whether NODE is what LOAD returned, or an entry of it: checkpoint["model"], state.get("model")."""
+    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and _is_get(node)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func.value  # type: ignore[attr-defined]  # a get
+    if node is load.node:
+        return True
+    for origin in script.trace.origins(node, scope):
+        if origin.node is load.node:
+            return True
+        if origin.node is not node and isinstance(origin.node, ast.Subscript | ast.Call) and deep < 6:
+            inner = origin.node
+            if (isinstance(inner, ast.Subscript) or _is_get(inner)) and comes_from(
+                script, inner, origin.scope, load, deep + 1
+            ):
+                return True
+    return False
+
+
+def _is_get(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+
+
+def is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
