@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import reaching
@@ -28,7 +27,7 @@ _WRAPPERS = {
     "torch.compile": "_orig_mod.",
 }
 _MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "float"})
-_STRIPS = re.compile(r"module\.|_orig_mod|^module$|prefix")
+_STRIPS = re.compile(r"module\.|_orig_mod|prefix")
 _PARTIAL = re.compile(r"lora|adapter|peft|ema|pretrain|backbone|partial|delta|prompt")
 
 
@@ -38,18 +37,18 @@ def keys_mismatched(script: Script) -> Iterator[Sighting]:
     loads = list(script.named("torch.load"))
     if not loads or not any(script.named(*_WRAPPERS)) or script.hidden:
         return
-    if any(_STRIPS.search(word) for word in script.aside - {"module"}):
+    if any(_STRIPS.search(word) for word in script.aside):
         return
     for call in script.calls("load_state_dict"):
         if call.argument("strict", 1) is not None or call.receiver is None:
             continue
         into = _prefix(script, call.receiver, call)
-        for saved, prefix, line in _saved(script, call, loads) if into is not None else ():
-            if prefix != into:
-                yield script.seen(
-                    call.node, _says(prefix, into or "", line), edits=_unwrapped(script, saved, into or "")
-                )
-                break
+        wrong = (
+            (saved, prefix) for saved, prefix in _saved(script, call, loads) if into is not None and prefix != into
+        )
+        for saved, prefix in islice(wrong, 1):
+            edits = appended(script, "save-unwrapped", saved, f".{prefix[:-1]}") if prefix and not into else ()
+            yield script.seen(call.node, _says(prefix, into or "", saved.lineno), edits=edits)
 
 
 def _says(saved: str, into: str, line: int) -> str:
@@ -60,8 +59,8 @@ def _says(saved: str, into: str, line: int) -> str:
     return f"line {line} saves the bare model's keys; those of this wrapper begin with {into!r}: all are missing"
 
 
-def _saved(script: Script, load: Call, loads: list[Call]) -> Iterator[tuple[ast.expr, str, int]]:
-    """The states that the file holds which LOAD reads: the model, the prefix of its keys, and the line."""
+def _saved(script: Script, load: Call, loads: list[Call]) -> Iterator[tuple[ast.expr, str]]:
+    """The states that the file holds which LOAD reads: the model and the prefix of its keys."""
     given = load.argument("state_dict", 0)
     read = next((each for each in loads if comes_from(script, given, load.scope, each)), None)
     if read is None:
@@ -74,7 +73,7 @@ def _saved(script: Script, load: Call, loads: list[Call]) -> Iterator[tuple[ast.
         for model, at in _states(script, save, key):
             prefix = _prefix(script, model, at)
             if prefix is not None:
-                yield model, prefix, model.lineno
+                yield model, prefix
 
 
 def _key(script: Script, node: ast.expr | None, scope: Scope) -> str | None:
@@ -139,11 +138,6 @@ def _made(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
     own = script.trace.instance(node, scope)
     changed = own is not None and script.trace.method(own, "state_dict") is not None
     return "" if parts and all(part.role == "model" and part.by == "made" for part in parts) and not changed else None
-
-
-def _unwrapped(script: Script, model: ast.expr, into: str) -> tuple[Edit, ...]:
-    """Save the state of what is wrapped: sure for module wrappers whose keys the loader does not want."""
-    return appended(script, "save-unwrapped", model, ".module") if not into and dotted(model) else ()
 
 
 @detector("source/mismatch-swallowed")
