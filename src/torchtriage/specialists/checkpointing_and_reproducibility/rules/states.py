@@ -33,8 +33,6 @@ def state_dict_not_called(script: Script) -> Iterator[Sighting]:
 
 
 def _named_only(script: Script) -> Iterator[Sighting]:
-    if "state_dict" not in script.aside:
-        return
     seen = set()
     for node, scope in _expected_states(script):
         if not isinstance(node, ast.Attribute) or node.attr != "state_dict" or id(node) in seen:
