@@ -29,7 +29,7 @@ def wound_on(model: nn.Module, loader, epochs, start, checkpoint, use_amp):
             scaler.step(optimizer)
             scaler.update()
         scheduler.step()
-        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, checkpoint)
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, checkpoint)  # expect: save-not-atomic
 
 
 def main(model: nn.Module, loader, epochs, resume=None):

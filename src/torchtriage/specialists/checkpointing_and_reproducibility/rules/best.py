@@ -1,0 +1,163 @@
+"""What the source alone shows about the state that is kept as the best one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import loops
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import training_steps
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of
+
+# Words of a name or a test by which the better of two states is kept.
+_BETTER = re.compile(r"best|improv|lowest|highest|min_|_min\b|max_|_max\b|better|record")
+_TRAINS = re.compile(r"train|fit|update|step|learn|optimi[sz]e|epoch")
+
+
+@detector("source/best-state-aliased")
+def best_state_aliased(script: Script) -> Iterator[Sighting]:
+    """The best state is kept by reference: later training steps change it."""
+    if not any(script.calls("state_dict")):
+        return
+    for scope in script.facts.scopes:
+        for stores in list(scope.stores.values()):
+            for store in stores:
+                value = states_of(store)
+                taken = _alias(script, value, scope) if value is not None else None
+                if taken is not None and _is_chosen(script, store) and _changes_and_returns(script, store, taken):
+                    yield script.seen(
+                        taken,
+                        f"{store.name.removesuffix('[]')} holds the model's own tensors, not copies: after further "
+                        "training it is the state of the last step",
+                        edits=_copy(script, value, taken),
+                    )
+
+
+def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
+    """The model.state_dict() whose tensors NODE holds: also in a shallow copy, and in an entry of a dictionary."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=model, attr="state_dict"), args=[], keywords=[]):
+            return node if _is_plain_model(script, model, scope) else None
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="copy"), args=[]):
+            return _alias(script, inner, scope)
+        case ast.Call(func=called, args=[ast.Call() as inner]):
+            shallow = script.names.resolve(called, scope) in ("builtins.dict", "copy.copy", "collections.OrderedDict")
+            return _alias(script, inner, scope) if shallow else None
+        case ast.Dict(values=values):
+            found = (_alias(script, value, scope) for value in values if isinstance(value, ast.Call))
+            return next((each for each in found if each is not None), None)
+    return None
+
+
+def _is_plain_model(script: Script, model: ast.expr, scope: Scope) -> bool:
+    """A model that is not sharded (whose state is gathered anew), and whose state_dict is that of torch."""
+    own = script.trace.instance(model, scope)
+    if own is not None and script.trace.method(own, "state_dict") is not None:
+        return False
+    parts = script.roles.parts(model, scope)
+    return any(part.role == "model" for part in parts) and not any("fsdp" in part.name.lower() for part in parts)
+
+
+def _is_chosen(script: Script, store: Store) -> bool:
+    """Whether it is kept under a test that picks the best: an `if` that compares, with a word for it."""
+    tests = [block.owner.test for block in store.path if block.kind == "arm" and isinstance(block.owner, ast.If)]
+    tests = [test for test in tests if not _is_of_one_turn(test)]
+    return any(_BETTER.search(f"{script.source(test)} {store.name}".lower()) for test in tests)
+
+
+def _is_of_one_turn(test: ast.expr) -> bool:
+    """A test that asks whether this is a certain turn of the loop, or whether there is anything yet."""
+    return isinstance(test, ast.Compare) and all(
+        isinstance(each, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) for each in test.ops
+    )
+
+
+def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
+    """Whether the model is trained on after STORE, and what was kept is used after that."""
+    model = taken.func.value if isinstance(taken.func, ast.Attribute) else taken
+    if store.how != "assign" or _is_taken_out(store):
+        return False
+    trained = next((ring for ring in loops(store.path) if _is_trained_in(script, ring, store, model)), None)
+    if trained is not None:
+        return _is_used_after(script, store, trained)
+    is_kept_in_self = store.scope.host is not None and store.name.startswith(f"{store.scope.receiver}.")
+    return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
+
+
+def _is_taken_out(store: Store) -> bool:
+    """Whether the same block saves or copies what it has just kept, or keeps it only until it swaps it back."""
+    following = (call for call in store.scope.calls if call.order > store.order and store.block in call.path)
+    used = [call for call in following if _mentions(call, store)]
+    return any(call.tail in ("deepcopy", "load_state_dict", "clone", "cpu") for call in used)
+
+
+def _mentions(call: Call, store: Store) -> bool:
+    name = store.name.removesuffix("[]")
+    return any(dotted(inner) == name for each in call.arguments for inner in ast.walk(each))
+
+
+def _is_trained_in(script: Script, loop: Block, store: Store, model: ast.expr) -> bool:
+    """Whether LOOP trains the model and does not make a new one in each turn."""
+    name = dotted(model)
+    ring = Ring(loop, store.scope)
+    events = script.written.events(ring)
+    if not name or any(isinstance(each.fact, Store) and each.fact.name == name for each in events):
+        return False
+    for step in training_steps(script):
+        if step.ring.block is loop or any(each.block is loop for each in step.around):
+            return True
+    return any(
+        _TRAINS.search(each.call.tail.lower()) and any(dotted(part) == name for part in each.call.arguments)
+        for each in events
+        if each.call is not None and script.trace.definition(each.call.node.func, each.call.scope) is None
+    )
+
+
+def _is_used_after(script: Script, store: Store, loop: Block) -> bool:
+    """Whether what was kept is loaded, saved or returned when the loop is over, or just before it is left."""
+    name = store.name.removesuffix("[]")
+    for call in script.calls("load_state_dict", "save"):
+        elsewhere = call.scope is not store.scope and name.startswith(f"{call.scope.receiver}.") and call.scope.host
+        after = call.scope is store.scope and call.order > store.order and loop not in call.path
+        leaving = call.scope is store.scope and loop in call.path and call.block.leaves != ""
+        if (elsewhere or after or leaving) and store.block not in call.path and _mentions(call, store):
+            return True
+    returns = (each for each in store.scope.returns if each.order > store.order and each.node.value is not None)
+    return any(dotted(inner) == name for each in returns if each.node.value for inner in ast.walk(each.node.value))
+
+
+def _is_loaded_again(script: Script, store: Store) -> bool:
+    """For a class that watches a training from outside: whether it, or who holds it, loads what it kept."""
+    word = store.name.rpartition(".")[2].removesuffix("[]")
+    return any(
+        isinstance(inner, ast.Attribute) and inner.attr == word
+        for call in script.calls("load_state_dict")
+        for each in call.arguments
+        for inner in ast.walk(each)
+    )
+
+
+def _copy(script: Script, value: ast.expr | None, taken: ast.Call) -> tuple[Edit, ...]:
+    """A deep copy where the file knows copy, else clones; only of a state that stands there by itself."""
+    whole: ast.expr = taken
+    if isinstance(value, ast.Call) and value is not taken:
+        if not _is_copy_method(value, taken):
+            return ()
+        whole = value
+    text = script.source(taken)
+    if any(store.imported == "copy" and store.name == "copy" for store in script.facts.aliases):
+        return replaced(script, "copy-the-state", whole, whole, f"copy.deepcopy({text})")
+    if any(store.imported == "copy.deepcopy" and store.name == "deepcopy" for store in script.facts.aliases):
+        return replaced(script, "copy-the-state", whole, whole, f"deepcopy({text})")
+    clones = f"{{name: tensor.detach().clone() for name, tensor in {text}.items()}}"
+    return replaced(script, "copy-the-state", whole, whole, clones)
+
+
+def _is_copy_method(value: ast.Call, taken: ast.Call) -> bool:
+    return isinstance(value.func, ast.Attribute) and value.func.value is taken
