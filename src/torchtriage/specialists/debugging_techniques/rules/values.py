@@ -102,7 +102,7 @@ def _part(script: Script, each: Return, function: Scope, index: int | None) -> l
 
 
 def _functions(script: Script, called: ast.expr, scope: Scope) -> list[Scope]:
-    """The functions that CALLED runs: itself, or the forward of every model that it may be. Nothing if one is hidden."""
+    """What CALLED runs: a function, or the forward of every model that it may be; nothing when one is hidden."""
     own = script.trace.definition(called, scope)
     if own is not None:
         return [own] if own.kind == "function" and not _is_replaceable(script, own) else []
