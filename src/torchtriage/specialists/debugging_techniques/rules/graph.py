@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.names import table
 from torchtriage.examine.source.roles import Part
@@ -26,7 +26,7 @@ _SETS = frozenset({"requires_grad_", "retain_grad"})
 
 @detector("source/loss-detached")
 def loss_detached(step: TrainingStep) -> Iterator[Sighting]:
-    """backward is called on a loss that has no graph any more."""
+    """Backward is called on a loss that has no graph any more."""
     if not any(step.calls("zero_grad")) and not step.optimizing():
         return
     follow = _Follow(step.script)
@@ -86,20 +86,21 @@ class _Follow:
 
     def _lost(self, value: Value, deep: int) -> Lost:
         node = value.node
+        found: Lost = None
         match node:
             case ast.Constant():
-                return "none"
+                found = "none"
             case ast.Name():
-                return self._named(node.id, value, deep)
+                found = self._named(node.id, value, deep)
             case ast.BinOp(left=left, right=right):
-                return self._both([left, right], value, deep)
+                found = self._both([left, right], value, deep)
             case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
-                return self.lost(value.at(inner), deep + 1)
+                found = self.lost(value.at(inner), deep + 1)
             case ast.Attribute(attr="data"):
-                return node
+                found = node
             case ast.Call():
-                return self._called(node, value, deep)
-        return None
+                found = self._called(node, value, deep)
+        return found
 
     def _named(self, name: str, value: Value, deep: int) -> Lost:
         stores = self.script.names.stores(name, value.scope)
