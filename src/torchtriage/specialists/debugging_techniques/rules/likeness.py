@@ -9,6 +9,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 
@@ -44,6 +45,28 @@ def _modules(script: Script, nodes: list[ast.expr], scope: Scope, deep: int) -> 
                 case ast.Name(id=name) if deep < _DEEP and name in scope.stores:
                     stores = [store.value for store in scope.stores[name] if store.how in ("assign", "augment")]
                     yield from _modules(script, [value for value in stores if value is not None], scope, deep + 1)
+
+
+def optimizers(script: Script) -> list[Part]:
+    """The optimizers that this file makes, by the constructors of torch."""
+    found = []
+    for tail, calls in script.facts.calls.items():
+        for call in calls if any(letter.isupper() for letter in tail) else ():
+            name = script.name(call)
+            if name.startswith(("torch.optim.", "bitsandbytes.optim.")) and script.roles.of_class(name) == "optimizer":
+                found.append(Part("optimizer", "made", call.node, name, call.scope))
+    return found
+
+
+def targets(scope: Scope, made: ast.Call) -> list[ast.expr]:
+    """What the result of MADE is assigned to in SCOPE."""
+    return [
+        target
+        for stores in scope.stores.values()
+        for store in stores
+        if store.value is made and isinstance(store.node, ast.Assign)
+        for target in store.node.targets
+    ]
 
 
 def is_strange(script: Script, call: Call) -> bool:

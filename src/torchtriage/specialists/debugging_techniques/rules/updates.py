@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.specialists.debugging_techniques.rules.likeness import given, is_strange
+from torchtriage.specialists.debugging_techniques.rules.likeness import given, is_strange, optimizers, targets
 
 # By these an update is written out by hand.
 _IN_PLACE = ("add_", "sub_", "copy_", "lerp_", "addcmul_", "addcdiv_", "_foreach_add_", "_foreach_sub_", "set_")
@@ -22,7 +22,7 @@ def step_missing(step: TrainingStep) -> Iterator[Sighting]:
     script = step.script
     if not step.ring.is_loop or step.ring.runs_once or step.hidden or not step.backwards:
         return
-    idle = [part for part in _built(script) if not _is_stepped(script, part)]
+    idle = [part for part in optimizers(script) if not _is_stepped(script, part)]
     if not idle or not _all_steps_are_known(script) or step.unseen_method() or _is_by_hand(step):
         return
     for part in idle:
@@ -36,17 +36,6 @@ def step_missing(step: TrainingStep) -> Iterator[Sighting]:
             f"the loop in line {_line(step)} computes gradients for the optimizer of line {part.made.lineno}, and "
             "nothing in this file ever calls its step(): the weights stay as they are",
         )
-
-
-def _built(script: Script) -> list[Part]:
-    """The optimizers that this file makes, by the constructors of torch."""
-    found = []
-    for tail, calls in script.facts.calls.items():
-        for call in calls if any(letter.isupper() for letter in tail) else ():
-            name = script.name(call)
-            if name.startswith(("torch.optim.", "bitsandbytes.optim.")) and script.roles.of_class(name) == "optimizer":
-                found.append(Part("optimizer", "made", call.node, name, call.scope))
-    return found
 
 
 def _is_stepped(script: Script, part: Part) -> bool:
@@ -129,23 +118,13 @@ def _escapes(script: Script, part: Part) -> bool:
     """Whether the optimizer, or the object that keeps it, is given to code that may step it."""
     if part.made is None or part.scope is None or script.shows(part.made, "optimizer"):
         return True
-    names = [dotted(target) for target in _targets(part.scope, part.made)]
+    names = [dotted(target) for target in targets(part.scope, part.made)]
     if not names or any(name.count(".") > 1 for name in names):
         return True
     host = part.scope.host
     if any("." in name for name in names) and (host is None or not script.trace.is_whole(host)):
         return True
     return _is_put_away(script, part)
-
-
-def _targets(scope: Scope, made: ast.Call) -> list[ast.expr]:
-    return [
-        target
-        for stores in scope.stores.values()
-        for store in stores
-        if store.value is made and isinstance(store.node, ast.Assign)
-        for target in store.node.targets
-    ]
 
 
 def _is_put_away(script: Script, part: Part) -> bool:
