@@ -33,17 +33,20 @@ _SHAPES = frozenset(
 @detector("source/softmax-before-cross-entropy")
 def softmax_before_cross_entropy(script: Script) -> Iterator[Sighting]:
     """Probabilities go into a loss that applies softmax or sigmoid itself."""
+    seen: set[int] = set()
     for call, loss in _losses(script):
         given = call.argument("input", 0)
-        found = _activated(script, use(call, given), _LOSSES[loss], 0) if given is not None else None
-        if found is not None:
-            word = _LOSSES[loss]
-            yield script.seen(
-                found,
-                f"the {word} here is applied once more by {loss.rpartition('.')[2]} in line {call.node.lineno}: "
-                "it expects logits",
-                edits=_without(script, found),
-            )
+        word = _LOSSES[loss]
+        found = _activated(script, use(call, given), word, 0) if given is not None else None
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield script.seen(
+            found,
+            f"the {word} here is applied once more by {loss.rpartition('.')[2]} in line {call.node.lineno}: "
+            "it expects logits",
+            edits=_without(script, found),
+        )
 
 
 def _losses(script: Script) -> Iterator[tuple[Call, str]]:

@@ -12,8 +12,8 @@ from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.debugging_techniques.rules.values import is_off
 
-_NAN = re.compile(rb"(?i)\bnan\b")
-_COMPARED = re.compile(rb"[=!]=")
+_SIGN = re.compile(rb"[=!]=")
+_NEAR, _NAN = 40, re.compile(rb"(?i)(?<![a-z_])nan(?![a-z_(])")
 _NAMES = frozenset({"math.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "torch.nan"})
 # Functions whose derivative is not finite where torch.where is to keep them from being used, by what they are called.
 _STEEP = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "acos", "asin", "arccos", "arcsin", "acosh"})
@@ -23,7 +23,10 @@ _STEEP = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "acos
 def compared_with_nan(script: Script) -> Iterator[Sighting]:
     """Something is compared with NaN by == or !=: that never tells whether it is NaN."""
     data = script.text.data
-    if not _NAN.search(data) or not _COMPARED.search(data) or not _is_about_torch(script):
+    if b"nan" not in data and b"NaN" not in data and b"NAN" not in data:
+        return
+    near = (data[max(0, sign.start() - _NEAR) : sign.end() + _NEAR] for sign in _SIGN.finditer(data))
+    if not any(_NAN.search(text) for text in near) or not _is_about_torch(script):
         return
     module = script.facts.scopes[0]
     for node in ast.walk(module.node):

@@ -46,7 +46,9 @@ def _made_late(script: Script, part: Part) -> Iterator[Sighting]:
     built = next((call for call in part.scope.calls if call.node is part.made), None)
     names = {dotted(module) for module in given(script, part.made, part.scope)} - {""}
     own = [dotted(target) for target in targets(part.scope, part.made)]
-    for late, node, what in _late(script, part.scope, names) if built is not None and own else ():
+    if built is None or not own:
+        return
+    for late, node, what in _late(script, part.scope, names):
         if not reaches(built, late) or any(block.kind == "loop" for block in late.path[: shared(built, late)]):
             continue
         if not _is_used_after(part.scope, own, late) or _is_frozen(script, what):
