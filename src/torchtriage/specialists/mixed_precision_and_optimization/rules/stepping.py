@@ -26,6 +26,8 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
 def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
     """The loss is scaled and the optimizer steps past the scaler, or the other way round."""
     scaled = [each for each in step.backwards if each.scaler is not None and not is_disabled(step, each)]
+    if not scaled and not any(scaler_steps(step)):
+        return
     if step.script.aside & UNSCALERS or any(step.calls("get_scale")) or step.handed_over("scaler"):
         return
     for event, call in plain_steps(step) if scaled else ():
@@ -148,7 +150,7 @@ def scaler_not_updated(step: TrainingStep) -> Iterator[Sighting]:
     yield from _twice(step)
     if not step.ring.is_loop or step.ring.runs_once or any(of_scaler(step, "update")) or step.hidden:
         return
-    event, call = steps[-1]
+    call = steps[-1][1]
     made = step.script.roles.made(call.receiver, call.scope, "scaler")
     off = any(keyword.arg == "enabled" for part in made if part.made for keyword in part.made.keywords)
     if not off and _is_same_each_turn(step, call) and not _updates_elsewhere(step, call):
@@ -183,7 +185,9 @@ def _updates_elsewhere(step: TrainingStep, call: Call) -> bool:
         theirs = {id(part.made) for part in roles.made(other.receiver, other.scope, "scaler")}
         if not mine or mine & theirs or (not theirs and _is_related(step, call, other)):
             return True
-    return any(dotted(store.value).endswith(f"{last}.update") for stores in call.scope.stores.values() for store in stores)
+    return any(
+        dotted(store.value).endswith(f"{last}.update") for stores in call.scope.stores.values() for store in stores
+    )
 
 
 def _is_related(step: TrainingStep, one: Call, other: Call) -> bool:
