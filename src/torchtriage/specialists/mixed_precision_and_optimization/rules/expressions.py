@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 
 from torchtriage.core.evidence import Edit
@@ -16,38 +17,15 @@ _PICKS = frozenset(
     | {"permute", "index_select", "masked_select", "float", "double", "to"}
 )
 # Words in the name of what is subtracted from an exponent, or bounds it, by which overflow is ruled out.
-_BOUNDS = (
-    "max",
-    "min",
-    "clamp",
-    "clip",
-    "abs",
-    "logsumexp",
-    "lse",
-    "log_",
-    "_log",
-    "logp",
-    "softplus",
-    "tanh",
-    "sigmoid",
-) + ("softmax", "logits_shift", "shifted", "detach", "norm_const", "log_z", "relu", "cummax")
+_BOUNDS = re.compile(
+    "max|min|clamp|clip|abs|logsumexp|lse|log_|_log|logp|softplus|tanh|sigmoid|softmax|logits_shift|"
+    "shifted|detach|norm_const|log_z|relu|cummax"
+)
 # Words of quantities that are not small, or whose logarithm is only a scale to look at: 1 + x loses nothing there.
-_LARGE = (
-    "abs",
-    "count",
-    "num",
-    "size",
-    "length",
-    "len",
-    "arange",
-    "coord",
-    "dist",
-    "index",
-    "freq",
-    "degree",
-    "time",
-    "step",
-) + ("mag", "spec", "mel", "energy", "power", "amp", "price", "amount", "range", "norm", "rank", "hist", "hits", "pos")
+_LARGE = re.compile(
+    "abs|count|num|size|length|len|arange|coord|dist|index|freq|degree|time|step|mag|spec|mel|energy|"
+    "power|amp|price|amount|range|norm|rank|hist|hits|pos"
+)
 _DEEP = 6
 
 
@@ -118,7 +96,7 @@ class Reading:
 
     def is_bounded(self, node: ast.expr) -> bool:
         """Whether the words in NODE, and in what its names were given, speak of a bound."""
-        return any(mark in word for word in self._words(node, 0) for mark in _BOUNDS)
+        return any(_BOUNDS.search(word) for word in self._words(node, 0))
 
     def _words(self, node: ast.expr, deep: int) -> Iterator[str]:
         for inner in ast.walk(node):
@@ -134,7 +112,7 @@ class Reading:
         """Whether the words in NODE, or a number above 1 in it, say that it is no small quantity."""
         if any(isinstance(n, ast.Constant) and type(n.value) in (int, float) and n.value > 2 for n in ast.walk(node)):
             return True
-        return any(mark in word for word in self._words(node, _DEEP) for mark in _LARGE)
+        return any(_LARGE.search(word) for word in self._words(node, _DEEP))
 
     def is_sum_of_exp(self, node: ast.expr) -> bool:
         summed = self._summed(node)
