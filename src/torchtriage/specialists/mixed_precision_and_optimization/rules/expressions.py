@@ -110,7 +110,9 @@ class Reading:
 
     def is_large(self, node: ast.expr) -> bool:
         """Whether the words in NODE, or a number above 1 in it, say that it is no small quantity."""
-        if any(isinstance(n, ast.Constant) and type(n.value) in (int, float) and n.value > 2 for n in ast.walk(node)):
+        if any(
+            isinstance(n, ast.Constant) and isinstance(n.value, int | float) and n.value > 2 for n in ast.walk(node)
+        ):
             return True
         return any(_LARGE.search(word) for word in self._words(node, _DEEP))
 

@@ -54,14 +54,14 @@ def _speaks_of_scaling(script: Script) -> bool:
 def _forward(step: TrainingStep, backward: Backward) -> Autocast | None:
     """The autocast context, with gradients on, in which something is computed that BACKWARD propagates."""
     regions = regions_of(step.script)
-    for event in _behind(step, backward):
+    for event in behind(step, backward):
         region = regions.around(event.path)
         if region is not None and not regions.is_without_graph(event.path):
             return region
     return None
 
 
-def _behind(step: TrainingStep, backward: Backward) -> Iterator[Event]:
+def behind(step: TrainingStep, backward: Backward) -> Iterator[Event]:
     """The stores of the step that what BACKWARD propagates is made of, by name, through functions of the file."""
     wanted = _names(backward.root, step, backward.call.scope)
     for event in reversed(step.events):
@@ -95,7 +95,7 @@ def scaler_with_bf16(step: TrainingStep) -> Iterator[Sighting]:
     if len(made) != 1 or made[0].made is None or _is_switched(made[0].made):
         return
     regions = regions_of(script)
-    found = [regions.around(event.path) for each in scaled for event in _behind(step, each)]
+    found = [regions.around(event.path) for each in scaled for event in behind(step, each)]
     entered = [region for region in found if region is not None]
     if entered and all(region.dtype == "bfloat16" and not region.disabled for region in entered):
         yield script.seen(

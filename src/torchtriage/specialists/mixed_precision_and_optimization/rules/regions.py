@@ -141,5 +141,5 @@ def regions(script: Script) -> tuple[Regions, ...]:
 
 def regions_of(script: Script) -> Regions:
     """The one Regions of SCRIPT."""
-    (found,) = regions(script)
+    found: Regions = next(iter(regions(script)))
     return found
