@@ -40,13 +40,13 @@ class Policy(nn.Module):
         return self.soft(self.body(state)).log()  # expect: unstable-composition
 
 
-def several(x, y, z):
+def several(x, y, z, returns, rate):
     a = torch.log(torch.softmax(x, dim=1))  # expect: unstable-composition
     b = torch.log(torch.sigmoid(y)).sum()  # expect: unstable-composition
     c = torch.log(torch.sum(torch.exp(z), dim=1))  # expect: unstable-composition
     d = torch.log(1 + torch.exp(y))  # expect: unstable-composition
-    e = torch.log(1.0 + y**2)  # expect: unstable-composition
-    f = torch.exp(z) - 1  # expect: unstable-composition
+    e = torch.log(1.0 + returns)  # expect: unstable-composition
+    f = torch.exp(rate * z) - 1  # expect: unstable-composition
     g = y.sigmoid().log()  # expect: unstable-composition
     return a, b, c, d, e, f, g
 
@@ -108,6 +108,10 @@ def log_coordinates(window, magnitude, counts):
     offsets = torch.arange(-window, window + 1, dtype=torch.float32)
     bias = torch.sign(offsets) * torch.log(1.0 + offsets.abs())
     return bias, torch.log(1 + 10000 * magnitude), torch.log(1 + counts)
+
+
+def durations(predicted, target):
+    return torch.clamp(torch.exp(predicted) - 1, 0, 100), torch.log(target.float() + 1), torch.exp(predicted) - 1
 
 
 def logger_calls(logger, wandb, probs):

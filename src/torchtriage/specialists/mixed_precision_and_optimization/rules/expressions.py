@@ -21,11 +21,8 @@ _BOUNDS = re.compile(
     "max|min|clamp|clip|abs|logsumexp|lse|log_|_log|logp|softplus|tanh|sigmoid|softmax|logits_shift|"
     "shifted|detach|norm_const|log_z|relu|cummax"
 )
-# Words of quantities that are not small, or whose logarithm is only a scale to look at: 1 + x loses nothing there.
-_LARGE = re.compile(
-    "abs|count|num|size|length|len|arange|coord|dist|index|freq|degree|time|step|mag|spec|mel|energy|"
-    "power|amp|price|amount|range|norm|rank|hist|hits|pos"
-)
+# Words of quantities that are small: durations, counts and coordinates are not, and lose nothing in 1 + x.
+_SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|diff|resid|perturb|noise|growth|drift|interest|yield|strain")
 _DEEP = 6
 
 
@@ -108,13 +105,12 @@ class Reading:
                     if store.value is not None and _is_before(store, self.use):
                         yield from self._words(store.value, deep + 1)
 
-    def is_large(self, node: ast.expr) -> bool:
-        """Whether the words in NODE, or a number above 1 in it, say that it is no small quantity."""
-        if any(
-            isinstance(n, ast.Constant) and isinstance(n.value, int | float) and n.value > 2 for n in ast.walk(node)
-        ):
+    def is_small(self, node: ast.expr) -> bool:
+        """Whether the words in NODE, or a number below 0.1 in it, say that it is a small quantity."""
+        numbers = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
+        if any(isinstance(value, float) and 0 < value < 0.1 for value in numbers):
             return True
-        return any(_LARGE.search(word) for word in self._words(node, _DEEP))
+        return any(_SMALL.search(word) for word in self._words(node, _DEEP))
 
     def is_sum_of_exp(self, node: ast.expr) -> bool:
         summed = self._summed(node)

@@ -64,7 +64,7 @@ def _one_plus(read: Reading, call: Call, inner: ast.BinOp) -> Iterator[Sighting]
     if rest is None or read.script.name(call) != "torch.log":
         return
     power = read.operand(rest, "exp")
-    if power is None and read.is_large(rest):
+    if power is None and not read.is_small(rest):
         return
     if power is None:
         edits = replaced(read.script, _REMEDY, call.node, "torch.log1p({})", rest) if _is_torch(call.node) else ()
@@ -95,7 +95,7 @@ def _exponentials(script: Script, scope: Scope) -> Iterator[Sighting]:
                 )
         elif _is_one(node.right) and not within:
             power = read.operand(node.left, "exp")
-            if power is not None and script.names.resolve(getattr(node.left, "func", None), scope) == "torch.exp":
+            if power is not None and read.is_small(power):
                 edits = replaced(script, _REMEDY, node, "torch.expm1({})", power) if _is_torch(node.left) else ()
                 yield script.seen(
                     node, "exp(x) - 1 cancels: below 6e-8 in float32 (4.9e-4 in float16) it is 0; expm1(x) is x", edits
