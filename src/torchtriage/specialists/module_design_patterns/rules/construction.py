@@ -33,7 +33,7 @@ def super_init_missing(net: Net) -> Iterator[Sighting]:
 
 
 def _is_built_by_init(net: Net) -> bool:
-    """Whether nothing but its own __init__ can run that of nn.Module: every base is known, and none has its own ways."""
+    """Whether nothing but its own __init__ can run that of nn.Module: every base is known and plain."""
     script, lineage = net.script, net.script.trace.lineage(net.scope)
     if not script.trace.is_whole(net.scope) or any(name in each.inner for each in lineage for name in _OWN_WAYS):
         return False

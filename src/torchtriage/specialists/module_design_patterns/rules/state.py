@@ -28,7 +28,7 @@ _DEEP = 6
 
 
 def holds_weights(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> bool:
-    """Whether NODE surely makes a module with weights of its own: a layer, a container of such, a class of this file."""
+    """Whether NODE surely makes a module with weights of its own: a layer, a container, an own class."""
     if not isinstance(node, ast.Call) or deep > _DEEP:
         return False
     name = script.names.resolve(node.func, scope)
@@ -81,7 +81,7 @@ def _makes_module(script: Script, call: ast.Call | None, scope: Scope) -> bool:
 
 
 def has_modes(script: Script) -> bool:
-    """Whether the layers of this file, or models that it takes from elsewhere, may differ in training and evaluation."""
+    """Whether layers that this file uses may differ in training and evaluation."""
     calls = script.facts.calls
     if not _MODED.isdisjoint(calls) or "training" in script.aside:
         return True
