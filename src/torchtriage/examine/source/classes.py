@@ -38,7 +38,7 @@ class ModuleClass:
 
         Nothing, when any store makes it something else.
         """
-        stores = self.scope.attributes.get(name, [])
+        stores = [each for each in self.scope.attributes.get(name, []) if each.index is None]  # unpacked: no container
         held = [(store, list(self._elements(store.value, store.scope))) for store in stores]
         if any(not self._is_plain(store.value, store.scope) for store in stores if store.how == "assign"):
             return

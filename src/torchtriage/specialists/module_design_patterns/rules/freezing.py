@@ -82,18 +82,20 @@ def _is_turned_through(script: Script, node: ast.Name, scope: Scope) -> bool:
 
 
 def _gives_modules(store: Store) -> bool:
-    value, place = store.value, store.index
+    value, pairs = store.value, False
     if store.how != "element":
         return False
-    while isinstance(value, ast.Call) and dotted(value.func) in ("list", "enumerate", "reversed"):
-        value, place = (value.args[0] if value.args else None), (None if dotted(value.func) == "enumerate" else place)
-    while isinstance(value, ast.Subscript):
-        value = value.value
-    while isinstance(value, ast.Call) and dotted(value.func) == "list" and value.args:
-        value = value.args[0]
+    while True:
+        match value:
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "reversed" | "enumerate" as word), args=[inner, *_]):
+                value, pairs = inner, pairs or word == "enumerate"
+            case ast.Subscript(value=inner):
+                value = inner
+            case _:
+                break
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr not in _MODULES:
         return False
-    return place == 1 or not value.func.attr.startswith("named_")
+    return store.index == 1 or not (pairs or value.func.attr.startswith("named_"))
 
 
 def _is_read(script: Script, store: Store) -> bool:

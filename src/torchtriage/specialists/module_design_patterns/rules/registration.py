@@ -104,9 +104,9 @@ def _lists(scope: Scope) -> Iterator[ast.expr]:
                 yield each.value if isinstance(each, ast.Starred) else each
         elif type(action.value) is ast.BinOp:
             yield action.value
-    for each in scope.returns:
-        if type(each.node.value) is ast.BinOp:
-            yield each.node.value
+    for back in scope.returns:
+        if type(back.node.value) is ast.BinOp:
+            yield back.node.value
 
 
 def _products(node: ast.expr) -> Iterator[ast.BinOp]:

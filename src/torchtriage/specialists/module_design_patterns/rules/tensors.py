@@ -184,15 +184,15 @@ def _use(net: Net, name: str) -> ast.AST | None:
             continue
         parents = {id(child): node for node in ast.walk(method.node) for child in ast.iter_child_nodes(node)}
         for node in ast.walk(method.node):
-            own = isinstance(node, ast.Attribute) and node.attr == name and net.is_own(node, name, method)
-            if own and isinstance(node.ctx, ast.Load) and _meets_others(net, node, parents, method):
+            is_read = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+            if is_read and net.is_own(node, name, method) and _meets_others(net, node, parents, method):
                 return node
     return None
 
 
-def _meets_others(net: Net, node: ast.expr, parents: dict[int, ast.AST], method: Scope) -> bool:
+def _meets_others(net: Net, node: ast.AST, parents: dict[int, ast.AST], method: Scope) -> bool:
     """Whether what is made of NODE by views alone is an operand beside something else than numbers."""
-    at: ast.AST = node
+    at = node
     while (above := parents.get(id(at))) is not None:
         match above:
             case ast.BinOp(left=left, right=right) if isinstance(right if at is left else left, ast.Constant):
