@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Call, Scope, dotted
-from torchtriage.examine.source.nets import Net, between
-from torchtriage.specialists.module_design_patterns.rules.state import is_module, is_parameter
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.nets import Net, between, nets
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_layer, is_module, is_parameter
 
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
+# Parts of the names of functions that may fill parameters out of sight.
+_FILLERS = ("init", "reset", "load_weight", "weight_loader", "pretrained", "fill_weight", "set_weight")
 _OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__call__", "__init_subclass__")
 
 
@@ -80,3 +83,100 @@ def _is_plain(call: Call, init: Scope) -> bool:
     names = {node.id for each in call.arguments for node in ast.walk(each) if isinstance(node, ast.Name)}
     stored = {name for name, stores in init.stores.items() if any(store.how != "parameter" for store in stores)}
     return isinstance(call.statement, ast.Expr) and names <= given - stored
+
+
+@detector("source/module-as-default-argument")
+def module_as_default_argument(script: Script) -> Iterator[Sighting]:
+    """A layer with weights is made once, as a default argument or class attribute, for all instances."""
+    for scope in script.facts.scopes:
+        if isinstance(scope.node, ast.FunctionDef) and scope.parent is not None:
+            for default in (*scope.node.args.defaults, *scope.node.args.kw_defaults):
+                if isinstance(default, ast.Call) and _is_shared(script, default, scope, scope.parent):
+                    made = f"{script.source(default)} is made once, when {scope.name} is defined"
+                    yield script.seen(default, f"{made}: every call that leaves it out shares its weights")
+    for net in nets(script):
+        for name, stores in net.scope.stores.items():
+            if len(stores) == 1 and name not in net.scope.attributes and _is_lost(net, name, stores[0]):
+                fact = (
+                    f"{name} belongs to the class, not to its instances: parameters() and state_dict() do not hold it"
+                )
+                yield script.seen(stores[0].node, fact)
+
+
+def _is_shared(script: Script, default: ast.Call, function: Scope, outer: Scope) -> bool:
+    """Of functions outside of modules only torch's own layers count: what they are given is built into a model."""
+    if function.host is not None and "torch.nn.Module" in script.trace.bases(function.host):
+        return holds_weights(script, default, outer)
+    return function.host is None and bool(is_layer(script, default, outer))
+
+
+def _is_lost(net: Net, name: str, store: Store) -> bool:
+    """Whether the class attribute NAME is a layer or parameter that the constructor does not copy or register."""
+    if not holds_weights(net.script, store.value, net.scope) and not is_parameter(net.script, store.value, net.scope):
+        return False
+    used = (node for event in net.building if event.call is not None for node in ast.walk(event.call.node))
+    return not any(isinstance(node, ast.Attribute) and node.attr == name for node in used)
+
+
+@detector("source/uninitialised-parameter")
+def uninitialised_parameter(net: Net) -> Iterator[Sighting]:
+    """A parameter is made of memory that nobody fills."""
+    script = net.script
+    if net.init is None or not script.trace.is_whole(net.scope):
+        return
+    for name, stores in net.scope.attributes.items():
+        if len(stores) == 1 and stores[0].how == "assign" and name.isidentifier():
+            store = stores[0]
+            made = _empty(script, store)
+            if made is not None and not any(block.kind == "with" for block in store.path) and _is_raw(net, name):
+                fact = f"{script.source(made)} takes memory as it is, and nothing in this file fills self.{name}"
+                yield script.seen(store.node, fact)
+
+
+def _empty(script: Script, store: Store) -> ast.Call | None:
+    """The call in nn.Parameter(torch.empty(…)) that takes memory and leaves it as it is."""
+    match store.value:
+        case ast.Call(args=[ast.Call() as inner], keywords=given) if is_parameter(script, store.value, store.scope):
+            frozen = (each.value for each in given if each.arg == "requires_grad")
+            if any(not (isinstance(each, ast.Constant) and each.value is True) for each in frozen):
+                return None
+            name = script.names.resolve(inner.func, store.scope)
+            if name in ("torch.empty", "torch.empty_like"):
+                return inner if inner.args else None
+            sized = len(inner.args) > 1 or (inner.args and isinstance(inner.args[0], ast.Constant))
+            return inner if name in ("torch.Tensor", "torch.FloatTensor") and sized else None
+    return None
+
+
+def _is_raw(net: Net, name: str) -> bool:
+    """Whether forward uses self.NAME, and nothing else in this file touches it or goes through all parameters."""
+    script = net.script
+    if any(word in tail.lower() for tail in script.facts.calls for word in _FILLERS if tail != "__init__"):
+        return False
+    forward = net.methods.get("forward")
+    reads = [
+        node
+        for node in ast.walk(script.facts.scopes[0].node)
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+    ]
+    inside = {id(node) for node in ast.walk(forward.node)} if forward is not None else set()
+    return bool(reads) and all(id(node) in inside for node in reads) and not _is_filled_in(net, name)
+
+
+def _is_filled_in(net: Net, name: str) -> bool:
+    """Whether the parameters are gone through somewhere, or this one is named in a string."""
+    turned = ("parameters", "named_parameters", "apply", "state_dict", "getattr", "vars")
+    loops = (
+        store
+        for scope in net.script.facts.scopes
+        for stores in scope.stores.values()
+        for store in stores
+        if store.how == "element" and isinstance(store.value, ast.Call)
+    )
+    through = any(isinstance(s.value, ast.Call) and dotted(s.value.func).endswith(turned[:2]) for s in loops)
+    return through or any(net.script.calls(*turned[2:])) or _is_string(net, name)
+
+
+def _is_string(net: Net, name: str) -> bool:
+    tree = net.script.facts.scopes[0].node
+    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(tree))
