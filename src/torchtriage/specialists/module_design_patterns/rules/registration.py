@@ -12,8 +12,9 @@ from torchtriage.examine.source.nets import Net, between, chain, end, replaced
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_parameter
 
-# Methods that give the parameter itself, or make something else on purpose.
-_STAYS = frozenset({"requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
+# Methods that give the parameter itself (float() does, since that is how parameters are made by default).
+_STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
+# Methods that make something else on purpose.
 _LEAVES = frozenset({"item", "tolist", "numpy", "detach", "size", "dim", "numel", "data_ptr", "backward", "stride"})
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as"})
 
@@ -45,7 +46,7 @@ def _moved(script: Script, store: Store) -> ast.Call | None:
     inner, methods = chain(value)
     if not isinstance(inner, ast.Call) or not is_parameter(script, inner, store.scope):
         return None
-    plain = isinstance(value, ast.Call) and methods and not _LEAVES.intersection(methods) and methods[-1] not in _STAYS
+    plain = isinstance(value, ast.Call) and not _LEAVES.intersection(methods) and not _STAYS.issuperset(methods)
     return inner if plain else None
 
 
