@@ -47,6 +47,22 @@ def finetune(classes):
     return model
 
 
+class Adapted(nn.Module):
+    def __init__(self, linear, width):
+        super().__init__()
+        self.pretrained = linear
+        self.pretrained.requires_grad = False  # expect: requires-grad-typo
+        self.blocks = nn.ModuleList(nn.Linear(width, width) for _ in range(4))
+        for block in self.blocks[:2]:
+            block.requires_grad = False  # expect: requires-grad-typo
+        self.gains = nn.ParameterList(nn.Parameter(torch.ones(1)) for _ in range(4))
+        for gain in self.gains:
+            gain.requires_grad = False
+
+    def forward(self, x):
+        return self.pretrained(x)
+
+
 def freeze(model: nn.Module):
     model.requires_grad = False  # expect: requires-grad-typo
 

@@ -9,6 +9,10 @@ class MLP(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.a, self.b = nn.Linear(width, width), nn.Linear(width, 1)
+        self.gains, self.shifts = nn.ParameterList(), nn.ParameterList()
+        for _ in range(2):
+            self.gains.append(nn.Parameter(torch.ones(1)))
+            self.shifts.append(nn.Parameter(torch.zeros(1)))
 
     def forward(self, x):
         return self.b(torch.tanh(self.a(x)))

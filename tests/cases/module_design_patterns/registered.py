@@ -115,3 +115,28 @@ class FilledIn(nn.Module):
         for number in range(depth):
             self.sizes[number] = number + 1
             self.stages[number] = nn.GRU(4, 4)  # expect: unregistered-modules
+
+
+class Smooth(nn.Module):
+    """Numbers, and a pooling that has none of its own."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+        self.pool = nn.AvgPool1d(size, stride=1)
+
+
+class Decompose(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.smooth = Smooth(sizes[0])
+
+
+class Unpacked(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.parts = [Decompose(sizes), Smooth(3)]
+        self.first, self.rest = nn.Linear(4, 4), [nn.Linear(4, 4), nn.ReLU()]  # expect: unregistered-modules
+        self.gains, self.shifts = nn.ParameterList(), nn.ParameterList()
+        for _ in sizes:
+            self.gains.append(nn.Parameter(torch.ones(1)))

@@ -38,9 +38,9 @@ class ModuleClass:
 
         Nothing, when any store makes it something else.
         """
-        stores = [each for each in self.scope.attributes.get(name, []) if each.index is None]  # unpacked: no container
-        held = [(store, list(self._elements(store.value, store.scope))) for store in stores]
-        if any(not self._is_plain(store.value, store.scope) for store in stores if store.how == "assign"):
+        stores = self.scope.attributes.get(name, [])
+        held = [(store, list(self._elements(_whole(store), store.scope))) for store in stores]
+        if any(not self._is_plain(_whole(store), store.scope) for store in stores if store.how == "assign"):
             return
         for store, elements in held:
             yield from ((element, store.scope, store) for element in elements)
@@ -92,6 +92,14 @@ class ModuleClass:
         for call in scope.calls:
             if call.tail == "append" and dotted(call.receiver) == name:
                 yield from call.node.args
+
+
+def _whole(store: Store) -> ast.expr | None:
+    """What STORE gives its name: of a, b = x, y the part at its place, None where it is not seen."""
+    match store:
+        case Store(index=int() as place, value=ast.Tuple(elts=parts) | ast.List(elts=parts)):
+            return parts[place] if place < len(parts) else None
+    return store.value if store.index is None else None
 
 
 @dataclass(frozen=True, slots=True)

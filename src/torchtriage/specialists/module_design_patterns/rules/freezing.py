@@ -17,6 +17,7 @@ _TYPOS = frozenset(
     | {"requires_gard", "requries_grad", "reqires_grad", "requiers_grad", "require_grad_", "requires_grads_"}
 )
 _MODULES = frozenset({"children", "modules", "named_children", "named_modules"})
+_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 # Parts of torchvision's models: modules, all of them.
 _PARTS = frozenset({"fc", "classifier", "features", "layer1", "layer2", "layer3", "layer4", "conv1", "avgpool", "bn1"})
 
@@ -62,7 +63,7 @@ def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
     """Whether NODE is a module and no parameter: by how it was made, by the loop that gives it, by its annotation."""
     if isinstance(node, ast.Name) and _is_turned_through(script, node, scope):
         return True
-    if is_module(script, node, scope):
+    if is_module(script, node, scope) or _is_used_as_module(script, dotted(node)):
         return True
     match node:
         case ast.Name(id=name) if name == scope.receiver and scope.host is not None:
@@ -75,13 +76,22 @@ def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
     return bool(parts) and all(part.role == "model" and part.name != "torch.nn.Parameter" for part in parts)
 
 
+def _is_used_as_module(script: Script, name: str) -> bool:
+    """Whether the file calls NAME, or asks it for its parameters: no tensor can do either."""
+    if not name or name in ("self", "cls"):
+        return False
+    called = script.calls(name.rpartition(".")[2])
+    asked = script.calls("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
+    return any(dotted(call.node.func) == name for call in called) or any(dotted(c.receiver) == name for c in asked)
+
+
 def _is_turned_through(script: Script, node: ast.Name, scope: Scope) -> bool:
     """Whether NODE is what a loop over modules gives: for layer in model.children()."""
     stores = script.names.stores(node.id, scope)
-    return bool(stores) and all(_gives_modules(store) for store in stores)
+    return bool(stores) and all(_gives_modules(script, store) for store in stores)
 
 
-def _gives_modules(store: Store) -> bool:
+def _gives_modules(script: Script, store: Store) -> bool:
     value, pairs = store.value, False
     if store.how != "element":
         return False
@@ -94,7 +104,8 @@ def _gives_modules(store: Store) -> bool:
             case _:
                 break
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr not in _MODULES:
-        return False
+        made = script.roles.made(value, store.scope, "model")
+        return bool(made) and all(part.name in _CONTAINERS for part in made)
     return store.index == 1 or not (pairs or value.func.attr.startswith("named_"))
 
 

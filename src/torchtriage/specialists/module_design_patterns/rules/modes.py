@@ -20,6 +20,8 @@ _EVALUATION = frozenset(
 )
 # Words for passes that want the training mode: statistics of batch norm, Monte Carlo dropout.
 _WANTED = frozenset({"bn", "batchnorm", "calibrate", "calibration", "mc", "montecarlo", "swa", "stats", "statistics"})
+# Packages whose models have dropout or batch norm, all but a few.
+_LIBRARIES = frozenset({"torchvision", "timm", "transformers", "segmentation_models_pytorch", "efficientnet_pytorch"})
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -74,16 +76,28 @@ def _is_trained(modes: Modes, models: frozenset[object]) -> bool:
 
 def _may_differ(modes: Modes, models: frozenset[object]) -> bool:
     """Whether the two modes may differ: not where this file makes the model of layers that have none."""
-    script = modes.script
-    made = [
+    parts = [
         part
         for call, each in modes.trained
         if each & models
-        for part in script.roles.parts(call.node.func, call.scope)
+        for part in modes.script.roles.parts(call.node.func, call.scope)
         if part.role == "model"
     ]
-    known = bool(made) and all(part.made and (not part.name or part.name.startswith("torch.nn.")) for part in made)
-    return not known or has_modes(script)
+    known = bool(parts) and all(part.made and (not part.name or part.name.startswith("torch.nn.")) for part in parts)
+    return not known or has_modes(modes.script)
+
+
+def _differ(modes: Modes, models: frozenset[object]) -> bool:
+    """Whether the two modes surely differ: layers of this file do, or the model is one of a library of such."""
+    script = modes.script
+    origins = (
+        origin
+        for call, each in modes.trained
+        if each & models
+        for origin in script.trace.origins(call.node.func, call.scope)
+    )
+    made = {script.names.resolve(each.call.func, each.scope) for each in origins if each.call is not None}
+    return has_modes(script) or any(name.partition(".")[0] in _LIBRARIES for name in made)
 
 
 @detector("source/mode-left-in-train")
@@ -143,14 +157,9 @@ def _is_in_training(modes: Modes, event: Event, models: frozenset[object]) -> bo
     begun = any(each.call is not None and id(each.call.node) in trained for each in events[: event.order])
     if not begun or modes.is_hidden(modes.whole, models) or "eval" in modes.script.aside:
         return False
-    return _is_trained(modes, models) and (has_modes(modes.script) or _is_switched(ours, modes, models))
+    return _is_trained(modes, models) and _differ(modes, models)
 
 
 def _apart(off: Switch, on: list[Switch]) -> bool:
     """Whether the eval() stands in another branch than the train() after it."""
     return any(off.event.order < each.event.order and not reaches(off.event, each.event) for each in on)
-
-
-def _is_switched(ours: list[Switch], modes: Modes, models: frozenset[object]) -> bool:
-    """Whether the code itself takes the mode to matter, for a model that is made elsewhere."""
-    return any(each.to == "train" for each in ours) and _may_differ(modes, models)
