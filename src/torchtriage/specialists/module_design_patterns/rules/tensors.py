@@ -8,38 +8,11 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
-from torchtriage.examine.source.nets import Net, chain, replaced
+from torchtriage.examine.source.nets import Net, replaced
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.makes import KEEP, is_none, is_tensor, learns, only_built
 
-_MAKERS = frozenset(
-    {"zeros", "ones", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye", "empty"}
-    | {"tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "Tensor", "DoubleTensor"}
-    | {"hann_window", "hamming_window", "blackman_window"}
-)
-# Functions and methods that make a tensor of a tensor, and keep it a whole one.
-_KEEP = frozenset(
-    {
-        "tril",
-        "triu",
-        "exp",
-        "log",
-        "sin",
-        "cos",
-        "sqrt",
-        "rsqrt",
-        "pow",
-        "abs",
-        "float",
-        "double",
-        "half",
-        "long",
-        "int",
-    }
-    | {"bool", "view", "reshape", "unsqueeze", "squeeze", "transpose", "permute", "t", "repeat", "expand", "flatten"}
-    | {"contiguous", "clone", "cumsum", "cumprod", "diag", "outer", "flip", "masked_fill", "clamp", "normal_", "fill_"}
-    | {"uniform_", "div", "mul", "add", "sub", "reciprocal", "requires_grad_", "stack", "cat", "meshgrid", "softmax"}
-)
-_VIEWS = _KEEP | {"T", "mT"}
+_VIEWS = KEEP | {"T", "mT"}
 _PLACES = frozenset({"to", "cuda", "type_as", "new_tensor", "new_zeros", "new_ones", "is_cuda", "device", "get_device"})
 _REGISTERS = (
     "register_buffer",
@@ -70,87 +43,30 @@ def unregistered_tensor(net: Net) -> Iterator[Sighting]:
     if any(name in each.inner for each in script.trace.lineage(net.scope) for name in _MOVERS):
         return
     for name in list(net.scope.attributes):
-        stores = _tensors(net, name)
-        if stores and not _is_cared_for(net, name) and (use := _use(net, name)) is not None:
-            learns = any(_learns(store.value) for store in stores)
-            lost = "no optimizer is given it" if learns else "state_dict() does not hold it"
+        stores = [each for each in net.stores(name) if name.isidentifier() and not is_none(each.value)]
+        if not only_built(net, stores):
+            continue
+        learning = all(learns(script, each) for each in stores)
+        if not learning and not all(is_tensor(script, each) for each in stores):
+            continue
+        if not _is_cared_for(net, name, learning) and (use := _use(net, name)) is not None:
+            lost = "no optimizer is given it" if learning else "state_dict() does not hold it"
             fact = f"self.{name} is a plain tensor: model.to(device) leaves it where it is, and {lost}"
             where = f"; line {getattr(use, 'lineno', 0)} computes with it"
-            yield script.seen(stores[0].node, fact + where, () if learns else _registering(script, stores, name))
+            yield script.seen(stores[0].node, fact + where, () if learning else _registering(script, stores, name))
 
 
-def _tensors(net: Net, name: str) -> list[Store]:
-    """The stores to self.NAME when only the constructor gives it a value, a tensor that was put on no device."""
-    stores = [each for each in net.stores(name) if name.isidentifier() and not _is_none(each.value)]
-    if any(each.scope is not net.init or each.how != "assign" or each.index is not None for each in stores):
-        return []
-    under = any(block.kind in ("with", "loop") for each in stores for block in each.path)
-    made = not under and all(_is_tensor(net.script, each.value, each.scope) for each in stores)
-    return stores if made else []
+def _is_cared_for(net: Net, name: str, learning: bool) -> bool:
+    """Whether self.NAME is registered by other means, moved anywhere in the file, or asked for its device.
 
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_tensor(script: Script, node: ast.expr | None, scope: Scope, through: tuple[str, ...] = ()) -> bool:
-    """Whether NODE surely is a tensor of at least one dimension, made here and put on no device."""
-    match node:
-        case ast.Call(func=func) as call:
-            return _is_made(script, call, scope) or _is_kept(script, call, func, scope, through)
-        case ast.BinOp(left=left, right=right):
-            return any(_is_tensor(script, each, scope, through) for each in (left, right))
-        case (
-            ast.Compare(left=inner)
-            | ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=inner)
-            | ast.Subscript(value=inner, slice=ast.Slice() | ast.Tuple())
-        ):
-            return _is_tensor(script, inner, scope, through)
-        case ast.Name(id=name) if name not in through:
-            given = [each for each in scope.stores.get(name, ()) if each.how != "augment"]
-            whole = all(each.how == "assign" and each.index is None for each in given)
-            return (
-                bool(given) and whole and all(_is_tensor(script, each.value, scope, (*through, name)) for each in given)
-            )
-    return False
-
-
-def _is_made(script: Script, call: ast.Call, scope: Scope) -> bool:
-    name = script.names.resolve(call.func, scope)
-    space, _, last = name.rpartition(".")
-    if space != "torch" or last not in _MAKERS or any(each.arg in ("device", None) for each in call.keywords):
-        return False
-    first = call.args[0] if call.args else None
-    if last in ("tensor", "as_tensor"):
-        return isinstance(first, ast.List | ast.ListComp | ast.Tuple)
-    return not (isinstance(first, ast.List | ast.Tuple) and not first.elts)
-
-
-def _is_kept(script: Script, call: ast.Call, func: ast.expr, scope: Scope, through: tuple[str, ...]) -> bool:
-    tail = func.attr if isinstance(func, ast.Attribute) else ""
-    if tail not in _KEEP:
-        return False
-    if script.names.resolve(func, scope).startswith("torch."):
-        first = call.args[0] if call.args else None
-        inside = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
-        return any(_is_tensor(script, each, scope, through) for each in inside)
-    return isinstance(func, ast.Attribute) and _is_tensor(script, func.value, scope, through)
-
-
-def _learns(node: ast.expr | None) -> bool:
-    inner, methods = chain(node)
-    given = inner.keywords if isinstance(inner, ast.Call) else []
-    asked = any(
-        each.arg == "requires_grad" and isinstance(each.value, ast.Constant) and each.value.value for each in given
-    )
-    return asked or "requires_grad_" in methods
-
-
-def _is_cared_for(net: Net, name: str) -> bool:
-    """Whether self.NAME is registered by other means, moved anywhere in the file, or asked for its device."""
+    What learns must be given to an optimizer: that is seen where something else than the module itself names it.
+    """
     script = net.script
+    if learning and _is_named_outside(net, name):
+        return True
     registered = (argument for call in script.calls(*_REGISTERS) for argument in call.arguments)
-    moved = (call.receiver for call in script.calls("to", "cuda", "type_as") if call.receiver is not None)
+    moves = script.calls("to", "cuda", "type_as") if not learning else ()
+    moved = (call.receiver for call in moves if call.receiver is not None)
     words = {name, *_aliases(net, name)}
     for each in (*registered, *moved):
         for node in ast.walk(each):
@@ -161,8 +77,16 @@ def _is_cared_for(net: Net, name: str) -> bool:
             )
             if isinstance(word, str) and word in words:
                 return True
+    if learning:
+        return False
     placed = (node for node in ast.walk(net.scope.node) if isinstance(node, ast.Attribute) and node.attr in _PLACES)
     return any(isinstance(node.value, ast.Attribute) and node.value.attr == name for node in placed)
+
+
+def _is_named_outside(net: Net, name: str) -> bool:
+    inside = {id(node) for node in ast.walk(net.scope.node)}
+    tree = ast.walk(net.script.facts.scopes[0].node)
+    return any(isinstance(node, ast.Attribute) and node.attr == name and id(node) not in inside for node in tree)
 
 
 def _aliases(net: Net, name: str) -> set[str]:
@@ -182,12 +106,37 @@ def _use(net: Net, name: str) -> ast.AST | None:
     for method in net.methods.values():
         if method is net.init:
             continue
-        parents = {id(child): node for node in ast.walk(method.node) for child in ast.iter_child_nodes(node)}
-        for node in ast.walk(method.node):
-            is_read = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
-            if is_read and net.is_own(node, name, method) and _meets_others(net, node, parents, method):
-                return node
+        inside = list(ast.walk(method.node))
+        reads: list[ast.AST] = [
+            node
+            for node in inside
+            if isinstance(node, ast.Attribute)
+            and node.attr == name
+            and isinstance(node.ctx, ast.Load)
+            and net.is_own(node, name, method)
+        ]
+        if reads:
+            parents = {id(child): node for node in inside for child in ast.iter_child_nodes(node)}
+            aliases = {alias for node in reads for alias in _alias(node, parents)}
+            named = (node for node in inside if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+            reads += [node for node in named if node.id in aliases]
+            found = next((node for node in reads if _meets_others(net, node, parents, method)), None)
+            if found is not None:
+                return found
     return None
+
+
+def _alias(node: ast.AST, parents: dict[int, ast.AST]) -> Iterator[str]:
+    """The local name that a view of NODE is given: mask = self.mask[:n]."""
+    at: ast.AST | None = node
+    while isinstance(at, ast.Attribute | ast.Subscript | ast.Call) and at is not None:
+        above = parents.get(id(at))
+        if isinstance(above, ast.Subscript) and above.value is not at:
+            return
+        at = above
+    match at:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            yield name
 
 
 def _meets_others(net: Net, node: ast.AST, parents: dict[int, ast.AST], method: Scope) -> bool:
@@ -220,6 +169,10 @@ def _is_computing(net: Net, func: ast.expr, method: Scope) -> bool:
         return name.startswith("torch.") and name.rpartition(".")[2] not in _READS
     if isinstance(func, ast.Attribute) and func.attr in _COMBINES:
         return True
+    helper = net.script.trace.definition(func, method)
+    if helper is not None and helper.kind == "function":  # an own function that moves nothing and asks for no device
+        words = {node.attr for node in ast.walk(helper.node) if isinstance(node, ast.Attribute)}
+        return words.isdisjoint(_PLACES) and any(isinstance(n, ast.BinOp | ast.MatMult) for n in ast.walk(helper.node))
     root, _, rest = dotted(func).partition(".")
     return root == method.receiver and rest in net.scope.attributes
 
