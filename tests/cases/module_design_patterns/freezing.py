@@ -63,6 +63,33 @@ class Adapted(nn.Module):
         return self.pretrained(x)
 
 
+class Tied(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.a, self.b = nn.Linear(width, width), nn.Linear(width, width)
+        self.gain = nn.Parameter(torch.ones(1))
+        self.a.requires_grad = self.b.requires_grad = False  # expect: requires-grad-typo
+        for part in (self.a, self.b):
+            part.requires_grad = False  # expect: requires-grad-typo
+        for part in (self.gain, self.a.weight):
+            part.requires_grad = False
+
+
+def freeze_norms(module):
+    if isinstance(module, nn.BatchNorm2d):
+        module.requires_grad = False  # expect: requires-grad-typo
+
+
+def freeze_weights(value):
+    value.requires_grad = False
+
+
+def freeze_all(model):
+    model.apply(freeze_norms)
+    for weight in model.parameters():
+        freeze_weights(weight)
+
+
 def freeze(model: nn.Module):
     model.requires_grad = False  # expect: requires-grad-typo
 

@@ -102,10 +102,34 @@ class Copies(nn.Module):
         cell = copy.deepcopy(self.cell)
         layers = [nn.Linear(4, 4)]
         self.kept = layers[0]
-        return cell(x), self.make()(x)
+        return cell(x), self.make()(x), self.cached()(x)  # expect: layer-built-in-forward
 
     def make(self):
         return nn.Linear(4, 4)
+
+    def cached(self):
+        if not hasattr(self, "layer"):
+            self.layer = nn.Linear(4, 4)
+        return self.layer
+
+
+def head(x, classes):
+    fc = nn.Linear(x.size(-1), classes)  # expect: layer-built-in-forward
+    return fc(x)
+
+
+class Deep(nn.Module):
+    def __init__(self, depth, classes):
+        super().__init__()
+        self.depth, self.classes = depth, classes
+
+    def forward(self, x):
+        layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(self.depth)])  # expect: layer-built-in-forward
+        for layer in layers:
+            x = torch.relu(layer(x))
+        for act in nn.ModuleList([nn.ReLU(), nn.Tanh()]):
+            x = act(x)
+        return head(x, self.classes)
 
 
 class Built(nn.Module):

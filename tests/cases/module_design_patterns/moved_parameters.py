@@ -7,6 +7,14 @@ import torch.nn as nn
 from torch.nn import Parameter
 
 
+def learnable(width, device):
+    return nn.Parameter(torch.randn(width)).to(device)
+
+
+def learnable_there(width, device):
+    return nn.Parameter(torch.randn(width, device=device))
+
+
 class Gate(nn.Module):
     def __init__(self, width, device):
         super().__init__()
@@ -15,6 +23,11 @@ class Gate(nn.Module):
         self.scale = Parameter(torch.ones(1)) * 0.1  # expect: parameter-then-moved
         self.query = nn.Parameter(torch.randn(width) / math.sqrt(width), requires_grad=True).unsqueeze(0)  # expect: parameter-then-moved
         self.half = Parameter(torch.ones(width), requires_grad=True).half().to(device)  # expect: parameter-then-moved
+
+        self.left, self.right = nn.Parameter(torch.ones(width)).to(device), nn.Parameter(torch.ones(width))  # expect: parameter-then-moved
+        token = nn.Parameter(torch.zeros(1, width))
+        self.token = token.to(device)  # expect: parameter-then-moved
+        self.prompt = learnable(width, device)  # expect: parameter-then-moved
 
     def forward(self, x):
         return (x @ self.weight + self.bias) * self.scale * self.query
@@ -36,6 +49,10 @@ class Sound(nn.Module):
         self.kept = nn.Parameter(self.kept.data)
         self.shape = nn.Parameter(torch.zeros(width)).shape
         self.first = nn.Parameter(torch.zeros(width))
+        self.prompt = learnable_there(width, device)
+        query = nn.Parameter(torch.zeros(width))
+        self.register_parameter("query", query)
+        self.wide = query.to(torch.float64)
 
     def forward(self, x):
         product = nn.Parameter(torch.ones(1)).to(x.device) * x

@@ -24,6 +24,14 @@ class Stacked(nn.Module):
         layer = nn.Conv1d(width, width, 3, padding=1)
         self.convs = nn.ModuleList(depth * [layer])  # expect: layers-shared-by-repetition
 
+        block = Block(width)
+        self.stages = nn.ModuleList([block for _ in range(depth)])  # expect: layers-shared-by-repetition
+        self.tail = nn.Sequential(*(block for _ in range(depth)))  # expect: layers-shared-by-repetition
+        self.heads = nn.ModuleList()
+        head = nn.Linear(width, width)
+        for _ in range(depth):
+            self.heads.append(head)  # expect: layers-shared-by-repetition
+
     def forward(self, x):
         for block in self.blocks:
             x = block(x)
@@ -42,6 +50,15 @@ class OneEach(nn.Module):
         self.blocks = nn.ModuleList([Block(width) for _ in range(depth)])
         block = Block(width)
         self.copies = nn.ModuleList([copy.deepcopy(block) for _ in range(depth)])
+        self.all = nn.ModuleList([each for each in self.copies])
+        self.more = nn.ModuleList()
+        for _ in range(depth):
+            fresh = Block(width)
+            self.more.append(fresh)
+        act = nn.ReLU()
+        self.gates = nn.ModuleList([act for _ in range(depth)])
+        if depth > 8:
+            self.few = nn.ModuleList([block for _ in range(depth)])
         self.acts = nn.ModuleList([nn.ReLU()] * depth)
         self.drops = nn.ModuleList([nn.Dropout(0.1)] * depth)
         self.kinds = [Block] * depth

@@ -27,10 +27,25 @@ _MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", 
 @detector("source/dropout-always-on")
 def dropout_always_on(net: Net) -> Iterator[Sighting]:
     """A functional dropout in a module is not told whether the module is in training."""
+    told: set[int] = set()
     for call in net.calls(*_TAILS):
         if net.script.name(call) in _DROPOUTS and _is_untold(call) and not _is_meant(net, call):
             fact = f"F.{call.tail} without training= drops values in evaluation too: eval() does not reach it"
             yield net.script.seen(call.node, fact, _telling(net.script, call))
+    for event in net.running:
+        helper = event.call
+        if helper is None or helper.tail not in _TAILS or helper.scope.host is not None or id(helper.node) in told:
+            continue
+        told.add(id(helper.node))
+        guarded = any(
+            "train" in ast.unparse(block.owner.test) for block in event.path if isinstance(block.owner, ast.If)
+        )
+        known = net.script.name(helper) in _DROPOUTS and _is_untold(helper) and not _is_meant(net, helper)
+        if known and not guarded and helper.scope.kind == "function":
+            fact = (
+                f"F.{helper.tail} without training= drops values in evaluation too: {helper.scope.name} knows no mode"
+            )
+            yield net.script.seen(helper.node, fact)
     for call in net.calls(""):
         made = call.node.func
         if isinstance(made, ast.Call) and _is_dropout_layer(net, call, made) and not _is_meant(net, call):
@@ -87,15 +102,25 @@ def _telling(script: Script, call: Call) -> tuple[Edit, ...]:
 def layer_built_in_forward(net: Net) -> Iterator[Sighting]:
     """A layer with weights is made inside forward, anew with every call."""
     seen: set[int] = set()
+    told: set[int] = set()
     for event in net.running:
         call = event.call
-        if call is None or call.scope.host is not net.scope or call.scope.name == "__init__" or id(call.node) in seen:
+        if call is None or call.scope.host not in (net.scope, None) or call.scope.name == "__init__":
             continue
-        seen.add(id(call.node))
-        made = _applied(call)
-        if made is not None and holds_weights(net.script, made, call.scope):
+        made = _applied(call) if id(call.node) not in seen else None
+        if made is not None and id(made) not in told and _is_new_layer(net.script, made, call.scope):
+            told.add(id(made))
             fact = f"{dotted(made.func)} is made anew with every call: new weights, which no optimizer ever sees"
             yield net.script.seen(made, fact)
+        seen.add(id(call.node))
+
+
+def _is_new_layer(script: Script, made: ast.Call, scope: Scope) -> bool:
+    """Whether MADE makes a layer with weights, itself or by a helper that does nothing but return a new one."""
+    origins = script.trace.origins(made, scope)
+    return bool(origins) and all(
+        each.store is None and holds_weights(script, each.call, each.scope) for each in origins
+    )
 
 
 def _applied(call: Call) -> ast.Call | None:
@@ -103,19 +128,29 @@ def _applied(call: Call) -> ast.Call | None:
     match call.node.func:
         case ast.Call() as made:
             return _made(made)
-        case ast.Name(id=name):
+        case ast.Name(id=name) if call.scope.kind == "function":
             stores = reaching(call.scope.stores.get(name, ()), call)
-            if len(stores) == 1 and _serves_for_calling(call.scope, name) and _is_whole(stores[0]):
-                value = stores[0].value
-                return _made(value) if isinstance(value, ast.Call) else None
+            if len(stores) == 1 and _serves_for_calling(call.scope, name):
+                return _made(_turned(stores[0], call) if stores[0].how == "element" else _stored(stores[0]))
     return None
 
 
-def _is_whole(store: Store) -> bool:
-    return store.how == "assign" and store.index is None and len(getattr(store.node, "targets", [1])) == 1
+def _stored(store: Store) -> ast.expr | None:
+    whole = store.how == "assign" and store.index is None and len(getattr(store.node, "targets", [1])) == 1
+    return store.value if whole else None
 
 
-def _made(node: ast.expr) -> ast.Call | None:
+def _turned(store: Store, call: Call) -> ast.expr | None:
+    """The list that a loop goes through: for layer in layers, where layers serves for nothing else."""
+    if store.index is None and isinstance(store.value, ast.Name):
+        stores = reaching(call.scope.stores.get(store.value.id, ()), store)
+        loads = [node for node in ast.walk(call.scope.node) if isinstance(node, ast.Name) and node.id == store.value.id]
+        if len(stores) == 1 and sum(isinstance(node.ctx, ast.Load) for node in loads) == 1:
+            return _stored(stores[0])
+    return store.value if store.index is None else None
+
+
+def _made(node: ast.expr | None) -> ast.Call | None:
     """The constructor call under moves: nn.Linear(2, 2).to(device)."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
         if not isinstance(node.func.value, ast.Call):

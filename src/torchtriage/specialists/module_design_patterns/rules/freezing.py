@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
+from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.nets import between, end
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import is_module
@@ -43,26 +44,30 @@ def _set(script: Script, store: Store, owner: str, word: str) -> Iterator[Sighti
     elif word in _TYPOS and not _is_read_anywhere(script, word):
         fact = f"{owner}.{word} is an attribute that torch does not know (requires_grad is): nothing changes"
         yield script.seen(store.node, fact, _renamed(script, target))
-    elif word == "requires_grad" and _is_module(script, target.value, store.scope) and not _is_read(script, store):
+    elif word == "requires_grad" and _is_frozen_whole(script, target.value, store) and not _is_read(script, store):
         fact = f"{owner} is a module: setting its requires_grad leaves that of its parameters as it was"
         yield script.seen(store.node, fact, _called(script, store, target))
 
 
 def _target(store: Store, word: str) -> ast.Attribute | None:
-    match store.node:
-        case ast.Assign(targets=[ast.Attribute(attr=attr) as target]) if attr == word:
-            return target
-    return None
+    targets = store.node.targets if isinstance(store.node, ast.Assign) else []
+    own = (each for each in targets if isinstance(each, ast.Attribute) and each.attr == word)
+    return next((each for each in own if f"{dotted(each.value) or '?'}.{word}" == store.name), None)
 
 
 def _is_flag(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, bool)
 
 
-def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
-    """Whether NODE is a module and no parameter: by how it was made, by the loop that gives it, by its annotation."""
-    if isinstance(node, ast.Name) and _is_turned_through(script, node, scope):
+def _is_frozen_whole(script: Script, node: ast.expr, at: Store) -> bool:
+    """Whether NODE is a module where its flag is set AT: by the loop that gives it, or by itself."""
+    if isinstance(node, ast.Name) and _is_turned_through(script, node, at):
         return True
+    return _is_module(script, node, at.scope)
+
+
+def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is a module and no parameter: by how it was made, by how it is used, by its annotation."""
     if is_module(script, node, scope) or _is_used_as_module(script, dotted(node)):
         return True
     match node:
@@ -85,10 +90,21 @@ def _is_used_as_module(script: Script, name: str) -> bool:
     return any(dotted(call.node.func) == name for call in called) or any(dotted(c.receiver) == name for c in asked)
 
 
-def _is_turned_through(script: Script, node: ast.Name, scope: Scope) -> bool:
+def _is_turned_through(script: Script, node: ast.Name, at: Store) -> bool:
     """Whether NODE is what a loop over modules gives: for layer in model.children()."""
-    stores = script.names.stores(node.id, scope)
+    stores = reaching([each for each in script.names.stores(node.id, at.scope) if each.scope is at.scope], at)
+    if any(store.how == "parameter" for store in stores):
+        return len(stores) == 1 and _is_applied(script, stores[0].scope)
     return bool(stores) and all(_gives_modules(script, store) for store in stores)
+
+
+def _is_applied(script: Script, function: Scope) -> bool:
+    """Whether FUNCTION is what model.apply(function) shows every module."""
+    return any(
+        script.written.function(argument, call.scope) is function
+        for call in script.calls("apply")
+        for argument in call.arguments
+    )
 
 
 def _gives_modules(script: Script, store: Store) -> bool:
@@ -104,6 +120,10 @@ def _gives_modules(script: Script, store: Store) -> bool:
             case _:
                 break
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr not in _MODULES:
+        if isinstance(value, ast.List | ast.Tuple):
+            return (
+                bool(value.elts) and store.index is None and all(_is_module(script, e, store.scope) for e in value.elts)
+            )
         made = script.roles.made(value, store.scope, "model")
         return bool(made) and all(part.name in _CONTAINERS for part in made)
     return store.index == 1 or not (pairs or value.func.attr.startswith("named_"))
@@ -136,6 +156,8 @@ def _renamed(script: Script, target: ast.Attribute) -> tuple[Edit, ...]:
 
 
 def _called(script: Script, store: Store, target: ast.Attribute) -> tuple[Edit, ...]:
+    if isinstance(store.node, ast.Assign) and len(store.node.targets) > 1:
+        return ()
     code = f"requires_grad_({script.source(store.value) if store.value is not None else ''})"
     first = end(script, target) - len(target.attr.encode())
     return between(script, "call-requires-grad", first, end(script, store.node), code)

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store
+from torchtriage.examine.source.facts import Block, Call, Scope, Store
 from torchtriage.examine.source.nets import Net, between, chain, end, replaced
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.makes import given
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_parameter
 
 # Methods that give the parameter itself (float() does, since that is how parameters are made by default).
 _STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
+_SAME = "every element of this list is the same layer: one set of weights, trained as one"
 # Methods that make something else on purpose.
 _LEAVES = frozenset({"item", "tolist", "numpy", "detach", "size", "dim", "numel", "data_ptr", "backward", "stride"})
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as"})
@@ -24,36 +26,39 @@ def parameter_then_moved(net: Net) -> Iterator[Sighting]:
     """What is assigned is the result of an operation on nn.Parameter(...), not the parameter."""
     for name, stores in net.scope.attributes.items():
         for store in stores if name.isidentifier() else ():
-            made = _moved(net.script, store)
-            if made is not None and not _is_wrapped_later(net, store, name):
-                by = _operation(store.value, made)
+            value = given(store) if store.how == "assign" else None
+            by = _operation(net.script, value, store.scope)
+            if by and not _is_wrapped_later(net, store, name):
                 fact = f"self.{name} is the result of {by} on a Parameter: where that makes a new tensor, "
-                yield net.script.seen(
-                    store.node, f"{fact}it is missing from parameters()", _moving(net.script, store, made)
-                )
+                edits = _moving(net.script, store)
+                yield net.script.seen(store.node, f"{fact}it is missing from parameters()", edits)
 
 
-def _moved(script: Script, store: Store) -> ast.Call | None:
-    """The nn.Parameter(…) from which STORE's value is computed; None when it is a parameter, or something else."""
-    value = store.value
-    if store.how != "assign" or store.index is not None:
-        return None
+def _operation(script: Script, value: ast.expr | None, scope: Scope, deep: int = 0) -> str:
+    """By what VALUE is computed from nn.Parameter(…), in words; "" when it is a parameter, or something else."""
     if isinstance(value, ast.BinOp):
-        sides = (value.left, value.right)
-        return next(
-            (side for side in sides if isinstance(side, ast.Call) and is_parameter(script, side, store.scope)), None
-        )
+        return "arithmetic" if any(is_parameter(script, side, scope) for side in (value.left, value.right)) else ""
+    helper = script.trace.definition(value.func, scope) if isinstance(value, ast.Call) and not deep else None
+    if helper is not None and helper.kind == "function":
+        found = {_operation(script, each.node.value, helper, 1) for each in helper.returns}
+        return found.pop() if len(found) == 1 else ""
     inner, methods = chain(value)
-    if not isinstance(inner, ast.Call) or not is_parameter(script, inner, store.scope):
-        return None
+    match inner:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if _is_only_moved(script, name, scope):
+            methods = (attr, *methods)
+        case _ if not is_parameter(script, inner, scope):
+            return ""
     plain = isinstance(value, ast.Call) and not _LEAVES.intersection(methods) and not _STAYS.issuperset(methods)
-    return inner if plain else None
+    return f".{next(each for each in methods if each not in _STAYS)}()" if plain else ""
 
 
-def _operation(value: ast.expr | None, made: ast.Call) -> str:
-    if isinstance(value, ast.BinOp):
-        return "arithmetic"
-    return f".{chain(value)[1][0]}()" if made is not None else ""
+def _is_only_moved(script: Script, name: str, scope: Scope) -> bool:
+    """Whether NAME is a parameter made in SCOPE that serves for nothing else: what is moved is all that is kept."""
+    stores = scope.stores.get(name, ())
+    if len(stores) != 1 or stores[0].how != "assign" or not is_parameter(script, given(stores[0]), scope):
+        return False
+    loads = (node for node in ast.walk(scope.node) if isinstance(node, ast.Name) and node.id == name)
+    return sum(isinstance(node.ctx, ast.Load) for node in loads) == 1
 
 
 def _is_wrapped_later(net: Net, store: Store, name: str) -> bool:
@@ -68,16 +73,18 @@ def _is_wrapped_later(net: Net, store: Store, name: str) -> bool:
     )
 
 
-def _moving(script: Script, store: Store, made: ast.Call) -> tuple[Edit, ...]:
+def _moving(script: Script, store: Store) -> tuple[Edit, ...]:
     """Puts the moves inside: nn.Parameter(tensor).to(device) → nn.Parameter(tensor.to(device))."""
-    value, methods = store.value, chain(store.value)[1]
-    if not isinstance(value, ast.Call) or not _MOVES.issuperset(methods) or len(made.args) != 1:
+    value = store.value
+    made, methods = chain(value)
+    if not isinstance(value, ast.Call) or not isinstance(made, ast.Call) or not _MOVES.issuperset(methods):
         return ()
-    given = made.args[0]
-    if not isinstance(given, ast.Call | ast.Name | ast.Attribute | ast.Subscript):
+    if not methods or len(made.args) != 1 or not is_parameter(script, made, store.scope):
+        return ()
+    if not isinstance(made.args[0], ast.Call | ast.Name | ast.Attribute | ast.Subscript):
         return ()
     tail = script.text.data[end(script, made) : end(script, value)].decode()
-    first, last = end(script, given), end(script, value)
+    first, last = end(script, made.args[0]), end(script, value)
     rest = script.text.data[first : end(script, made)].decode()
     return between(script, "move-first", first, last, tail + rest)
 
@@ -93,8 +100,39 @@ def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
             for product in _products(node):
                 if id(product) not in seen and _repeats(script, product, scope):
                     seen.add(id(product))
-                    fact = "every element of this list is the same layer: one set of weights, trained as one"
-                    yield script.seen(product, fact, _repeating(script, product))
+                    yield script.seen(product, _SAME, _repeating(script, product))
+    for call in script.calls("ModuleList", "Sequential", "append"):
+        for place in _one_for_all(script, call):
+            yield script.seen(place, _SAME)
+
+
+def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
+    """Where one layer, made before, is put in at every turn: nn.ModuleList(layer for _ in …), blocks.append(layer)."""
+    first = call.node.args[0] if call.node.args else None
+    first = first.value if isinstance(first, ast.Starred) else first
+    match first:
+        case (
+            ast.ListComp(elt=ast.Name() as layer, generators=[over])
+            | ast.GeneratorExp(elt=ast.Name() as layer, generators=[over])
+        ):
+            turned = {node.id for node in ast.walk(over.target) if isinstance(node, ast.Name)}
+            if call.tail != "append" and layer.id not in turned and _is_before(script, layer, call, None):
+                yield first
+        case ast.Name() as layer if call.tail == "append":
+            loop = next((block for block in reversed(call.path) if block.kind == "loop"), None)
+            made = script.roles.made(call.receiver, call.scope, "model")
+            held = any(part.name in ("torch.nn.ModuleList", "torch.nn.Sequential") for part in made)
+            if loop is not None and held and _is_before(script, layer, call, loop):
+                yield call.node
+
+
+def _is_before(script: Script, layer: ast.Name, call: Call, loop: Block | None) -> bool:
+    """Whether LAYER is made in the same function, but outside of LOOP, and not in an arm that says when to share."""
+    stores = call.scope.stores.get(layer.id, ())
+    fresh = any(store.how != "assign" or (loop is not None and loop in store.path) for store in stores)
+    if not stores or fresh or any(block.kind == "arm" for block in call.path):
+        return False
+    return _is_layer(script, layer, call.scope) and not _is_said(script, call.node, call.scope)
 
 
 def _lists(scope: Scope) -> Iterator[ast.expr]:
