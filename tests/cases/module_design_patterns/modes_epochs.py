@@ -177,3 +177,63 @@ def style(content, target, steps):
         optimizer.zero_grad()
         F.mse_loss(net(image), target).backward()
         optimizer.step()
+
+
+def tuned(train_loader, path, epochs):
+    model = Net(16, 3)
+    model.load_state_dict(torch.load(path))
+    model.eval()  # expect: mode-left-in-eval
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+    for _ in range(epochs):
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+
+def tuned_with_fixed_statistics(train_loader, path, epochs):
+    model = Net(16, 3)
+    model.load_state_dict(torch.load(path))
+    # the running statistics stay frozen
+    model.eval()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+    for _ in range(epochs):
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+
+def adversarial(loader, epochs):
+    generator, critic = Net(16, 16), Net(16, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    opt_c = torch.optim.Adam(critic.parameters())
+    generator.train()
+    critic.train()
+    for epoch in range(epochs):
+        for x, noise in loader:
+            opt_c.zero_grad()
+            (critic(generator(noise).detach()).mean() - critic(x).mean()).backward()
+            opt_c.step()
+            opt_g.zero_grad()
+            (-critic(generator(noise)).mean()).backward()
+            opt_g.step()
+        generator.eval()  # expect: mode-left-in-eval
+        with torch.no_grad():
+            print(generator(noise)[0])
+
+
+def adversarial_restored(loader, epochs):
+    generator, critic = Net(16, 16), Net(16, 1)
+    opt_g = torch.optim.Adam(generator.parameters())
+    for epoch in range(epochs):
+        for net in (generator, critic):
+            net.train()
+        for x, noise in loader:
+            opt_g.zero_grad()
+            (-critic(generator(noise)).mean()).backward()
+            opt_g.step()
+        for net in (generator, critic):
+            net.eval()
+        with torch.no_grad():
+            print(generator(noise)[0])

@@ -97,6 +97,22 @@ def mc_evaluate(model, loader):
     return passes
 
 
+@torch.inference_mode()
+def accuracy(net, loader):
+    hits = 0
+    for tokens, tags in loader:
+        hits += (net(tokens).argmax(-1) == tags).sum().item()  # expect: mode-left-in-train
+    return hits
+
+
+def reported(train_loader, loader, epochs):
+    model = Tagger(1000, 64, 9)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(epochs):
+        train_epoch(model, train_loader, optimizer)
+        print(accuracy(model, loader))
+
+
 def momentum(loader, epochs):
     """The key encoder runs in training mode, without gradients, as part of the step."""
     query, key = Tagger(1000, 64, 9), Tagger(1000, 64, 9)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
@@ -155,8 +155,17 @@ def roots(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
                 found |= roots(script, call.args[0], origin.scope, deep + 1)
         elif origin.store is not None:
             found.add(id(origin.store))
+            found |= _turned_through(script, origin.store, deep)
         elif dotted(origin.node):
             found.add(
                 (dotted(origin.node), id(origin.scope.host or script.names.home(dotted(origin.node), origin.scope)))
             )
     return frozenset(found)
+
+
+def _turned_through(script: Script, store: Store, deep: int) -> frozenset[object]:
+    """The roots of what a loop goes through: for net in (generator, critic)."""
+    parts = store.value.elts if isinstance(store.value, ast.Tuple | ast.List) else []
+    if store.how != "element" or store.index is not None or deep > _DEEP:
+        return frozenset()
+    return frozenset().union(*(roots(script, each, store.scope, deep + 1) for each in parts))

@@ -18,6 +18,11 @@ _EVALUATION = frozenset(
     {"val", "vals", "valid", "validate", "validation", "validating", "dev", "test", "testing", "tests", "holdout"}
     | {"eval", "evaluate", "evaluation", "evaluating", "evaluator"}
 )
+# Words that say the same only together with no_grad.
+_MEASURES = frozenset(
+    {"accuracy", "acc", "metric", "metrics", "score", "scores", "predict", "predictions", "infer", "inference"}
+    | {"perplexity", "bleu", "auc", "correct", "confusion", "report"}
+)
 # Words for passes that want the training mode: statistics of batch norm, Monte Carlo dropout.
 _WANTED = frozenset({"bn", "batchnorm", "calibrate", "calibration", "mc", "montecarlo", "swa", "stats", "statistics"})
 # Packages whose models have dropout or batch norm, all but a few.
@@ -39,6 +44,33 @@ def mode_left_in_eval(step: TrainingStep) -> Iterator[Sighting]:
                     told.add(id(switch.call.node))
                     fact = _left(step, switch, ring, call)
                     yield step.script.seen(switch.call.node, fact)
+        for switch in _never(modes, call, models):
+            if id(switch.call.node) not in told:
+                told.add(id(switch.call.node))
+                name = step.script.source(switch.call.receiver or call.node)
+                fact = f"{name} is trained in line {call.node.lineno}, and no train() comes in between"
+                yield step.script.seen(switch.call.node, fact)
+
+
+def _never(modes: Modes, call: Call, models: frozenset[object]) -> list[Switch]:
+    """The eval() calls before the training of MODELS, where nothing ever calls train()."""
+    own = [each for each in modes.switches(modes.whole) if not models.isdisjoint(each.models) or not each.models]
+    if any(each.to == "train" for each in own) or not any(each.models for each in own):
+        return []
+    events = modes.script.written.events(modes.whole)
+    first = next((each for each in events if each.call is call), None)
+    off = [each for each in own if each.models and first is not None and reaches(each.event, first)]
+    off = [each for each in off if not any(block.kind == "loop" for block in each.event.path)]
+    if not off or modes.is_hidden(modes.whole, models) or any(_is_said(modes, each) for each in off):
+        return []
+    return off if modes.is_given(models) and _differ(modes, models) else []
+
+
+def _is_said(modes: Modes, switch: Switch) -> bool:
+    """Whether a comment close by says that the evaluation mode is wanted."""
+    line = switch.call.node.lineno
+    near = " ".join(modes.script.text.line(number).lower() for number in range(max(1, line - 2), line + 1))
+    return any(word in near for word in ("freez", "frozen", "fix", "keep", "statistic"))
 
 
 def _left(step: TrainingStep, switch: Switch, ring: Ring, call: Call) -> str:
@@ -123,7 +155,8 @@ def _is_evaluation(modes: Modes, event: Event, events: tuple[Event, ...]) -> boo
     """Whether EVENT stands in a loop of its own, named for evaluation or over such data, without a backward."""
     loop = next((block for block in reversed(event.path) if block.kind == "loop"), None)
     words = {word for block in event.path for word in _words(block)}
-    if loop is None or not words & _EVALUATION or words & _WANTED or modes.step.ring.block is loop:
+    named = words & _EVALUATION or (words & _MEASURES and modes.is_without(event))
+    if loop is None or not named or words & _WANTED or modes.step.ring.block is loop:
         return False
     propagates = (each.call for each in events if each.call is not None and loop in each.path)
     return not any(each.tail in ("backward", "step") for each in propagates)
