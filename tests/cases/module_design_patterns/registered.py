@@ -117,7 +117,7 @@ class FilledIn(nn.Module):
             self.stages[number] = nn.GRU(4, 4)  # expect: unregistered-modules
 
 
-class Unpacked(nn.Module):
+class UnpackedLayers(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
@@ -126,3 +126,28 @@ class Unpacked(nn.Module):
 
     def forward(self, x):
         return self.sixth(self.fifth(self.fourth(self.third(self.second(self.first(x))))))
+
+
+class Smooth(nn.Module):
+    """Numbers, and a pooling that has none of its own."""
+
+    def __init__(self, size):
+        super().__init__()
+        self.size = size
+        self.pool = nn.AvgPool1d(size, stride=1)
+
+
+class Decompose(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.smooth = Smooth(sizes[0])
+
+
+class Unpacked(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.parts = [Decompose(sizes), Smooth(3)]
+        self.first, self.rest = nn.Linear(4, 4), [nn.Linear(4, 4), nn.ReLU()]  # expect: unregistered-modules
+        self.gains, self.shifts = nn.ParameterList(), nn.ParameterList()
+        for _ in sizes:
+            self.gains.append(nn.Parameter(torch.ones(1)))

@@ -39,8 +39,8 @@ class ModuleClass:
         Nothing, when any store makes it something else.
         """
         stores = self.scope.attributes.get(name, [])
-        held = [(store, list(self._elements(_own(store), store.scope))) for store in stores]
-        if any(not self._is_plain(_own(store), store.scope) for store in stores if store.how == "assign"):
+        held = [(store, list(self._elements(_whole(store), store.scope))) for store in stores]
+        if any(not self._is_plain(_whole(store), store.scope) for store in stores if store.how == "assign"):
             return
         for store, elements in held:
             yield from ((element, store.scope, store) for element in elements)
@@ -92,6 +92,14 @@ class ModuleClass:
         for call in scope.calls:
             if call.tail == "append" and dotted(call.receiver) == name:
                 yield from call.node.args
+
+
+def _whole(store: Store) -> ast.expr | None:
+    """What STORE gives its name: of a, b = x, y the part at its place, None where it is not seen."""
+    match store:
+        case Store(index=int() as place, value=ast.Tuple(elts=parts) | ast.List(elts=parts)):
+            return parts[place] if place < len(parts) else None
+    return store.value if store.index is None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +192,6 @@ class FunctionClass:
             return [node]
         whole = store.how == "assign" and store.index is None
         return self._counted(store.value, at) if whole and not isinstance(store.value, ast.Name) else None
-
-
-def _own(store: Store) -> ast.expr | None:
-    """What STORE gives to its own name: of `self.a, self.b = A(), B()` one of the two; None where it cannot be told."""
-    match store:
-        case Store(index=None):
-            return store.value
-        case Store(index=int(at), value=ast.Tuple(elts=parts) | ast.List(elts=parts)):
-            told = at < len(parts) and not any(isinstance(each, ast.Starred) for each in parts[: at + 1])
-            return parts[at] if told else None
-    return None
 
 
 def _starred(function: Scope) -> set[str]:

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.classes import ModuleClass
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 
 _REGISTRARS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict")
 _ADDS = ("append", "extend", "insert", "update")
+_BUFFERS = frozenset({"register_buffer", "register_parameter", "add_module"})
+_DEEP = 4
 _BY_NAME = ("add_module", "register_module", "register_parameter", "setattr", "__setattr__")
 
 # Modules without parameters, buffers or a training mode: outside of parameters() they lose nothing.
@@ -61,13 +63,35 @@ def _is_lost(module: ModuleClass, element: ast.expr, scope: Scope) -> bool:
 
 
 def _is_stateless(script: Script, part: Part) -> bool:
-    """One of torch's modules without state, or a class of this file that stores nothing in itself."""
+    """One of torch's modules without state, or a class of this file that keeps none."""
     if part.made is None or part.scope is None or part.name:
         return part.name.rpartition(".")[2] in _STATELESS
     own = script.trace.definition(part.made.func, part.scope)
-    if own is None or own.kind != "class" or own.attributes or "__init__" in own.inner:
+    return own is not None and own.kind == "class" and _keeps_nothing(script, own, 0)
+
+
+def _keeps_nothing(script: Script, own: Scope, deep: int) -> bool:
+    """Whether what the class assigns to itself are numbers and modules without state; dropout has a mode to keep."""
+    lineage = script.trace.lineage(own)
+    if deep > _DEEP or script.trace.bases(own) - {each.name for each in lineage} - {""} != {"torch.nn.Module"}:
         return False
-    return script.trace.bases(own) == {"torch.nn.Module"}
+    if any(method.calls and _BUFFERS & {call.tail for call in method.calls} for method in own.inner.values()):
+        return False
+    stores = [store for each in lineage for stores in each.attributes.values() for store in stores]
+    return all(_is_nothing(script, store, deep) for store in stores)
+
+
+def _is_nothing(script: Script, store: Store, deep: int) -> bool:
+    value = store.value
+    if not isinstance(value, ast.Call):
+        return isinstance(
+            value, ast.Constant | ast.Name | ast.BinOp | ast.UnaryOp | ast.Compare | ast.IfExp | ast.Tuple
+        )
+    name = script.names.resolve(value.func, store.scope)
+    if name:
+        return name.rpartition(".")[2] in _STATELESS or name.startswith(("math.", "builtins."))
+    inner = script.trace.definition(value.func, store.scope)
+    return inner is not None and inner.kind == "class" and _keeps_nothing(script, inner, deep + 1)
 
 
 def _is_registered(module: ModuleClass, name: str) -> bool:

@@ -1,0 +1,114 @@
+"""Module classes with their methods at hand: what is built in __init__, and what runs in forward."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import view
+from torchtriage.examine.source.classes import ModuleClass, modules
+from torchtriage.examine.source.events import Event, Ring
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
+
+_NO_MODULES = frozenset({"torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.parameter.UninitializedParameter"})
+
+
+@dataclass(eq=False)
+class Net:
+    """A subclass of nn.Module. methods: by name, without static ones."""
+
+    script: Script
+    scope: Scope
+    methods: dict[str, Scope] = field(default_factory=dict)
+
+    @cached_property
+    def bases(self) -> set[str]:
+        return self.script.trace.bases(self.scope)
+
+    @property
+    def init(self) -> Scope | None:
+        """Its own constructor."""
+        return self.methods.get("__init__")
+
+    @cached_property
+    def building(self) -> tuple[Event, ...]:
+        """What the constructor evaluates, in order, with the functions of this file written out."""
+        return self._events(self.init)
+
+    @cached_property
+    def running(self) -> tuple[Event, ...]:
+        """What forward evaluates, in order, with the functions of this file written out."""
+        return self._events(self.methods.get("forward"))
+
+    def calls(self, *tails: str) -> Iterator[Call]:
+        """The calls in its methods whose last word is one of TAILS."""
+        yield from (call for tail in tails for call in self.script.calls(tail) if call.scope.host is self.scope)
+
+    def stores(self, name: str) -> list[Store]:
+        """The stores to self.NAME."""
+        return self.scope.attributes.get(name, [])
+
+    def is_own(self, node: ast.AST, name: str, scope: Scope) -> bool:
+        """Whether NODE is self.NAME."""
+        return bool(scope.receiver) and dotted(node) == f"{scope.receiver}.{name}"
+
+    def _events(self, method: Scope | None) -> tuple[Event, ...]:
+        return self.script.written.events(Ring(method.body, method)) if method is not None else ()
+
+
+@view(Net, of=Script)
+def nets(script: Script) -> tuple[Net, ...]:
+    found = {id(each.scope): Net(script, each.scope) for each in modules(script) if not _is_parameter(each)}
+    for scope in script.facts.scopes if found else ():
+        if scope.kind == "function" and scope.parent is scope.host and id(scope.host) in found:
+            found[id(scope.host)].methods.setdefault(scope.name, scope)
+    return tuple(found.values())
+
+
+def _is_parameter(module: ModuleClass) -> bool:
+    return not _NO_MODULES.isdisjoint(module.script.trace.bases(module.scope))
+
+
+def chain(node: ast.expr | None) -> tuple[ast.expr | None, tuple[str, ...]]:
+    """The innermost receiver of a chain of method calls and subscripts, and the methods: make(a).to(b)[0] → make(a)."""
+    methods: list[str] = []
+    while True:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call() | ast.BinOp() | ast.Subscript() as inner, attr=attr)):
+                methods.append(attr)
+                node = inner
+            case ast.Subscript(value=inner):
+                node = inner
+            case _:
+                return node, tuple(reversed(methods))
+
+
+def replaced(script: Script, remedy: str, node: ast.AST, code: str) -> tuple[Edit, ...]:
+    """The edit that puts CODE in the place of NODE; none in a file that is not UTF-8."""
+    return between(script, remedy, start(script, node), end(script, node), code)
+
+
+def between(script: Script, remedy: str, first: int, last: int, code: str) -> tuple[Edit, ...]:
+    """The edit that puts CODE in the place of the bytes from FIRST to LAST."""
+    if script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    return (Edit(remedy, script.text.path, first, last, code),)
+
+
+def start(script: Script, node: ast.AST) -> int:
+    """The byte at which NODE starts."""
+    return _byte(script, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
+
+
+def end(script: Script, node: ast.AST) -> int:
+    """The byte behind NODE."""
+    return _byte(script, getattr(node, "end_lineno", 1) or 1, getattr(node, "end_col_offset", 0) or 0)
+
+
+def _byte(script: Script, line: int, offset: int) -> int:
+    mark = 3 if line == 1 and script.text.encoding == "utf-8-sig" else 0
+    return script.text.start(line) + offset + mark

@@ -1,0 +1,182 @@
+"""What goes wrong while a module is being built: its base class, and what is made only once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.nets import Net, between, nets
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_layer, is_module, is_parameter
+
+_REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
+# Parts of the names of functions that may fill parameters out of sight.
+_FILLERS = ("init", "reset", "load_weight", "weight_loader", "pretrained", "fill_weight", "set_weight")
+_OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__call__", "__init_subclass__")
+
+
+@detector("source/super-init-missing")
+def super_init_missing(net: Net) -> Iterator[Sighting]:
+    """A part is assigned to a module before, or without, super().__init__()."""
+    if net.init is None or not _is_built_by_init(net):
+        return
+    begun = [event for event in net.building if event.call is not None and event.call.tail == "__init__"]
+    held = next((event for event in net.building if _needs_base(net, event)), None)
+    if held is not None and not any(event.order < held.order for event in begun):
+        when = f"only in line {getattr(begun[0].fact.node, 'lineno', 0)}" if begun else "never"
+        fact = f"nn.Module.__init__ runs {when}, so this assignment raises AttributeError"
+        yield net.script.seen(held.fact.node, fact, _beginning(net, net.init, begun))
+    elif held is None and not begun and "forward" in net.methods and net.scope.attributes:
+        fact = "nn.Module.__init__ never runs: calling the module, or asking for its parameters, raises AttributeError"
+        yield net.script.seen(net.init.node, fact, _beginning(net, net.init, begun))
+
+
+def _is_built_by_init(net: Net) -> bool:
+    """Whether nothing but its own __init__ can run that of nn.Module: every base is known and plain."""
+    script, lineage = net.script, net.script.trace.lineage(net.scope)
+    if not script.trace.is_whole(net.scope) or any(name in each.inner for each in lineage for name in _OWN_WAYS):
+        return False
+    if any(keyword.arg == "metaclass" for each in lineage for keyword in getattr(each.node, "keywords", ())):
+        return False
+    return not any(dotted(call.receiver).rpartition(".")[2] == net.scope.name for call in script.calls("__init__"))
+
+
+def _needs_base(net: Net, event: Event) -> bool:
+    """Whether EVENT registers something in the module, or has it registered by assigning it."""
+    fact = event.fact
+    if fact.scope.host is None or fact.scope.host not in net.script.trace.lineage(net.scope):
+        return False
+    if isinstance(fact, Call):
+        return fact.tail in _REGISTERS and dotted(fact.receiver) == fact.scope.receiver
+    root, _, attribute = fact.name.partition(".")
+    if root != fact.scope.receiver or not attribute.isidentifier() or fact.how != "assign" or fact.index is not None:
+        return False
+    return is_parameter(net.script, fact.value, fact.scope) or is_module(net.script, fact.value, fact.scope)
+
+
+def _beginning(net: Net, init: Scope, begun: list[Event]) -> tuple[Edit, ...]:
+    """Puts super().__init__() first; where it comes later, in a line of its own, that line goes."""
+    if not isinstance(init.node, ast.FunctionDef):
+        return ()
+    body = init.node.body
+    first = body[1] if len(body) > 1 and ast.get_docstring(init.node) is not None else body[0]
+    if not begun:
+        return net.script.insertion("call-it-first", first, "super().__init__()")
+    late = begun[0].call
+    if len(begun) > 1 or late is None or late.statement not in body or not _is_plain(late, init):
+        return ()
+    code, line = net.script.source(late.node), late.statement.lineno
+    edits = net.script.insertion("call-it-first", first, code)
+    if not edits or late.statement.end_lineno != line or net.script.text.line(line).strip() != code:
+        return ()
+    start = net.script.text.start(line)
+    return (*edits, *between(net.script, "call-it-first", start, start + len(net.script.text.raw(line)), ""))
+
+
+def _is_plain(call: Call, init: Scope) -> bool:
+    """super().__init__(…) as a statement, with nothing but parameters of the constructor in it."""
+    given = {each.arg for each in init.parameters}
+    names = {node.id for each in call.arguments for node in ast.walk(each) if isinstance(node, ast.Name)}
+    stored = {name for name, stores in init.stores.items() if any(store.how != "parameter" for store in stores)}
+    return isinstance(call.statement, ast.Expr) and names <= given - stored
+
+
+@detector("source/module-as-default-argument")
+def module_as_default_argument(script: Script) -> Iterator[Sighting]:
+    """A layer with weights is made once, as a default argument or class attribute, for all instances."""
+    for scope in script.facts.scopes:
+        if isinstance(scope.node, ast.FunctionDef) and scope.parent is not None:
+            for default in (*scope.node.args.defaults, *scope.node.args.kw_defaults):
+                if isinstance(default, ast.Call) and _is_shared(script, default, scope, scope.parent):
+                    made = f"{script.source(default)} is made once, when {scope.name} is defined"
+                    yield script.seen(default, f"{made}: every call that leaves it out shares its weights")
+    for net in nets(script):
+        for name, stores in net.scope.stores.items():
+            if len(stores) == 1 and name not in net.scope.attributes and _is_lost(net, name, stores[0]):
+                fact = (
+                    f"{name} belongs to the class, not to its instances: parameters() and state_dict() do not hold it"
+                )
+                yield script.seen(stores[0].node, fact)
+
+
+def _is_shared(script: Script, default: ast.Call, function: Scope, outer: Scope) -> bool:
+    """Of functions outside of modules only torch's own layers count: what they are given is built into a model."""
+    if function.host is not None and "torch.nn.Module" in script.trace.bases(function.host):
+        return holds_weights(script, default, outer)
+    return function.host is None and bool(is_layer(script, default, outer))
+
+
+def _is_lost(net: Net, name: str, store: Store) -> bool:
+    """Whether the class attribute NAME is a layer or parameter that the constructor does not copy or register."""
+    if not holds_weights(net.script, store.value, net.scope) and not is_parameter(net.script, store.value, net.scope):
+        return False
+    used = (node for event in net.building if event.call is not None for node in ast.walk(event.call.node))
+    return not any(isinstance(node, ast.Attribute) and node.attr == name for node in used)
+
+
+@detector("source/uninitialised-parameter")
+def uninitialised_parameter(net: Net) -> Iterator[Sighting]:
+    """A parameter is made of memory that nobody fills."""
+    script = net.script
+    if net.init is None or not script.trace.is_whole(net.scope):
+        return
+    for name, stores in net.scope.attributes.items():
+        if len(stores) == 1 and stores[0].how == "assign" and name.isidentifier():
+            store = stores[0]
+            made = _empty(script, store)
+            if made is not None and not any(block.kind == "with" for block in store.path) and _is_raw(net, name):
+                fact = f"{script.source(made)} takes memory as it is, and nothing in this file fills self.{name}"
+                yield script.seen(store.node, fact)
+
+
+def _empty(script: Script, store: Store) -> ast.Call | None:
+    """The call in nn.Parameter(torch.empty(…)) that takes memory and leaves it as it is."""
+    match store.value:
+        case ast.Call(args=[ast.Call() as inner], keywords=given) if is_parameter(script, store.value, store.scope):
+            frozen = (each.value for each in given if each.arg == "requires_grad")
+            if any(not (isinstance(each, ast.Constant) and each.value is True) for each in frozen):
+                return None
+            name = script.names.resolve(inner.func, store.scope)
+            if name in ("torch.empty", "torch.empty_like"):
+                return inner if inner.args else None
+            sized = len(inner.args) > 1 or (inner.args and isinstance(inner.args[0], ast.Constant))
+            return inner if name in ("torch.Tensor", "torch.FloatTensor") and sized else None
+    return None
+
+
+def _is_raw(net: Net, name: str) -> bool:
+    """Whether forward uses self.NAME, and nothing else in this file touches it or goes through all parameters."""
+    script = net.script
+    if any(word in tail.lower() for tail in script.facts.calls for word in _FILLERS if tail != "__init__"):
+        return False
+    forward = net.methods.get("forward")
+    reads = [
+        node
+        for node in ast.walk(script.facts.scopes[0].node)
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+    ]
+    inside = {id(node) for node in ast.walk(forward.node)} if forward is not None else set()
+    return bool(reads) and all(id(node) in inside for node in reads) and not _is_filled_in(net, name)
+
+
+def _is_filled_in(net: Net, name: str) -> bool:
+    """Whether the parameters are gone through somewhere, or this one is named in a string."""
+    turned = ("parameters", "named_parameters", "apply", "state_dict", "getattr", "vars")
+    loops = (
+        store
+        for scope in net.script.facts.scopes
+        for stores in scope.stores.values()
+        for store in stores
+        if store.how == "element" and isinstance(store.value, ast.Call)
+    )
+    through = any(isinstance(s.value, ast.Call) and dotted(s.value.func).endswith(turned[:2]) for s in loops)
+    return through or any(net.script.calls(*turned[2:])) or _is_string(net, name)
+
+
+def _is_string(net: Net, name: str) -> bool:
+    tree = net.script.facts.scopes[0].node
+    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(tree))

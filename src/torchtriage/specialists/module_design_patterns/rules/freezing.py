@@ -1,0 +1,163 @@
+"""Attempts to freeze that freeze nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Scope, Store, dotted
+from torchtriage.examine.source.flow import reaching
+from torchtriage.examine.source.nets import between, end
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.state import is_module
+
+_TYPOS = frozenset(
+    {"require_grad", "requires_grads", "require_grads", "required_grad", "requires_gradient", "require_gradient"}
+    | {"requires_gard", "requries_grad", "reqires_grad", "requiers_grad", "require_grad_", "requires_grads_"}
+)
+_MODULES = frozenset({"children", "modules", "named_children", "named_modules"})
+_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+# Parts of torchvision's models: modules, all of them.
+_PARTS = frozenset({"fc", "classifier", "features", "layer1", "layer2", "layer3", "layer4", "conv1", "avgpool", "bn1"})
+
+
+@detector("source/requires-grad-typo")
+def requires_grad_typo(script: Script) -> Iterator[Sighting]:
+    """An attribute is set that no parameter has: nothing is frozen."""
+    for scope in script.facts.scopes:
+        for name, stores in scope.stores.items():
+            owner, dot, word = name.rpartition(".")
+            if dot and (word in _TYPOS or word in ("requires_grad", "requires_grad_")):
+                for store in stores:
+                    yield from _set(script, store, owner, word)
+
+
+def _set(script: Script, store: Store, owner: str, word: str) -> Iterator[Sighting]:
+    target = _target(store, word)
+    if target is None or not _is_flag(store.value):
+        return
+    if word == "requires_grad_":
+        fact = f"requires_grad_ is a method: this assignment hides it from {owner} and changes nothing"
+        yield script.seen(store.node, fact, _called(script, store, target))
+    elif word in _TYPOS and not _is_read_anywhere(script, word):
+        fact = f"{owner}.{word} is an attribute that torch does not know (requires_grad is): nothing changes"
+        yield script.seen(store.node, fact, _renamed(script, target))
+    elif word == "requires_grad" and _is_frozen_whole(script, target.value, store) and not _is_read(script, store):
+        fact = f"{owner} is a module: setting its requires_grad leaves that of its parameters as it was"
+        yield script.seen(store.node, fact, _called(script, store, target))
+
+
+def _target(store: Store, word: str) -> ast.Attribute | None:
+    targets = store.node.targets if isinstance(store.node, ast.Assign) else []
+    own = (each for each in targets if isinstance(each, ast.Attribute) and each.attr == word)
+    return next((each for each in own if f"{dotted(each.value) or '?'}.{word}" == store.name), None)
+
+
+def _is_flag(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, bool)
+
+
+def _is_frozen_whole(script: Script, node: ast.expr, at: Store) -> bool:
+    """Whether NODE is a module where its flag is set AT: by the loop that gives it, or by itself."""
+    if isinstance(node, ast.Name) and _is_turned_through(script, node, at):
+        return True
+    return _is_module(script, node, at.scope)
+
+
+def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is a module and no parameter: by how it was made, by how it is used, by its annotation."""
+    if is_module(script, node, scope) or _is_used_as_module(script, dotted(node)):
+        return True
+    match node:
+        case ast.Name(id=name) if name == scope.receiver and scope.host is not None:
+            return "torch.nn.Module" in script.trace.bases(scope.host)
+        case ast.Attribute(value=whole, attr=attr) if attr in _PARTS:
+            origins = script.trace.origins(whole, scope)
+            made = [script.names.resolve(each.call.func, each.scope) for each in origins if each.call is not None]
+            return bool(made) and all(each.startswith("torchvision.models.") for each in made)
+    parts = script.roles.parts(node, scope)
+    return bool(parts) and all(part.role == "model" and part.name != "torch.nn.Parameter" for part in parts)
+
+
+def _is_used_as_module(script: Script, name: str) -> bool:
+    """Whether the file calls NAME, or asks it for its parameters: no tensor can do either."""
+    if not name or name in ("self", "cls"):
+        return False
+    called = script.calls(name.rpartition(".")[2])
+    asked = script.calls("parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval")
+    return any(dotted(call.node.func) == name for call in called) or any(dotted(c.receiver) == name for c in asked)
+
+
+def _is_turned_through(script: Script, node: ast.Name, at: Store) -> bool:
+    """Whether NODE is what a loop over modules gives: for layer in model.children()."""
+    stores = reaching([each for each in script.names.stores(node.id, at.scope) if each.scope is at.scope], at)
+    if any(store.how == "parameter" for store in stores):
+        return len(stores) == 1 and _is_applied(script, stores[0].scope)
+    return bool(stores) and all(_gives_modules(script, store) for store in stores)
+
+
+def _is_applied(script: Script, function: Scope) -> bool:
+    """Whether FUNCTION is what model.apply(function) shows every module."""
+    return any(
+        script.written.function(argument, call.scope) is function
+        for call in script.calls("apply")
+        for argument in call.arguments
+    )
+
+
+def _gives_modules(script: Script, store: Store) -> bool:
+    value, pairs = store.value, False
+    if store.how != "element":
+        return False
+    while True:
+        match value:
+            case ast.Call(func=ast.Name(id="list" | "tuple" | "reversed" | "enumerate" as word), args=[inner, *_]):
+                value, pairs = inner, pairs or word == "enumerate"
+            case ast.Subscript(value=inner):
+                value = inner
+            case _:
+                break
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr not in _MODULES:
+        if isinstance(value, ast.List | ast.Tuple):
+            return (
+                bool(value.elts) and store.index is None and all(_is_module(script, e, store.scope) for e in value.elts)
+            )
+        made = script.roles.made(value, store.scope, "model")
+        return bool(made) and all(part.name in _CONTAINERS for part in made)
+    return store.index == 1 or not (pairs or value.func.attr.startswith("named_"))
+
+
+def _is_read(script: Script, store: Store) -> bool:
+    """Whether the module keeps a flag of that name on purpose: some class of this file reads self.requires_grad."""
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "requires_grad"
+        and isinstance(node.ctx, ast.Load)
+        and dotted(node.value) in ("self", dotted(getattr(_target(store, "requires_grad"), "value", None)))
+        for node in ast.walk(script.facts.scopes[0].node)
+    )
+
+
+def _is_read_anywhere(script: Script, word: str) -> bool:
+    """Whether WORD is an attribute, or the name of one, that this file itself looks at."""
+    for node in ast.walk(script.facts.scopes[0].node):
+        if isinstance(node, ast.Attribute) and node.attr == word and isinstance(node.ctx, ast.Load):
+            return True
+        if isinstance(node, ast.Constant) and node.value == word:
+            return True
+    return False
+
+
+def _renamed(script: Script, target: ast.Attribute) -> tuple[Edit, ...]:
+    last = end(script, target)
+    return between(script, "say-requires-grad", last - len(target.attr.encode()), last, "requires_grad")
+
+
+def _called(script: Script, store: Store, target: ast.Attribute) -> tuple[Edit, ...]:
+    if isinstance(store.node, ast.Assign) and len(store.node.targets) > 1:
+        return ()
+    code = f"requires_grad_({script.source(store.value) if store.value is not None else ''})"
+    first = end(script, target) - len(target.attr.encode())
+    return between(script, "call-requires-grad", first, end(script, store.node), code)

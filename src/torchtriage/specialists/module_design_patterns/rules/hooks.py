@@ -1,0 +1,115 @@
+"""Hooks that are passed by, and hooks that pile up."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Block, Call, Scope, dotted
+from torchtriage.examine.source.nets import between, end
+from torchtriage.examine.source.script import Script
+
+_REGISTERS = (
+    "register_forward_hook",
+    "register_forward_pre_hook",
+    "register_full_backward_hook",
+    "register_full_backward_pre_hook",
+    "register_backward_hook",
+)
+_INNER = frozenset({"module", "wrapped", "inner", "_orig_mod", "_module", "wrapped_module"})
+_DEEP = 3
+
+
+@detector("source/forward-called-directly")
+def forward_called_directly(script: Script) -> Iterator[Sighting]:
+    """A module's forward is called by name: its hooks do not run."""
+    for call in script.calls("forward"):
+        receiver = call.receiver
+        if isinstance(receiver, ast.Name | ast.Attribute) and _is_called_past(script, call, receiver):
+            name = script.source(receiver)
+            edits = between(script, "call-it", end(script, receiver), end(script, call.node.func), "")
+            yield script.seen(call.node, f"{name}.forward() runs none of the hooks of {name}: {name}() does", edits)
+
+
+def _is_called_past(script: Script, call: Call, receiver: ast.expr) -> bool:
+    scope, words = call.scope, dotted(receiver).split(".")
+    if (
+        receiver is None
+        or words == [scope.receiver]
+        or words[-1] in _INNER
+        or scope.name in ("__call__", "forward_impl")
+    ):
+        return False
+    if words[-1][:1].isupper() or script.names.resolve(receiver, scope) or _has_own_call(script, receiver, scope):
+        return False
+    parts = script.roles.parts(receiver, scope)
+    return bool(parts) and all(part.role == "model" and part.by != "unknown" for part in parts)
+
+
+def _has_own_call(script: Script, receiver: ast.expr, scope: Scope) -> bool:
+    host = script.trace.instance(receiver, scope)
+    return host is not None and script.trace.method(host, "__call__") is not None
+
+
+@detector("source/hook-handle-dropped")
+def hook_handle_dropped(script: Script) -> Iterator[Sighting]:
+    """A hook is registered again and again on one module, and never removed."""
+    if any(script.calls("remove")) or "remove" in script.aside:
+        return
+    for call in script.calls(*_REGISTERS):
+        if call.receiver is None or not isinstance(call.statement, ast.Expr) or _is_guarded(call.path):
+            continue
+        around = _repeats(script, call, _root(call.receiver), 0)
+        if around is not None:
+            fact = (
+                f"{around} registers this hook on {script.source(call.receiver)} once more each time: all of them run"
+            )
+            yield script.seen(call.node, fact)
+
+
+def _is_turned_through(script: Script, call: Call, block: Block) -> bool:
+    """Whether what CALL is given is another one at each turn of BLOCK: for hook in hooks."""
+    words = {node.id for each in call.arguments for node in ast.walk(each) if isinstance(node, ast.Name)}
+    stores = (store for word in words for store in script.names.stores(word, call.scope))
+    return any(store.how == "element" and store.block is block for store in stores)
+
+
+def _is_guarded(path: tuple[Block, ...]) -> bool:
+    """Whether the call stands under a condition: if epoch == 0, if not self.hooked."""
+    return any(block.kind == "arm" for block in path)
+
+
+def _root(node: ast.expr | None) -> str:
+    """The name with which a chain such as model.blocks[0].fc begins; "" where it may be another module each time."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
+            return _root(inner)
+    return ""
+
+
+def _repeats(script: Script, call: Call, root: str, deep: int) -> str | None:
+    """What runs CALL again for the same ROOT, in words; None where nothing surely does."""
+    scope = call.scope
+    stores = script.names.stores(root, scope)
+    for block in reversed(call.path):
+        again = block.kind == "loop" and root and not any(block in store.path for store in stores)
+        if again and (deep or not _is_turned_through(script, call, block)):
+            return f"the loop of line {getattr(block.owner, 'lineno', 0)}"
+    if scope.kind != "function" or not root or deep > _DEEP:
+        return None
+    if scope.name == "forward" and root == scope.receiver and scope.host is not None:
+        return "every call of forward"
+    words = [each.arg for each in scope.parameters]
+    bound = scope.receiver in words[:1]
+    if root not in words or any(store.how != "parameter" for store in stores):
+        return None
+    for site in script.trace.sites(scope):
+        given = site.receiver if bound and root == scope.receiver else site.argument(root, words.index(root) - bound)
+        if _root(given) and not _is_guarded(site.path):
+            found = _repeats(script, site, _root(given), deep + 1)
+            if found is not None:
+                return found
+    return None

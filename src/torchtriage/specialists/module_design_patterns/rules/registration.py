@@ -1,0 +1,193 @@
+"""What a module holds without knowing it: tensors and parameters that are not registered, layers that are one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Block, Call, Scope, Store
+from torchtriage.examine.source.nets import Net, between, chain, end, replaced
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.makes import given
+from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_parameter
+
+# Methods that give the parameter itself (float() does, since that is how parameters are made by default).
+_STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
+_SAME = "every element of this list is the same layer: one set of weights, trained as one"
+# Methods that make something else on purpose.
+_LEAVES = frozenset({"item", "tolist", "numpy", "detach", "size", "dim", "numel", "data_ptr", "backward", "stride"})
+_MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as"})
+
+
+@detector("source/parameter-then-moved")
+def parameter_then_moved(net: Net) -> Iterator[Sighting]:
+    """What is assigned is the result of an operation on nn.Parameter(...), not the parameter."""
+    for name, stores in net.scope.attributes.items():
+        for store in stores if name.isidentifier() else ():
+            value = given(store) if store.how == "assign" else None
+            by = _operation(net.script, value, store.scope)
+            if by and not _is_wrapped_later(net, store, name):
+                fact = f"self.{name} is the result of {by} on a Parameter: where that makes a new tensor, "
+                edits = _moving(net.script, store)
+                yield net.script.seen(store.node, f"{fact}it is missing from parameters()", edits)
+
+
+def _operation(script: Script, value: ast.expr | None, scope: Scope, deep: int = 0) -> str:
+    """By what VALUE is computed from nn.Parameter(…), in words; "" when it is a parameter, or something else."""
+    if isinstance(value, ast.BinOp):
+        return "arithmetic" if any(is_parameter(script, side, scope) for side in (value.left, value.right)) else ""
+    helper = script.trace.definition(value.func, scope) if isinstance(value, ast.Call) and not deep else None
+    if helper is not None and helper.kind == "function":
+        found = {_operation(script, each.node.value, helper, 1) for each in helper.returns}
+        return found.pop() if len(found) == 1 else ""
+    inner, methods = chain(value)
+    match inner:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if _is_only_moved(script, name, scope):
+            methods = (attr, *methods)
+        case _ if not is_parameter(script, inner, scope):
+            return ""
+    plain = isinstance(value, ast.Call) and not _LEAVES.intersection(methods) and not _STAYS.issuperset(methods)
+    return f".{next(each for each in methods if each not in _STAYS)}()" if plain else ""
+
+
+def _is_only_moved(script: Script, name: str, scope: Scope) -> bool:
+    """Whether NAME is a parameter made in SCOPE that serves for nothing else: what is moved is all that is kept."""
+    stores = scope.stores.get(name, ())
+    if len(stores) != 1 or stores[0].how != "assign" or not is_parameter(script, given(stores[0]), scope):
+        return False
+    loads = (node for node in ast.walk(scope.node) if isinstance(node, ast.Name) and node.id == name)
+    return sum(isinstance(node.ctx, ast.Load) for node in loads) == 1
+
+
+def _is_wrapped_later(net: Net, store: Store, name: str) -> bool:
+    """Whether self.NAME is given another value, or goes into a Parameter or a buffer by other means."""
+    others = [each for each in net.stores(name) if each is not store and each.order > store.order]
+    wrapped = (each for each in others if each.scope is store.scope and not isinstance(each.value, ast.Constant))
+    return any(wrapped) or any(
+        isinstance(each, ast.Attribute) and net.is_own(each, name, call.scope)
+        for call in net.calls("register_parameter", "register_buffer", "Parameter", "ParameterList", "setattr")
+        for argument in call.arguments
+        for each in ast.walk(argument)
+    )
+
+
+def _moving(script: Script, store: Store) -> tuple[Edit, ...]:
+    """Puts the moves inside: nn.Parameter(tensor).to(device) → nn.Parameter(tensor.to(device))."""
+    value = store.value
+    made, methods = chain(value)
+    if not isinstance(value, ast.Call) or not isinstance(made, ast.Call) or not _MOVES.issuperset(methods):
+        return ()
+    if not methods or len(made.args) != 1 or not is_parameter(script, made, store.scope):
+        return ()
+    if not isinstance(made.args[0], ast.Call | ast.Name | ast.Attribute | ast.Subscript):
+        return ()
+    tail = script.text.data[end(script, made) : end(script, value)].decode()
+    first, last = end(script, made.args[0]), end(script, value)
+    rest = script.text.data[first : end(script, made)].decode()
+    return between(script, "move-first", first, last, tail + rest)
+
+
+@detector("source/layers-shared-by-repetition")
+def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
+    """A list of layers that is multiplied holds one layer many times."""
+    if "torch" not in {each.partition(".")[0] for each in script.facts.imports}:
+        return
+    seen: set[int] = set()
+    for scope in script.facts.scopes:
+        for node in _lists(scope):
+            for product in _products(node):
+                if id(product) not in seen and _repeats(script, product, scope):
+                    seen.add(id(product))
+                    yield script.seen(product, _SAME, _repeating(script, product))
+    for call in script.calls("ModuleList", "Sequential", "append"):
+        for place in _one_for_all(script, call):
+            yield script.seen(place, _SAME)
+
+
+def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
+    """Where one layer, made before, is put in at every turn: nn.ModuleList(layer for _ in …), blocks.append(layer)."""
+    first = call.node.args[0] if call.node.args else None
+    first = first.value if isinstance(first, ast.Starred) else first
+    match first:
+        case (
+            ast.ListComp(elt=ast.Name() as layer, generators=[over])
+            | ast.GeneratorExp(elt=ast.Name() as layer, generators=[over])
+        ):
+            turned = {node.id for node in ast.walk(over.target) if isinstance(node, ast.Name)}
+            if call.tail != "append" and layer.id not in turned and _is_before(script, layer, call, None):
+                yield first
+        case ast.Name() as layer if call.tail == "append":
+            loop = next((block for block in reversed(call.path) if block.kind == "loop"), None)
+            made = script.roles.made(call.receiver, call.scope, "model")
+            held = any(part.name in ("torch.nn.ModuleList", "torch.nn.Sequential") for part in made)
+            if loop is not None and held and _is_before(script, layer, call, loop):
+                yield call.node
+
+
+def _is_before(script: Script, layer: ast.Name, call: Call, loop: Block | None) -> bool:
+    """Whether LAYER is made in the same function, but outside of LOOP, and not in an arm that says when to share."""
+    stores = call.scope.stores.get(layer.id, ())
+    fresh = any(store.how != "assign" or (loop is not None and loop in store.path) for store in stores)
+    if not stores or fresh or any(block.kind == "arm" for block in call.path):
+        return False
+    return _is_layer(script, layer, call.scope) and not _is_said(script, call.node, call.scope)
+
+
+def _lists(scope: Scope) -> Iterator[ast.expr]:
+    """The expressions of SCOPE that may be a multiplied list: stored, given or returned."""
+    for action in scope.actions:
+        if isinstance(action, Call):
+            for each in action.node.args:
+                yield each.value if isinstance(each, ast.Starred) else each
+        elif type(action.value) is ast.BinOp:
+            yield action.value
+    for back in scope.returns:
+        if type(back.node.value) is ast.BinOp:
+            yield back.node.value
+
+
+def _products(node: ast.expr) -> Iterator[ast.BinOp]:
+    if type(node) is ast.BinOp:
+        if type(node.op) is ast.Mult and (type(node.left) is ast.List or type(node.right) is ast.List):
+            yield node
+        elif type(node.op) is ast.Add:
+            yield from _products(node.left)
+            yield from _products(node.right)
+
+
+def _repeats(script: Script, product: ast.BinOp, scope: Scope) -> bool:
+    made, count = _parts(product)
+    if not made.elts or (isinstance(count, ast.Constant) and count.value in (0, 1)):
+        return False
+    return any(_is_layer(script, each, scope) for each in made.elts) and not _is_said(script, product, scope)
+
+
+def _parts(product: ast.BinOp) -> tuple[ast.List, ast.expr]:
+    if isinstance(product.left, ast.List):
+        return product.left, product.right
+    return (product.right if isinstance(product.right, ast.List) else ast.List([])), product.left
+
+
+def _is_layer(script: Script, node: ast.expr, scope: Scope) -> bool:
+    origins = script.trace.origins(node, scope)
+    return bool(origins) and all(holds_weights(script, each.call, each.scope) for each in origins)
+
+
+def _is_said(script: Script, node: ast.AST, scope: Scope) -> bool:
+    """Whether sharing is what the code says it wants, in a name or in a comment close by."""
+    line = getattr(node, "lineno", 1)
+    near = " ".join(script.text.line(number) for number in range(max(1, line - 3), line + 1))
+    near = near.replace("layers-shared-by-repetition", "")  # a comment about this fault says nothing about the code
+    words = f"{scope.name} {scope.host.name if scope.host else ''} {near}".lower()
+    return any(word in words for word in ("shar", "tied", "tie_", "same weight", "recurr", "recurs", "universal"))
+
+
+def _repeating(script: Script, product: ast.BinOp) -> tuple[Edit, ...]:
+    """[Layer(n)] * depth → [Layer(n) for _ in range(depth)], where the layer is made on the spot."""
+    made, count = _parts(product)
+    if len(made.elts) != 1 or not isinstance(made.elts[0], ast.Call) or product.lineno != product.end_lineno:
+        return ()
+    code = f"[{script.source(made.elts[0])} for _ in range({script.source(count)})]"
+    return replaced(script, "one-each", product, code)
