@@ -1,0 +1,133 @@
+"""Results that are thrown away, and statements that do work in place."""
+
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+
+def train(model: nn.Module, dataset, device, epochs: int):
+    model.to(device)
+    loader = DataLoader(dataset, batch_size=32, shuffle=True, num_workers=4)
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(epochs):
+        for images, labels in loader:
+            images.to(device)  # expect: result-dropped
+            if torch.cuda.is_available():
+                labels.cuda(non_blocking=True)  # expect: result-dropped
+            optimizer.zero_grad()
+            loss = criterion(model(images), labels)
+            loss.backward()
+            optimizer.step()
+            loss.detach()  # expect: result-dropped
+            print(loss)
+
+
+def train_right(model: nn.Module, dataset, device):
+    model = model.half()
+    model.to(device)
+    model.float()
+    loader = DataLoader(dataset, batch_size=32)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for images, labels in loader:
+        images, labels = images.to(device), labels.to(device)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        images.clamp_(0, 1)
+        loss.detach_()
+        print(loss, images.mean())
+
+
+class Style(nn.Module):
+    def __init__(self, image: torch.Tensor, net: nn.Module):
+        super().__init__()
+        self.image = nn.Parameter(image.clone())
+        self.net = net
+        self.net.to("cuda")
+
+    def project(self, low: torch.Tensor, high: torch.Tensor):
+        torch.clamp(low, 0.0, 1.0)  # expect: result-dropped
+        torch.clamp(high, 0.0, 1.0, out=high)
+        return low + high
+
+    def scaled(self, x: torch.Tensor, mask: torch.Tensor):
+        scores = x @ x.transpose(-2, -1)
+        scores.masked_fill(mask, float("-inf"))  # expect: result-dropped
+        return scores.softmax(dim=-1)
+
+
+def resume(optimizer: torch.optim.Optimizer, path):
+    optimizer.load_state_dict(torch.load(path, map_location="cpu"))
+    for state in optimizer.state.values():
+        for key, value in state.items():
+            if isinstance(value, torch.Tensor):
+                value.cuda()  # expect: result-dropped
+                print(key, value.device)
+
+
+def resume_right(optimizer: torch.optim.Optimizer, path):
+    optimizer.load_state_dict(torch.load(path, map_location="cpu"))
+    for state in optimizer.state.values():
+        for key, value in state.items():
+            if isinstance(value, torch.Tensor):
+                state[key] = value.cuda()
+
+
+def by_key(model: nn.Module, train_loader, device):
+    for batch in train_loader:
+        batch["image"].to(device)  # expect: result-dropped
+        batch["label"] = batch["label"].to(device)
+        print(model(batch["image"]), batch["label"])
+
+
+def a_batch_may_move_itself(model: nn.Module, train_loader, device):
+    for batch in train_loader:
+        batch.to(device)
+        print(model(**batch).loss)
+
+
+def the_copy_is_timed(size: int):
+    block = torch.ones(size)
+    start = time.perf_counter()
+    block.cuda()
+    torch.cuda.synchronize()
+    print(time.perf_counter() - start, block.numel())
+
+
+def it_is_tried_whether_it_works(x: torch.Tensor):
+    try:
+        x.to("cuda")
+    except RuntimeError:
+        return x
+    return x.to("cuda")
+
+
+def the_device_is_woken():
+    torch.zeros(1).cuda()
+    torch.cuda.init()
+
+
+def unknown_things(thing, hook, process):
+    thing.to("cuda")
+    hook.detach()
+    process.float()
+    return thing, hook, process
+
+
+def the_last_use(x: torch.Tensor):
+    y = x + 1
+    y.to("cuda")
+
+
+def a_step_outside_of_the_graph(weight: torch.Tensor, lr: float):
+    weight.requires_grad_(True)
+    loss = (weight**2).sum()
+    loss.backward()
+    weight.data.add_(weight.grad, alpha=-lr)
+    F.relu(weight, inplace=True)
+    return weight
