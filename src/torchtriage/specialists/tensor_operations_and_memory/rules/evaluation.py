@@ -72,7 +72,7 @@ def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
         name = dotted(call.node.func)
         if not name or not script.roles.plays(call.node.func, scope, "model"):
             continue
-        before = next((each for each in told if dotted(each.receiver) == name and _holds(each, call)), None)
+        before = next((each for each in reversed(told) if dotted(each.receiver) == name and _holds(each, call)), None)
         if before is None and not (named and not told):
             continue
         region = _region(script, call, before)
