@@ -43,11 +43,12 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
         if {"out", "inplace"} & {keyword.arg for keyword in call.node.keywords} or _is_tried(call):
             continue
         later = _next_use(call, operand)
-        if later and (tensors.is_tensor(operand, call, call.scope) or _is_tested(script, call, name)):
+        known = bool(later) and tensors.is_tensor(operand, call, call.scope)
+        if later and (known or _is_tested(script, call, name)):
             yield script.seen(
                 call.node,
                 f"{call.tail}() gives a new tensor, which nothing takes: line {later} goes on with the old {name}",
-                _assignment(script, call, operand),
+                _assignment(script, call, operand) if known else (),
             )
 
 
