@@ -131,3 +131,45 @@ def a_step_outside_of_the_graph(weight: torch.Tensor, lr: float):
     weight.data.add_(weight.grad, alpha=-lr)
     F.relu(weight, inplace=True)
     return weight
+
+
+def networks_move_themselves(build_model, cuda: bool, loader, reward):
+    generator = Generator(8)
+    critic = build_model(8)
+    if cuda:
+        generator.cuda()
+        critic.cuda()
+    for images, _ in loader:
+        print(critic(generator(images)), reward)
+
+
+class Generator(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.body = nn.Linear(width, width)
+
+    def forward(self, x):
+        x.view(x.size(0), -1)  # expect: result-dropped
+        return self.body(x)
+
+
+class Segmentation:
+    """Batches go through a method of their own."""
+
+    def __init__(self, net: nn.Module, loader, device):
+        self.net, self.loader, self.device = net.to(device), loader, device
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def step(self, batch):
+        image, mask = batch
+        image.to(self.device)  # expect: result-dropped
+        mask = mask.to(self.device)
+        logits = self.net(image)
+        logits.clamp(-30, 30)  # expect: result-dropped
+        self.optimizer.zero_grad()
+        F.binary_cross_entropy_with_logits(logits, mask).backward()
+        self.optimizer.step()
+
+    def fit(self):
+        for batch in self.loader:
+            self.step(batch)

@@ -93,6 +93,24 @@ class Graphs:
             print(epoch, self.test())
 
 
+def in_one_expression(mixer: nn.Module, dataset):
+    loader = DataLoader(dataset)
+    mixer.train(False)
+    right = sum((mixer(x).argmax(1) == y).sum().item() for x, y in loader)  # expect: eval-builds-graph
+    return right / len(dataset)
+
+
+def whole_batches(net: nn.Module, x, y, x_val, y_val, optimizer: optim.Optimizer):
+    for step in range(1000):
+        net.train()
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+        if step % 100 == 0:
+            net.eval()
+            print(F.mse_loss(net(x_val), y_val).item())  # expect: eval-builds-graph
+
+
 @torch.no_grad()
 def decorated(model: nn.Module, loader):
     model.eval()

@@ -23,6 +23,23 @@ def embed(model: nn.Module, loader, device: str):
     return features, labels
 
 
+@torch.no_grad()
+def bank(encoder: nn.Module, train_dl):
+    encoder.eval()
+    rows = None
+    for x, _ in train_dl:
+        z = encoder(x)
+        rows = z if rows is None else torch.cat([rows, z])  # expect: grown-by-cat
+    return rows
+
+
+def indices(rank: int, dims: int):
+    whole = torch.zeros(1, rank)
+    for _ in range(dims - 1):
+        whole = torch.cat((whole, torch.zeros(1, rank)))
+    return whole
+
+
 def noise(count: int):
     rows = torch.zeros(0, 8)
     for _ in range(count):
@@ -86,6 +103,22 @@ def squares(x: torch.Tensor):
         for j in range(x.size(1)):
             out[i, j] = x[i, j] ** 2 + 1
     return out
+
+
+def doubled(x: torch.Tensor):
+    rows, columns = x.shape
+    out = torch.zeros(rows, columns)
+    for i in range(rows):  # expect: python-loop-over-tensor
+        for j in range(columns):
+            out[i][j] = x[i][j] * 2.0
+    return out
+
+
+def squared_error(predictions: torch.Tensor, targets: torch.Tensor):
+    total = 0.0
+    for one, other in zip(predictions, targets):  # expect: python-loop-over-tensor
+        total += (one - other) ** 2
+    return total / len(predictions)
 
 
 def dot(a: torch.Tensor, b: torch.Tensor):

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 import torch.utils.checkpoint as cp
 from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+from torch.utils.data import DataLoader
 
 
 class Recurrent(nn.Module):
@@ -44,11 +45,21 @@ def settings(device):
         yield name, torch.zeros(3).to(device)
 
 
-def targets_again(model: nn.Module, train_loader):
-    for inputs, targets in train_loader:
+def targets_again(model: nn.Module, dataset):
+    loader = DataLoader(dataset, batch_size=8, num_workers=2)
+    for inputs, targets in loader:
         targets = torch.tensor(targets)  # expect: tensor-of-tensor
         weights = torch.tensor(targets, dtype=torch.float32)  # expect: tensor-of-tensor
         print(F.cross_entropy(model(inputs), targets), weights)
+
+
+def lists(dataset, train_loader):
+    """A loader from elsewhere, or one with a collate_fn, may give lists."""
+    loader = DataLoader(dataset, batch_size=8, collate_fn=list)
+    for inputs, targets in train_loader:
+        print(torch.tensor(inputs), torch.tensor(targets))
+    for batch in loader:
+        print(torch.tensor(batch[0]["input_ids"]))
 
 
 def best(scores: torch.Tensor, values: list[float]):

@@ -44,6 +44,47 @@ def train_an_lstm(loader, epochs: int):
             optimizer.step()
 
 
+def under_another_name(model: nn.Module, loader, optimizer: optim.Optimizer):
+    hidden = model.init_hidden(32)
+    for tokens, targets in loader:
+        logits, new = model(tokens, hidden)  # expect: hidden-state-not-detached
+        loss = F.cross_entropy(logits, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        hidden = new
+
+
+def cut_off_under_another_name(model: nn.Module, loader, optimizer: optim.Optimizer):
+    hidden = model.init_hidden(32)
+    for tokens, targets in loader:
+        logits, new = model(tokens, hidden)
+        loss = F.cross_entropy(logits, targets)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        hidden = new.detach()
+
+
+class Carrying:
+    """The state lives on the trainer."""
+
+    def __init__(self, model: nn.Module, loader):
+        self.model, self.loader = model, loader
+        self.optimizer = optim.Adam(self.model.parameters())
+        self.state = None
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        out, self.state = self.model(x, self.state)  # expect: hidden-state-not-detached
+        F.mse_loss(out, y).backward()
+        self.optimizer.step()
+
+    def fit(self):
+        for x, y in self.loader:
+            self.step(x, y)
+
+
 def cut_off(model: nn.Module, loader, optimizer: optim.Optimizer):
     hidden = None
     for tokens, targets in loader:

@@ -34,7 +34,9 @@ _BATCH = frozenset(
     {"x", "y", "xb", "yb", "image", "images", "img", "imgs", "input", "inputs", "label", "labels", "target", "targets"}
     | {"input_ids", "attention_mask", "mask", "masks", "token_type_ids", "real", "real_imgs", "src", "tgt", "trg"}
     | {"tokens", "pixel_values", "features", "batch_x", "batch_y", "x_batch", "y_batch", "data", "waveform", "audio"}
+    | {"xs", "ys", "msk", "lbl", "lbls", "inp", "inps", "targ", "targs", "seq", "seqs", "lab", "labs", "bx", "by"}
 )
+_WHOLE = frozenset({"batch", "sample", "data", "minibatch", "mini_batch"})
 _SAME = frozenset({"data", "grad", "T", "mT"})
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "islice", "cycle", "track", "list", "prefetcher"})
 
@@ -43,7 +45,8 @@ Spot = Call | Store | Return
 
 def is_batches(script: Script, node: ast.expr, scope: Scope) -> bool:
     """Whether a loop over NODE goes through batches: a loader, or what is called one, in the usual wrappers."""
-    if script.roles.plays(node, scope, "loader") or "loader" in dotted(node).rpartition(".")[2].lower():
+    word = dotted(node).rpartition(".")[2].lower()
+    if "loader" in word or word == "dl" or word.endswith("_dl") or script.roles.plays(node, scope, "loader"):
         return True
     if isinstance(node, ast.Call):
         wraps = dotted(node.func).rpartition(".")[2] in _WRAPPERS
@@ -52,10 +55,14 @@ def is_batches(script: Script, node: ast.expr, scope: Scope) -> bool:
 
 
 class Tensors:
-    """The tensors of one script. What is not known is no tensor."""
+    """The tensors of one script. What is not known is no tensor.
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
+    is_strict: a batch counts only when its loader is made in this file, with no collate_fn, and is unpacked: others
+    may hold lists.
+    """
+
+    def __init__(self, script: Script, is_strict: bool = False) -> None:
+        self.script, self.is_strict = script, is_strict
         self._known: dict[int, bool] = {}
         # Graph and sparse libraries hand out batches with a `to` of their own, which may work in place.
         self._is_plain = not any(
@@ -104,10 +111,10 @@ class Tensors:
     def _made(self, store: Store) -> bool:
         value = store.value
         if store.how == "parameter":
-            return value is not None and self._is_note(value, store.scope)
+            return self._is_note(value, store.scope) if value is not None else self._given(store)
         if store.how == "element":
             named = store.name in _BATCH and store.index is not None and self._is_plain
-            return named and value is not None and is_batches(self.script, value, store.scope)
+            return named and value is not None and self._gives_tensors(value, store.scope)
         if store.how != "assign" or value is None:
             return False
         if store.index is None:
@@ -115,6 +122,27 @@ class Tensors:
         if isinstance(value, ast.Tuple | ast.List):
             return store.index < len(value.elts) and self.is_tensor(value.elts[store.index], store, store.scope)
         return self._is_pair(value, store) or self._is_batch(value, store)
+
+    def _given(self, store: Store) -> bool:
+        """Whether every caller gives a tensor for a parameter; of a module's forward, by its name."""
+        scope = store.scope
+        if scope.name == "forward" and scope.host is not None:
+            return store.name in _BATCH and self._is_plain and self._is_module(scope.host)
+        words = [each.arg for each in scope.parameters]
+        place = words.index(store.name) - (scope.receiver in words[:1])
+        sites = self.script.trace.sites(scope) if store.name not in _starred(scope) else ()
+        return bool(sites) and all(self.is_tensor(site.argument(store.name, place), site, site.scope) for site in sites)
+
+    def _is_module(self, host: Scope) -> bool:
+        return any(self.script.roles.of_class(base) == "model" for base in self.script.trace.bases(host))
+
+    def _gives_tensors(self, node: ast.expr, scope: Scope) -> bool:
+        if not self.is_strict:
+            return is_batches(self.script, node, scope)
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _WRAPPERS:
+            return any(self._gives_tensors(each, scope) for each in node.args)
+        made = [part.made for part in self.script.roles.made(node, scope, "loader") if part.made is not None]
+        return bool(made) and all(keyword.arg not in ("collate_fn", None) for call in made for keyword in call.keywords)
 
     def _is_note(self, note: ast.expr, scope: Scope) -> bool:
         return self.script.names.resolve(note, scope) in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor")
@@ -133,18 +161,20 @@ class Tensors:
         if store.name not in _BATCH or not self._is_plain:
             return False
         if isinstance(value, ast.Call) and dotted(value.func) == "next" and value.args:
-            return is_batches(self.script, value.args[0], store.scope)
+            return self._gives_tensors(value.args[0], store.scope)
         return isinstance(value, ast.Name) and self._is_whole(value.id, store, store.scope)
 
     def _is_field(self, node: ast.expr, at: Spot, scope: Scope) -> bool:
         """A part of a batch: batch["image"], data[0]."""
-        return isinstance(node, ast.Name) and self._is_plain and self._is_whole(node.id, at, scope)
+        plain = self._is_plain and not self.is_strict
+        return plain and isinstance(node, ast.Name) and self._is_whole(node.id, at, scope)
 
     def _is_whole(self, name: str, at: Spot, scope: Scope) -> bool:
         """Whether NAME is what a loop over batches gives, as a whole."""
         stores = reaching(scope.stores.get(name, ()), at)
         return bool(stores) and all(
-            store.how == "element" and store.value is not None and is_batches(self.script, store.value, scope)
+            (store.how == "parameter" and name in _WHOLE and store.value is None and not self.is_strict)
+            or (store.how == "element" and store.value is not None and self._gives_tensors(store.value, scope))
             for store in stores
         )
 
@@ -162,7 +192,23 @@ class Tensors:
             tail = call.func.attr
             if tail in _METHODS or (tail in ("max", "min") and not call.args and not call.keywords):
                 return self.is_tensor(call.func.value, at, scope)
-        return self.script.roles.plays(call.func, scope, "criterion")
+        return self.script.roles.plays(call.func, scope, "criterion") or self._is_forward(call, scope)
+
+    def _is_forward(self, call: ast.Call, scope: Scope) -> bool:
+        """Whether CALL runs a model: not Network(…), nor build_model(…)."""
+        word = dotted(call.func).rpartition(".")[2]
+        if not word[:1].islower() or "_model" in word or not (call.args or call.keywords):
+            return False
+        if self.script.trace.definition(call.func, scope) is not None:
+            return False
+        return any(part.role == "model" and part.by != "unknown" for part in self.script.roles.parts(call.func, scope))
+
+
+def _starred(scope: Scope) -> set[str]:
+    node = scope.node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return set()
+    return {each.arg for each in (node.args.vararg, node.args.kwarg) if each is not None}
 
 
 def bound_inside(statement: ast.AST) -> set[str]:

@@ -104,9 +104,9 @@ def _carried(step: TrainingStep, call: Call) -> str:
     read = {dotted(each) for argument in call.arguments for each in _flat(argument)}
     for name in sorted(read - {""}):
         stores = _stores(name, call.scope)
-        given = [store for store in stores if store.value is call.node]
+        given = [store for store in stores if _is_given(store, call)]
         inside = [e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in (name, f"{name}[]")]
-        if not given or any(store.value is not call.node for store in inside):
+        if not given or any(not _is_given(store, call) for store in inside):
             continue
         before = [store for store in stores if store not in inside and store.how in ("assign", "parameter")]
         local = "." not in name
@@ -115,6 +115,15 @@ def _carried(step: TrainingStep, call: Call) -> str:
         if before and not _is_let_go(step, name) and not name.rpartition(".")[2].startswith("mem"):
             return name
     return ""
+
+
+def _is_given(store: Store, call: Call) -> bool:
+    """Whether STORE takes what CALL gave: at once, or under another name that nothing else has (hidden = new)."""
+    if store.value is call.node:
+        return True
+    name = dotted(store.value) if isinstance(store.value, ast.Name) and store.index is None else ""
+    others = call.scope.stores.get(name, [])
+    return bool(others) and all(other.value is call.node for other in others)
 
 
 def _stores(name: str, scope: Scope) -> list[Store]:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
@@ -27,25 +28,50 @@ _DEEP = 4
 
 @dataclass(frozen=True, slots=True)
 class _Forward:
-    """A forward pass of a model in evaluation: the call, the eval() before it, and what the two stand in."""
+    """A forward pass of a model in evaluation: the call, the eval() before it, and the loop or function it stands in.
+
+    region: None for a comprehension over batches.
+    """
 
     script: Script
     call: Call
     told: Call | None
-    region: Ring
+    region: Ring | None
+
+    @property
+    def place(self) -> int:
+        """What one finding is made for."""
+        if self.region is None:
+            return id(self.call.statement)
+        return id(self.told) if self._begins_inside() else id(self.region.block)
+
+    @property
+    def facts(self) -> Iterable[Call | Store]:
+        """What the region evaluates from eval() to train(); of a comprehension, the calls of its statement."""
+        if self.region is None:
+            return [call for call in self.call.scope.calls if call.statement is self.call.statement]
+        facts = [event.fact for event in self.script.written.events(self.region)]
+        if not self._begins_inside():
+            return facts
+        after = facts[next(place for place, fact in enumerate(facts) if fact is self.told) :]
+        return takewhile(lambda fact: not (isinstance(fact, Call) and _tells(fact, on=True)), after)
+
+    def _begins_inside(self) -> bool:
+        told, region = self.told, self.region
+        return told is not None and region is not None and region.block.kind == "loop" and region.block in told.path
 
 
 @detector("source/eval-builds-graph")
 def eval_builds_graph(script: Script) -> Iterator[Sighting]:
     """A model is evaluated outside of no_grad and inference_mode."""
-    if "eval" not in script.facts.calls or script.names.framework() or _is_switched_off(script):
+    if not {"eval", "train"} & script.facts.calls.keys() or script.names.framework() or _is_switched_off(script):
         return
     seen: set[int] = set()
     for scope in script.facts.scopes:
         for forward in _forwards(script, scope) if scope.kind in ("function", "module") else ():
-            if id(forward.region.block) in seen or not _builds(forward):
+            if forward.place in seen or not _builds(forward):
                 continue
-            seen.add(id(forward.region.block))
+            seen.add(forward.place)
             yield script.seen(forward.call.node, _fact(forward))
 
 
@@ -70,13 +96,12 @@ def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
         return
     for call in scope.calls:
         name = dotted(call.node.func)
-        if not name or not script.roles.plays(call.node.func, scope, "model"):
-            continue
         before = next((each for each in reversed(told) if dotted(each.receiver) == name and _holds(each, call)), None)
-        if before is None and not (named and not told):
-            continue
-        region = _region(script, call, before)
-        if region is not None:
+        if not name or (before is None and (told or not script.roles.plays(call.node.func, scope, "model"))):
+            continue  # what has an eval() and is called is a module, whatever its name
+        whole = _is_comprehended(script, call)
+        region = None if whole else _region(script, call, before)
+        if region is not None or whole:
             yield _Forward(script, call, before, region)
 
 
@@ -99,19 +124,30 @@ def _holds(told: Call, call: Call) -> bool:
 
 
 def _region(script: Script, call: Call, told: Call | None) -> Ring | None:
-    """The outermost loop around CALL that eval() stands outside of; else the body of a function that a loop calls."""
+    """The outermost loop around CALL that eval() stands outside of, or the innermost with both; else the function.
+
+    A function counts only when a loop calls it.
+    """
     around = loops(call.path)
     if told is not None:
         outer = [block for block in around if block not in told.path]
-        if outer:
-            return Ring(outer[-1], call.scope)
-        if call.scope.kind == "module":
-            return None
+        if outer or around:
+            return Ring(outer[-1] if outer else around[0], call.scope)
     elif not any(isinstance(b.owner, ast.For) and is_batches(script, b.owner.iter, call.scope) for b in around):
         return None
     if call.scope.kind == "function" and (around or _is_repeated(script, call.scope, 0)):
         return Ring(call.scope.body, call.scope)
     return None
+
+
+def _is_comprehended(script: Script, call: Call) -> bool:
+    """Whether CALL runs for each batch of a comprehension: sum(loss(model(x), y) for x, y in loader)."""
+    return any(
+        isinstance(each, ast.ListComp | ast.GeneratorExp | ast.SetComp)
+        and is_batches(script, each.generators[0].iter, call.scope)
+        and any(node is call.node for node in ast.walk(each.elt))
+        for each in ast.walk(call.statement)
+    )
 
 
 def _is_repeated(script: Script, scope: Scope, deep: int) -> bool:
@@ -124,7 +160,7 @@ def _builds(forward: _Forward) -> bool:
     script, call = forward.script, forward.call
     if _is_guarded(script, call, 0) or _is_frozen(script, call):
         return False
-    if any(_wants(event.fact) for event in script.written.events(forward.region)):
+    if any(_wants(fact) for fact in forward.facts):
         return False
     return not (_is_propagated(forward) or _is_read_out(script, call) or _is_off_inside(script, call))
 

@@ -21,7 +21,7 @@ _DEEP = 3
 @detector("source/tensor-of-tensor")
 def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
     """torch.tensor() is given a tensor: it warns, copies, and cuts the gradient off."""
-    tensors = Tensors(script)
+    tensors = Tensors(script, is_strict=True)
     for call in script.named("torch.tensor"):
         given = call.argument("data", 0)
         if given is None or call.argument("requires_grad") is not None or _is_propagated(call):

@@ -21,6 +21,7 @@ _FUNCTIONS = tuple(
     f"torch.{each}"
     for each in ("clamp", "clip", "nan_to_num", "relu", "squeeze", "unsqueeze", "flatten", "permute", "transpose")
 ) + tuple(f"torch.nn.functional.{each}" for each in ("normalize", "relu", "dropout", "softmax", "pad"))
+_TAILS = sorted({name.rpartition(".")[2] for name in _FUNCTIONS})
 _HARMLESS = frozenset(
     {"no_grad", "inference_mode", "autocast", "set_grad_enabled", "enable_grad", "tqdm", "trange", "device", "stream"}
     | {"nullcontext", "open", "no_sync", "SummaryWriter"}
@@ -34,13 +35,19 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
     tensors = Tensors(script)
     found = [
         *((call, call.receiver) for call in script.calls(*_METHODS) if _is_alone(call)),
-        *((call, next(iter(call.node.args), None)) for call in script.named(*_FUNCTIONS) if _is_alone(call)),
+        *(
+            (call, next(iter(call.node.args), None))
+            for call in script.calls(*_TAILS)
+            if _is_alone(call) and script.name(call) in _FUNCTIONS
+        ),
     ]
     for call, operand in found:
         name = _place(operand)
         if operand is None or not name or script.name(call).startswith("torch.") != (operand is not call.receiver):
             continue
         if {"out", "inplace"} & {keyword.arg for keyword in call.node.keywords} or _is_tried(call):
+            continue
+        if script.roles.plays(operand, call.scope, "model"):
             continue
         later = _next_use(call, operand)
         known = bool(later) and tensors.is_tensor(operand, call, call.scope)
