@@ -173,3 +173,30 @@ class Segmentation:
     def fit(self):
         for batch in self.loader:
             self.step(batch)
+
+
+def wasserstein(critic: nn.Module, loader, optimizer: torch.optim.Optimizer, bound: float):
+    for real, fake in loader:
+        optimizer.zero_grad()
+        (critic(fake).mean() - critic(real).mean()).backward()
+        optimizer.step()
+        for weight in critic.parameters():
+            weight.data.clamp(-bound, bound)  # expect: result-dropped
+
+
+def wasserstein_right(critic: nn.Module, loader, optimizer: torch.optim.Optimizer, bound: float):
+    for real, fake in loader:
+        optimizer.zero_grad()
+        (critic(fake).mean() - critic(real).mean()).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for weight in critic.parameters():
+                weight.clamp_(-bound, bound)
+
+
+class Attention(nn.Module):
+    def forward(self, q, k, v, mask=None):
+        scores = q @ k.transpose(-2, -1) / q.size(-1) ** 0.5
+        if mask is not None:
+            scores.masked_fill(mask == 0, -1e9)  # expect: result-dropped
+        return scores.softmax(-1) @ v

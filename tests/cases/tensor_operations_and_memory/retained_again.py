@@ -149,3 +149,11 @@ def one_prior_for_all(flow: nn.Module, embed: nn.Module, loader, optimizer: opti
         optimizer.zero_grad()
         loss.backward(retain_graph=True)
         optimizer.step()
+
+
+def whole_data_at_once(model: nn.Module, inputs, targets, optimizer: optim.Optimizer):
+    for _ in range(2000):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(inputs), targets)
+        loss.backward(retain_graph=True)  # expect: retain-graph-needless
+        optimizer.step()

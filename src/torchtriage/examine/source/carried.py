@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.examine.source.tensors import Tensors, bound_inside, is_batches
+from torchtriage.examine.source.tensors import BATCH, Tensors, bound_inside, is_batches
 
 # Names of settings: numbers and devices, without a graph.
 _SETTING = re.compile(
@@ -139,11 +139,11 @@ class Carried:
         return head == "torch" and last.removesuffix("_like") in words
 
     def _parameter(self, store: Store) -> bool:
-        """A setting, a part with a role; else what every caller inside the step gives."""
+        """A setting, data by its name, or what every caller inside the step gives."""
         if _SETTING.fullmatch(store.name.lower()) or store.name == store.scope.receiver:
             return True
         if store.scope is self.step.ring.scope or id(store) in self._open:
-            return False
+            return store.name in BATCH
         words = [each.arg for each in store.scope.parameters]
         place = words.index(store.name) - (store.scope.receiver in words[:1])
         sites = self.script.trace.sites(store.scope)

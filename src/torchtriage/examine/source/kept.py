@@ -213,6 +213,8 @@ class _Graph:
         given = store.value if store.how in ("assign", "augment") else None
         if isinstance(given, ast.Call) and (helper := self._helper(given, store)) is not None:
             return self._returned(helper, store.index)
+        if isinstance(given, ast.Call) and store.index:  # a model's second result may be a number: its accuracy
+            return None
         return self.carries(given, store) if given is not None else None
 
     def _helper(self, call: ast.Call, use: _Use) -> Scope | None:

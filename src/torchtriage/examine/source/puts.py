@@ -33,11 +33,20 @@ def put_in(event: Event) -> Put | None:
         case ast.AugAssign(op=ast.Add(), target=target, value=value):
             return Put(fact.node, fact, target, value, is_sum=True)
         case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Add(), left=left, right=right)):
-            if dotted(target) and dotted(target) == dotted(left):
-                return Put(fact.node, fact, target, right, is_sum=True)
+            sides = [(left, right), (right, left)] if dotted(target) else []
+            for old, new in sides:
+                if _holds(old, dotted(target)):
+                    return Put(fact.node, fact, target, new, is_sum=True)
         case ast.Assign(targets=[ast.Subscript(slice=key) as target], value=value) if not isinstance(key, ast.Constant):
             return Put(fact.node, fact, target, value, is_sum=False)
     return None
+
+
+def _holds(node: ast.expr, name: str) -> bool:
+    """Whether NODE is NAME, or NAME times a number: 0.9 * total."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return dotted(node.left) == name or dotted(node.right) == name
+    return dotted(node) == name
 
 
 def inner(node: ast.expr) -> ast.expr:

@@ -30,11 +30,15 @@ _METHODS = frozenset(
 )
 _PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
 _NOT_ONE = frozenset({"multi_head_attention_forward", "max_pool1d", "max_pool2d", "gumbel_softmax"})
-_BATCH = frozenset(
+BATCH = frozenset(
     {"x", "y", "xb", "yb", "image", "images", "img", "imgs", "input", "inputs", "label", "labels", "target", "targets"}
     | {"input_ids", "attention_mask", "mask", "masks", "token_type_ids", "real", "real_imgs", "src", "tgt", "trg"}
     | {"tokens", "pixel_values", "features", "batch_x", "batch_y", "x_batch", "y_batch", "data", "waveform", "audio"}
     | {"xs", "ys", "msk", "lbl", "lbls", "inp", "inps", "targ", "targs", "seq", "seqs", "lab", "labs", "bx", "by"}
+)
+_FORWARD = BATCH | frozenset(
+    {"q", "k", "v", "query", "key", "value", "queries", "keys", "values", "h", "z", "hidden_states", "feat", "feats"}
+    | {"emb", "embeddings", "logits", "scores", "pred", "preds", "prediction", "predictions", "output", "outputs"}
 )
 _WHOLE = frozenset({"batch", "sample", "data", "minibatch", "mini_batch"})
 _SAME = frozenset({"data", "grad", "T", "mT"})
@@ -113,21 +117,28 @@ class Tensors:
         if store.how == "parameter":
             return self._is_note(value, store.scope) if value is not None else self._given(store)
         if store.how == "element":
-            named = store.name in _BATCH and store.index is not None and self._is_plain
-            return named and value is not None and self._gives_tensors(value, store.scope)
-        if store.how != "assign" or value is None:
-            return False
+            return value is not None and self._is_element(value, store)
+        return store.how == "assign" and value is not None and self._is_assigned(value, store)
+
+    def _is_assigned(self, value: ast.expr, store: Store) -> bool:
         if store.index is None:
             return self.is_tensor(value, store, store.scope)
         if isinstance(value, ast.Tuple | ast.List):
             return store.index < len(value.elts) and self.is_tensor(value.elts[store.index], store, store.scope)
         return self._is_pair(value, store) or self._is_batch(value, store)
 
+    def _is_element(self, value: ast.expr, store: Store) -> bool:
+        """Whether a loop over VALUE gives tensors: the parameters of a model, the named parts of a batch."""
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "parameters":
+            return True
+        named = store.name in BATCH and store.index is not None and self._is_plain
+        return named and self._gives_tensors(value, store.scope)
+
     def _given(self, store: Store) -> bool:
         """Whether every caller gives a tensor for a parameter; of a module's forward, by its name."""
         scope = store.scope
         if scope.name == "forward" and scope.host is not None:
-            return store.name in _BATCH and self._is_plain and self._is_module(scope.host)
+            return store.name in _FORWARD and self._is_plain and self._is_module(scope.host)
         words = [each.arg for each in scope.parameters]
         place = words.index(store.name) - (scope.receiver in words[:1])
         sites = self.script.trace.sites(scope) if store.name not in _starred(scope) else ()
@@ -158,7 +169,7 @@ class Tensors:
 
     def _is_batch(self, value: ast.expr, store: Store) -> bool:
         """inputs, labels = batch; x, y = next(iter(loader))"""
-        if store.name not in _BATCH or not self._is_plain:
+        if store.name not in BATCH or not self._is_plain:
             return False
         if isinstance(value, ast.Call) and dotted(value.func) == "next" and value.args:
             return self._gives_tensors(value.args[0], store.scope)

@@ -25,7 +25,7 @@ _LOOKS = frozenset(
 def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
     """The graph is retained although nothing goes through it a second time."""
     kept = [each for each in step.backwards if _is_set(each.call, "retain_graph")]
-    if not kept or not step.ring.is_loop or any(_takes_gradients(event) for event in step.events):
+    if not kept or not _repeats(step) or any(_takes_gradients(event) for event in step.events):
         return
     for each in kept:
         again = any(reaches(each.event, other.event) for other in step.backwards if other is not each)
@@ -38,6 +38,10 @@ def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
                 "retain_graph=True keeps every activation alive after this backward, and nothing goes through the "
                 f"graph again: the loop of line {_line(step)} builds a new one in each turn",
             )
+
+
+def _repeats(step: TrainingStep) -> bool:
+    return step.ring.is_loop and not step.ring.runs_once
 
 
 def _line(step: TrainingStep) -> int:
@@ -58,7 +62,7 @@ def _takes_gradients(event: Event) -> bool:
 @detector("source/hidden-state-not-detached")
 def hidden_state_not_detached(step: TrainingStep) -> Iterator[Sighting]:
     """A recurrent state goes from one training step into the next with its graph."""
-    if not step.ring.is_loop or not step.backwards:
+    if not step.backwards or not _repeats(step):
         return
     for event in step.events:
         call = event.call

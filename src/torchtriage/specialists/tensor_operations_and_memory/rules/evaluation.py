@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches, reaching
+from torchtriage.examine.source.grad_mode import is_decorated, is_guarded, may_switch
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import is_batches
 
@@ -21,8 +23,6 @@ _WANTS = re.compile(
     r"backward|^grad$|autograd|jacobian|hessian|^vjp$|^jvp$|requires_grad|enable_grad|attack|adversar|perturb|pgd|fgsm"
     r"|saliency|gradcam|grad_cam|attribut|explain|^step$|zero_grad|force|adapt"
 )
-_HARMLESS = frozenset({"autocast", "open", "tqdm", "trange", "profile", "record_function", "device", "SummaryWriter"})
-_DECORATORS = frozenset({"staticmethod", "classmethod"})
 _DEEP = 4
 
 
@@ -72,7 +72,7 @@ def eval_builds_graph(script: Script) -> Iterator[Sighting]:
             if forward.place in seen or not _builds(forward):
                 continue
             seen.add(forward.place)
-            yield script.seen(forward.call.node, _fact(forward))
+            yield script.seen(forward.call.node, _fact(forward), _decorator(forward))
 
 
 def _fact(forward: _Forward) -> str:
@@ -83,6 +83,22 @@ def _fact(forward: _Forward) -> str:
     )
 
 
+def _decorator(forward: _Forward) -> tuple[Edit, ...]:
+    """@torch.no_grad() above a function that only evaluates, by its name and by what it does."""
+    script, scope = forward.script, forward.call.scope
+    node, text = scope.node, script.text
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list or not _NAMED.match(scope.name):
+        return ()
+    ring = Ring(scope.body, scope)
+    known = script.names.resolve(ast.Name("torch", ast.Load()), scope) == "torch"
+    if not known or any(_wants(event.fact) for event in script.written.events(ring)):
+        return ()
+    start = text.start(node.lineno)
+    indent = text.raw(node.lineno)[: node.col_offset].decode()
+    end = "\r\n" if text.raw(node.lineno).endswith(b"\r\n") else "\n"
+    return (Edit("no-grad", text.path, start, start, f"{indent}@torch.no_grad(){end}"),) if not indent.strip() else ()
+
+
 def _is_switched_off(script: Script) -> bool:
     """Whether a call that is no context manager switches gradients off for the whole program."""
     switches = (*script.calls("set_grad_enabled"), *script.calls("__enter__"))
@@ -91,18 +107,32 @@ def _is_switched_off(script: Script) -> bool:
 
 def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
     told = [call for call in scope.calls if _tells(call, on=False)]
-    named = scope.kind == "function" and _NAMED.match(scope.name) is not None
+    named = scope.kind == "function" and _NAMED.match(scope.name) is not None and bool(script.trace.sites(scope))
     if not (told or named) or (scope.host is not None and scope.name.startswith(("forward", "__call__"))):
         return
     for call in scope.calls:
         name = dotted(call.node.func)
-        before = next((each for each in reversed(told) if dotted(each.receiver) == name and _holds(each, call)), None)
+        before = next((each for each in reversed(told) if _runs(script, call, each) and _holds(each, call)), None)
         if not name or (before is None and (told or not script.roles.plays(call.node.func, scope, "model"))):
             continue  # what has an eval() and is called is a module, whatever its name
         whole = _is_comprehended(script, call)
         region = None if whole else _region(script, call, before)
         if region is not None or whole:
             yield _Forward(script, call, before, region)
+
+
+def _runs(script: Script, call: Call, told: Call) -> bool:
+    """Whether CALL is that of the model which TOLD has put into eval mode, or of a helper that calls it."""
+    model = dotted(told.receiver)
+    if not model or dotted(call.node.func) == model:
+        return bool(model)
+    helper = script.trace.definition(call.node.func, call.scope)
+    if helper is None or helper.kind != "function" or is_decorated(helper):
+        return False
+    inner = [each for each in helper.calls if dotted(each.node.func) == model and each.arguments]
+    if any(loops(each.path) for each in inner) or any(_tells(each, on=False) for each in helper.calls):
+        return False  # the helper is looked at by itself
+    return bool(inner) and not any(may_switch(block) for each in inner for block in each.path)
 
 
 def _tells(call: Call, on: bool) -> bool:
@@ -158,7 +188,7 @@ def _is_repeated(script: Script, scope: Scope, deep: int) -> bool:
 
 def _builds(forward: _Forward) -> bool:
     script, call = forward.script, forward.call
-    if _is_guarded(script, call, 0) or _is_frozen(script, call):
+    if is_guarded(script, call, 0) or _is_frozen(script, call):
         return False
     if any(_wants(fact) for fact in forward.facts):
         return False
@@ -175,38 +205,6 @@ def _wants(fact: Call | Store) -> bool:
 def _is_volatile(node: ast.AST | None) -> bool:
     """Variable(x, volatile=True) did before torch 0.4 what no_grad does since."""
     return isinstance(node, ast.Call) and any(keyword.arg == "volatile" for keyword in node.keywords)
-
-
-def _is_guarded(script: Script, call: Call, deep: int) -> bool:
-    """Whether CALL runs under a context manager that may switch gradients off, here or at every caller."""
-    if any(_may_switch(block) for block in call.path) or _is_decorated(call.scope):
-        return True
-    sites = script.trace.sites(call.scope) if call.scope.kind == "function" and deep < _DEEP else ()
-    return bool(sites) and all(_is_guarded(script, site, deep + 1) for site in sites)
-
-
-def _may_switch(block: Block) -> bool:
-    if block.kind != "with" or not isinstance(block.owner, ast.With | ast.AsyncWith):
-        return False
-    for item in block.owner.items:
-        context = item.context_expr
-        called = dotted(context.func) if isinstance(context, ast.Call) else ""
-        if called.rpartition(".")[2] not in _HARMLESS:
-            return True
-    return False
-
-
-def _is_decorated(scope: Scope) -> bool:
-    """By no_grad, or by something that is not known."""
-    inside: Scope | None = scope
-    while inside is not None:
-        node = inside.node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            kept = _DECORATORS | ({"dataclass"} if isinstance(node, ast.ClassDef) else set())
-            if any(dotted(each).rpartition(".")[2] not in kept for each in node.decorator_list):
-                return True
-        inside = inside.parent
-    return False
 
 
 def _is_frozen(script: Script, call: Call) -> bool:
@@ -277,9 +275,9 @@ def _is_off_inside(script: Script, call: Call) -> bool:
     method = script.trace.method(host, "forward") if host is not None else None
     if method is None or host is None:
         return False
-    if any(_may_switch(block) for each in method.calls for block in each.path):
+    if any(may_switch(block) for each in method.calls for block in each.path):
         return True
-    return _is_decorated(method) or any(each.tail == "grad" for each in _of(script, method))
+    return is_decorated(method) or any(each.tail == "grad" for each in _of(script, method))
 
 
 def _of(script: Script, scope: Scope) -> Iterable[Call]:

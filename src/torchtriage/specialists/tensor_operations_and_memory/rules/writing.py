@@ -14,7 +14,7 @@ from torchtriage.examine.source.tensors import Tensors
 # Methods that give a new tensor and leave their own as it was; a module's to() and cuda() work in place.
 _METHODS = (
     *("to", "cuda", "cpu", "float", "half", "double", "bfloat16", "long", "detach", "clamp", "clip", "contiguous"),
-    *("view", "reshape", "permute", "transpose", "squeeze", "unsqueeze", "masked_fill", "requires_grad", "type"),
+    *("view", "reshape", "permute", "transpose", "squeeze", "unsqueeze", "masked_fill", "type"),
     *("nan_to_num", "clamp_min", "clamp_max", "flatten", "abs", "sigmoid", "relu", "index_fill", "scatter"),
 )
 _FUNCTIONS = tuple(
@@ -49,14 +49,28 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
             continue
         if script.roles.plays(operand, call.scope, "model"):
             continue
-        later = _next_use(call, operand)
-        known = bool(later) and tensors.is_tensor(operand, call, call.scope)
+        known = _is_weight(call, operand) or tensors.is_tensor(operand, call, call.scope)
+        later = _next_use(call, operand) or (call.statement.lineno if known and _is_weight(call, operand) else 0)
         if later and (known or _is_tested(script, call, name)):
+            rest = (
+                f"line {later} goes on with the old {name}" if later > call.node.lineno else f"{name} stays as it was"
+            )
             yield script.seen(
                 call.node,
-                f"{call.tail}() gives a new tensor, which nothing takes: line {later} goes on with the old {name}",
+                f"{call.tail}() gives a new tensor, which nothing takes: {rest}",
                 _assignment(script, call, operand) if known else (),
             )
+
+
+def _is_weight(call: Call, operand: ast.expr) -> bool:
+    """What is not read again here, but by the model: p of model.parameters(), and p.data."""
+    if call.tail not in ("clamp", "clip", "clamp_min", "clamp_max", "masked_fill"):
+        return False
+    if isinstance(operand, ast.Attribute) and operand.attr == "data":
+        return True
+    stores = call.scope.stores.get(dotted(operand), [])
+    given = [store.value for store in stores if store.how == "element" and isinstance(store.value, ast.Call)]
+    return bool(given) and all(dotted(each.func).endswith(".parameters") for each in given)
 
 
 def _is_alone(call: Call) -> bool:
@@ -132,7 +146,7 @@ def _assignment(script: Script, call: Call, operand: ast.expr) -> tuple[Edit, ..
     """Only where the name is the scope's own, and the tensor no leaf whose gradient is wanted."""
     name = dotted(operand)
     stores = call.scope.stores.get(name, [])
-    if not isinstance(operand, ast.Name) or not stores or name in call.scope.outside:
+    if not isinstance(operand, ast.Name) or not stores or name in call.scope.outside or _is_weight(call, operand):
         return ()
     if any(store.value is not None and "grad" in script.source(store.value) for store in stores):
         return ()
