@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.names import table
+from torchtriage.examine.source.puts import Put, inner, put_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
 
 What = Literal["loss", "output"]
 _TAKES = frozenset({"clear", "pop", "popleft", "popitem"})
-_PUTS = frozenset({"append", "appendleft", "insert", "extend"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,15 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Put:
-    node: ast.AST
-    fact: Call | Store
-    container: ast.expr
-    value: ast.expr
-    is_sum: bool
+class _End:
+    """Where a function of the file returns what its caller then uses."""
+
+    scope: Scope
+    path: tuple[Block, ...]
+    order: int
+
+
+_Use: TypeAlias = Call | Store | _End
 
 
 @view(Kept, of=Script)
@@ -52,30 +55,13 @@ def kept(script: Script) -> Iterator[Kept]:
     for step in training_steps(script):
         graph = _Graph(step)
         for event in step.events:
-            put = _put(event)
+            put = put_in(event)
             if put is None or not graph.outlives(put, event):
                 continue
             what = graph.carries(put.value, event.fact)
             off = put.is_sum and graph.is_off(event.path, event.fact.scope)
-            if what is not None and not off and dotted(_inner(put.container)) not in graph.needed:
+            if what is not None and not off and dotted(inner(put.container)) not in graph.needed:
                 yield Kept(step, put.node, script.source(put.container), what, put.is_sum, graph.again())
-
-
-def _put(event: Event) -> _Put | None:
-    fact = event.fact
-    if isinstance(fact, Call):
-        if fact.tail in _PUTS and fact.receiver is not None and fact.node.args:
-            return _Put(fact.node, fact, fact.receiver, fact.node.args[-1], is_sum=False)
-        return None
-    match fact.node:
-        case ast.AugAssign(op=ast.Add(), target=target, value=value):
-            return _Put(fact.node, fact, target, value, is_sum=True)
-        case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Add(), left=left, right=right)):
-            if dotted(target) and dotted(target) == dotted(left):
-                return _Put(fact.node, fact, target, right, is_sum=True)
-        case ast.Assign(targets=[ast.Subscript(slice=key) as target], value=value) if not isinstance(key, ast.Constant):
-            return _Put(fact.node, fact, target, value, is_sum=False)
-    return None
 
 
 class _Graph:
@@ -86,6 +72,7 @@ class _Graph:
         self.lore: dict[str, list[str]] = table()["graph"]
         self.stored: dict[int, What | None] = {}
         self.roots: set[int] = set()
+        self._within: set[int] = set()
         for each in step.backwards:
             self.root(each.root, each.call)
 
@@ -96,7 +83,7 @@ class _Graph:
                     return each.call
         return None
 
-    def root(self, node: ast.expr | None, use: Call | Store) -> None:
+    def root(self, node: ast.expr | None, use: _Use) -> None:
         """Notes the stores that gave NODE, and the terms of a sum behind it, their values."""
         if isinstance(node, ast.BinOp):
             self.root(node.left, use)
@@ -112,8 +99,8 @@ class _Graph:
 
     # what outlives the step
 
-    def outlives(self, put: _Put, event: Event) -> bool:
-        base, name = _inner(put.container), dotted(_inner(put.container))
+    def outlives(self, put: Put, event: Event) -> bool:
+        base, name = inner(put.container), dotted(inner(put.container))
         if not name or self.is_bounded(base, event.fact.scope):
             return False
         if put.container is not base and not isinstance(put.fact, Call) and not put.is_sum:
@@ -121,7 +108,7 @@ class _Graph:
             return grows and self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
         return self.is_outside(name, put, event)
 
-    def is_outside(self, name: str, put: _Put, event: Event) -> bool:
+    def is_outside(self, name: str, put: Put, event: Event) -> bool:
         """Whether the container was there before the step and the step does not begin it anew."""
         scope = event.fact.scope
         root, dot, _ = name.partition(".")
@@ -137,7 +124,7 @@ class _Graph:
             return homes and any(ring.block not in store.path for store in own)
         return any(store.how == "parameter" or store.scope is not scope for store in stores)
 
-    def _is_reset(self, name: str, put: _Put) -> bool:
+    def _is_reset(self, name: str, put: Put) -> bool:
         """A sum that is only set to zero now and then still holds the graphs of all steps in between."""
         for event in self.step.events:
             fact = event.fact
@@ -190,7 +177,7 @@ class _Graph:
 
     # what holds a graph
 
-    def carries(self, node: ast.expr, use: Call | Store) -> What | None:
+    def carries(self, node: ast.expr, use: _Use) -> What | None:
         """What NODE holds where it is USEd; None when it holds no graph, or none that can be seen."""
         if isinstance(node, ast.Name | ast.Call):
             return self._named(node.id, use) if isinstance(node, ast.Name) else self._called(node, use)
@@ -203,7 +190,7 @@ class _Graph:
                 return self._any(parts, use)
         return self._any((node.left, node.right), use) if isinstance(node, ast.BinOp) else None
 
-    def _named(self, name: str, use: Call | Store) -> What | None:
+    def _named(self, name: str, use: _Use) -> What | None:
         """A graph only when every store that may have given the name its value gave it one."""
         found: What | None = None
         for store in reaching(self._stores(name, use.scope), use):
@@ -224,16 +211,42 @@ class _Graph:
         if id(store) in self.roots:
             return "loss"
         given = store.value if store.how in ("assign", "augment") else None
+        if isinstance(given, ast.Call) and (helper := self._helper(given, store)) is not None:
+            return self._returned(helper, store.index)
+        if isinstance(given, ast.Call) and store.index:  # a model's second result may be a number: its accuracy
+            return None
         return self.carries(given, store) if given is not None else None
 
-    def _any(self, nodes: Iterable[ast.expr | None], use: Call | Store) -> What | None:
+    def _helper(self, call: ast.Call, use: _Use) -> Scope | None:
+        """The function of this file that CALL runs, unless something wraps it."""
+        found = self.script.trace.definition(call.func, use.scope)
+        plain = found is not None and isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
+        return found if plain else None
+
+    def _returned(self, helper: Scope, index: int | None = None) -> What | None:
+        """What HELPER returns (or the part at INDEX of it): a graph only when every return gives one."""
+        if id(helper) in self._within:
+            return None
+        self._within.add(id(helper))
+        found = [self._end(each, helper, index) for each in helper.returns]
+        self._within.discard(id(helper))
+        return found[0] if found and None not in found else None
+
+    def _end(self, end: Return, helper: Scope, index: int | None) -> What | None:
+        value = end.node.value
+        if index is not None:
+            value = value.elts[index] if isinstance(value, ast.Tuple) and index < len(value.elts) else None
+        off = self.is_off(end.path, helper)
+        return self.carries(value, _End(helper, end.path, end.order)) if value is not None and not off else None
+
+    def _any(self, nodes: Iterable[ast.expr | None], use: _Use) -> What | None:
         for node in nodes:
             what = self.carries(node, use) if node is not None else None
             if what is not None:
                 return what
         return None
 
-    def _called(self, node: ast.Call, use: Call | Store) -> What | None:
+    def _called(self, node: ast.Call, use: _Use) -> What | None:
         tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         name = self.script.names.resolve(node.func, use.scope)
         if not name and tail in self.lore["methods"] and isinstance(node.func, ast.Attribute):
@@ -242,6 +255,8 @@ class _Graph:
             return self._any(node.args, use)
         if self.script.roles.plays(node.func, use.scope, "criterion"):
             return self._any(node.args, use)
+        if (helper := self._helper(node, use)) is not None:
+            return self._returned(helper)
         is_model = not tail or dotted(node.func).startswith(f"{use.scope.receiver}.")
         return "output" if is_model and self.script.roles.plays(node.func, use.scope, "model") else None
 
@@ -256,14 +271,7 @@ class _Graph:
         )
 
 
-def _inner(node: ast.expr) -> ast.expr:
-    """The variable behind a container: history["loss"] → history."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
-
-
 def _names(node: ast.AST) -> Iterator[str]:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name | ast.Attribute) and (name := dotted(inner)):
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name | ast.Attribute) and (name := dotted(each)):
             yield name
