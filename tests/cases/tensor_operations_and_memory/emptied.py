@@ -62,7 +62,7 @@ def now_and_then(model: nn.Module, train_loader, optimizer: torch.optim.Optimize
             try:
                 loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
                 loss.backward()
-            except torch.OutOfMemoryError:
+            except torch.OutOfMemoryError:  # expect: failure-swallowed
                 torch.cuda.empty_cache()
                 continue
             optimizer.step()

@@ -77,15 +77,10 @@ class Script:
             if part.role == role
         )
 
-    @cached_property
-    def aside(self) -> frozenset[str]:
-        """The words by which a thing may be used without being called: attributes only read, and strings (getattr)."""
-        inside = list(ast.walk(self.facts.scopes[0].node))
-        called = {id(node.func) for node in inside if isinstance(node, ast.Call)}
-        read = {node.attr for node in inside if isinstance(node, ast.Attribute) and id(node) not in called}
-        return frozenset(
-            read.union(n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str))
-        )
+    @property
+    def aside(self) -> set[str]:
+        """The words by which a thing may be used without being called: attributes and strings."""
+        return self.facts.aside
 
     def _tails(self, name: str) -> list[str]:
         """Under which last words NAME may be called here: its own, and those of `import … as`."""
