@@ -79,8 +79,8 @@ def _late(script: Script, scope: Scope, names: set[str]) -> Iterator[tuple[Store
 
 def _is_new(script: Script, store: Store, whole: bool) -> bool:
     """Whether STORE surely brings new parameters; a WHOLE model also by a class of this file or of torchvision."""
-    value = store.value
-    if value is None or not isinstance(value, ast.Call):
+    value = _made(store.value)
+    if value is None:
         return False
     if _has_parameters(script, value, store.scope):
         return not _mentions(value, store.name) or not whole
@@ -90,6 +90,13 @@ def _is_new(script: Script, store: Store, whole: bool) -> bool:
     if own is not None:
         return own.kind == "class" and "torch.nn.Module" in script.trace.bases(own)
     return script.names.resolve(value.func, store.scope).startswith("torchvision.models.")
+
+
+def _made(node: ast.expr | None) -> ast.Call | None:
+    """The construction behind Net().to(device)."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
+        node = node.func.value
+    return node if isinstance(node, ast.Call) else None
 
 
 def _has_parameters(script: Script, node: ast.expr, scope: Scope) -> bool:
@@ -134,7 +141,7 @@ def _forgotten(script: Script, made: list[Part]) -> Iterator[Sighting]:
     modes = {dotted(call.receiver): call for call in script.calls("train") if not call.arguments and call.receiver}
     modes.pop("", None)
     known = [(part, given(script, part.made, part.scope)) for part in made if part.made and part.scope]
-    if len(modes) < 2 or any(not modules for _, modules in known) or _says_frozen(script):
+    if len(modes) < 2 or any(not modules for _, modules in known):
         return
     held = {dotted(module) for _, modules in known for module in modules}
     for step in training_steps(script):
@@ -187,9 +194,3 @@ def _is_only_run(script: Script, name: str) -> bool:
             case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                 fine.add(id(node))
     return all(id(node) in fine for node in ast.walk(tree) if dotted(node) == name)
-
-
-def _says_frozen(script: Script) -> bool:
-    return any(script.calls("requires_grad_", "freeze", "load_state_dict")) or any(
-        key.endswith("requires_grad") for scope in script.facts.scopes for key in scope.stores
-    )
