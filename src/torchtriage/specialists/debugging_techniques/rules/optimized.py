@@ -143,13 +143,18 @@ def _forgotten(script: Script, made: list[Part]) -> Iterator[Sighting]:
     known = [(part, given(script, part.made, part.scope)) for part in made if part.made and part.scope]
     if len(modes) < 2 or any(not modules for _, modules in known):
         return
-    held = {dotted(module) for _, modules in known for module in modules}
     for step in training_steps(script):
         if step.hidden or any(step.calls("detach")):
             continue
         parts = [part for _, _, parts in step.optimizing() for part in parts]
         if len(parts) == 1 and parts[0].made is not None:
-            yield from _left_out(script, step, parts[0], held, modes)
+            beside = (m for p, m in known if p.scope and parts[0].scope and _is_one_place(p.scope, parts[0].scope))
+            yield from _left_out(script, step, parts[0], {dotted(each) for m in beside for each in m}, modes)
+
+
+def _is_one_place(one: Scope, other: Scope) -> bool:
+    """Whether names mean the same in both: one function, or two methods of one class."""
+    return one is other or (one.host is not None and one.host is other.host)
 
 
 def _left_out(
@@ -176,7 +181,7 @@ def _is_trainable(script: Script, call: Call) -> bool:
     made = [part for part in script.roles.parts(call.node.func, call.scope) if part.role == "model"]
     if len(made) != 1 or made[0].made is None or made[0].scope is None:
         return False
-    here = made[0].scope is call.scope or (made[0].scope.host is not None and made[0].scope.host is call.scope.host)
+    here = _is_one_place(made[0].scope, call.scope)
     own = script.trace.definition(made[0].made.func, made[0].scope)
     return here and ((own is not None and own.kind == "class") or _has_parameters(script, made[0].made, made[0].scope))
 
