@@ -61,6 +61,30 @@ def folds(loaders):
         fit(model, loader, optimizer)
 
 
+def folds_on_a_device(loaders, device):
+    net = Net()
+    optimizer = optim.Adam(net.parameters(), lr=1e-3)
+    for loader in loaders:
+        net = Net(10).to(device)  # expect: parameters-not-in-optimizer
+        fit(net, loader, optimizer)
+
+
+class Contrastive:
+    def __init__(self, cfg, device):
+        self.encoder = Net(64).to(device)
+        self.projector = Decoder().to(device)
+        self.optimizer = optim.Adam(self.encoder.parameters(), lr=cfg.lr)  # expect: parameters-not-in-optimizer
+
+    def epoch(self, loader):
+        self.encoder.train()
+        self.projector.train()
+        for x, y in loader:
+            loss = F.mse_loss(self.projector(self.encoder(x)), y)
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+
 class Trainer:
     def __init__(self, model: nn.Module, classes, weight):
         self.model = model

@@ -71,3 +71,29 @@ def by_groups(loader):
         optimizer.zero_grad()
         F.mse_loss(left(x), right(x)).backward()
         optimizer.step()
+
+
+def a_random_target(loader):
+    predictor, random = Net(), Net()
+    optimizer = optim.SGD(predictor.parameters(), lr=0.1)
+    predictor.train()
+    random.train()
+    for p in random.parameters():
+        p.requires_grad = False
+    for x in loader:
+        optimizer.zero_grad()
+        F.mse_loss(predictor(x), random(x)).backward()
+        optimizer.step()
+
+
+def a_moving_average(loader):
+    online, slow = Net(), Net()
+    optimizer = optim.SGD(online.parameters(), lr=0.1)
+    online.train()
+    slow.train()
+    for x in loader:
+        optimizer.zero_grad()
+        F.mse_loss(online(x), slow(x)).backward()
+        optimizer.step()
+        for p, q in zip(slow.parameters(), online.parameters(), strict=True):
+            p.data.lerp_(q.data, 0.01)

@@ -68,6 +68,30 @@ class Trainer:
                 self._update(loss)
 
 
+class Runner:
+    def __init__(self, cfg):
+        self.model = Net()
+        self.optimizer = self.build(cfg)
+        self.schedule = optim.lr_scheduler.ExponentialLR(self.optimizer, 0.9)
+
+    def build(self, cfg):
+        return optim.Adam(self.model.parameters(), lr=cfg.lr)
+
+    def backward(self, loss):
+        loss.backward()
+        self.optimizer.zero_grad()  # expect: zeroed-before-step
+
+    def epoch(self, loader):
+        for x, y in loader:
+            self.backward(F.cross_entropy(self.model(x), y))
+            self.optimizer.step()
+
+    def fit(self, loader, epochs):
+        for _ in range(epochs):
+            self.schedule.step()  # expect: scheduler-before-optimizer
+            self.epoch(loader)
+
+
 def gan(generator: nn.Module, critic: nn.Module, loader):
     opt_g = optim.Adam(generator.parameters(), lr=2e-4)
     opt_c = optim.Adam(critic.parameters(), lr=2e-4)

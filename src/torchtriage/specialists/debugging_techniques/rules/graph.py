@@ -20,6 +20,10 @@ Lost: TypeAlias = ast.expr | Literal["none"] | None
 
 _DEEP, _WIDE = 10, 60
 _COPIES = frozenset({"torch.tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor"})
+_BY_CLASS = frozenset(
+    {f"torch.nn.functional.{each}" for each in ("cross_entropy", "nll_loss")}
+    | {"torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss"}
+)
 _LEAVES = frozenset({"detach", "detach_", "item", "tolist", "numpy", "argmax"})
 _SETS = frozenset({"requires_grad_", "retain_grad"})
 
@@ -126,7 +130,7 @@ class _Follow:
         return self._sum([given, self._named(store.name, here, deep + 1)]) if store.how == "augment" else given
 
     def _is_computed(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether NODE surely makes a new tensor: a loss, or a model whose constructor or annotation is seen."""
+        """Whether NODE surely makes a new tensor: a loss, or the output of a model."""
         if not isinstance(node, ast.Call) or any(self.script.calls("enable_grad", "set_grad_enabled")):
             return False
         name = self.script.names.resolve(node.func, scope)
@@ -134,8 +138,7 @@ class _Follow:
         if name in losses:
             return True
         roles = ("criterion", "model")
-        made = (part.by in ("made", "annotated") for role in roles for part in self._parts(node, scope, role))
-        return not name and any(made)
+        return not name and any(self._parts(node, scope, role) for role in roles)
 
     def _parts(self, node: ast.Call, scope: Scope, role: str) -> list[Part]:
         return [part for part in self.script.roles.parts(node.func, scope) if part.role == role]
@@ -150,7 +153,7 @@ class _Follow:
         if name == "torch.argmax":
             return node
         if name.rpartition(".")[2] in (*self.lore["methods"], *self.lore["losses"]) and name.startswith("torch."):
-            return self._both(node.args, value, deep)
+            return self._both(node.args[: 1 if name in _BY_CLASS else None], value, deep)
         if isinstance(node.func, ast.Attribute) and not name:
             return self._method(node.func, node, value, deep)
         return self._criterion(node, value, deep)
@@ -165,7 +168,8 @@ class _Follow:
     def _criterion(self, node: ast.Call, value: Value, deep: int) -> Lost:
         if self._parts(node, value.scope, "criterion") and len(node.args) == 2 and not node.keywords:
             made = self.script.roles.made(node.func, value.scope, "criterion")
-            return self._both(node.args, value, deep) if made else None
+            by_class = all(part.name in _BY_CLASS for part in made)  # what comes second are indices
+            return self._both(node.args[: 1 if by_class else 2], value, deep) if made else None
         ways = returned(self.script, value)
         return self._all(self.lost(way, deep + 1) for way in ways) if ways else None
 

@@ -135,15 +135,23 @@ def _without(script: Script, node: ast.expr) -> tuple[Edit, ...]:
     """The activation replaced by what it is given; users of the model's output may count on probabilities."""
     if not isinstance(node, ast.Call) or node.lineno != node.end_lineno or script.text.encoding != "utf-8":
         return ()
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch" | "F" | "functional" | "self")), args=[inner, *_]):
-            kept = inner
-        case ast.Call(func=ast.Call(), args=[inner]):
-            kept = inner
-        case ast.Call(func=ast.Attribute(value=inner, attr="softmax" | "sigmoid")) if not isinstance(inner, ast.BinOp):
-            kept = inner
-        case _:
-            return ()
+    kept = _input(script, node)
+    if not isinstance(kept, ast.Name | ast.Call | ast.Attribute | ast.Subscript):
+        return ()
     line = script.text.start(node.lineno)
     end = line + (node.end_col_offset or 0)
     return (Edit("drop-the-activation", script.text.path, line + node.col_offset, end, script.source(kept)),)
+
+
+def _input(script: Script, node: ast.Call) -> ast.expr | None:
+    """What the activation NODE is applied to; None for the making of a module."""
+    name = script.names.resolve(node.func, script.facts.scopes[0])
+    first = next(iter(node.args), None)
+    if name:
+        return first if name.islower() else None
+    match node.func:
+        case ast.Attribute(value=method, attr="softmax" | "sigmoid") if _is_dimension(node):
+            return method
+        case ast.Attribute(value=ast.Name(id="self")) | ast.Call():
+            return first
+    return None

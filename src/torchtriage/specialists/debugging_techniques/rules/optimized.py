@@ -79,8 +79,8 @@ def _late(script: Script, scope: Scope, names: set[str]) -> Iterator[tuple[Store
 
 def _is_new(script: Script, store: Store, whole: bool) -> bool:
     """Whether STORE surely brings new parameters; a WHOLE model also by a class of this file or of torchvision."""
-    value = store.value
-    if value is None or not isinstance(value, ast.Call):
+    value = _made(store.value)
+    if value is None:
         return False
     if _has_parameters(script, value, store.scope):
         return not _mentions(value, store.name) or not whole
@@ -90,6 +90,13 @@ def _is_new(script: Script, store: Store, whole: bool) -> bool:
     if own is not None:
         return own.kind == "class" and "torch.nn.Module" in script.trace.bases(own)
     return script.names.resolve(value.func, store.scope).startswith("torchvision.models.")
+
+
+def _made(node: ast.expr | None) -> ast.Call | None:
+    """The construction behind Net().to(device)."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _PLAIN:
+        node = node.func.value
+    return node if isinstance(node, ast.Call) else None
 
 
 def _has_parameters(script: Script, node: ast.expr, scope: Scope) -> bool:
@@ -134,15 +141,20 @@ def _forgotten(script: Script, made: list[Part]) -> Iterator[Sighting]:
     modes = {dotted(call.receiver): call for call in script.calls("train") if not call.arguments and call.receiver}
     modes.pop("", None)
     known = [(part, given(script, part.made, part.scope)) for part in made if part.made and part.scope]
-    if len(modes) < 2 or any(not modules for _, modules in known) or _says_frozen(script):
+    if len(modes) < 2 or any(not modules for _, modules in known):
         return
-    held = {dotted(module) for _, modules in known for module in modules}
     for step in training_steps(script):
         if step.hidden or any(step.calls("detach")):
             continue
         parts = [part for _, _, parts in step.optimizing() for part in parts]
         if len(parts) == 1 and parts[0].made is not None:
-            yield from _left_out(script, step, parts[0], held, modes)
+            beside = (m for p, m in known if p.scope and parts[0].scope and _is_one_place(p.scope, parts[0].scope))
+            yield from _left_out(script, step, parts[0], {dotted(each) for m in beside for each in m}, modes)
+
+
+def _is_one_place(one: Scope, other: Scope) -> bool:
+    """Whether names mean the same in both: one function, or two methods of one class."""
+    return one is other or (one.host is not None and one.host is other.host)
 
 
 def _left_out(
@@ -169,7 +181,7 @@ def _is_trainable(script: Script, call: Call) -> bool:
     made = [part for part in script.roles.parts(call.node.func, call.scope) if part.role == "model"]
     if len(made) != 1 or made[0].made is None or made[0].scope is None:
         return False
-    here = made[0].scope is call.scope or (made[0].scope.host is not None and made[0].scope.host is call.scope.host)
+    here = _is_one_place(made[0].scope, call.scope)
     own = script.trace.definition(made[0].made.func, made[0].scope)
     return here and ((own is not None and own.kind == "class") or _has_parameters(script, made[0].made, made[0].scope))
 
@@ -187,9 +199,3 @@ def _is_only_run(script: Script, name: str) -> bool:
             case ast.Name(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
                 fine.add(id(node))
     return all(id(node) in fine for node in ast.walk(tree) if dotted(node) == name)
-
-
-def _says_frozen(script: Script) -> bool:
-    return any(script.calls("requires_grad_", "freeze", "load_state_dict")) or any(
-        key.endswith("requires_grad") for scope in script.facts.scopes for key in scope.stores
-    )

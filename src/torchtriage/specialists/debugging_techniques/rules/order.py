@@ -53,13 +53,19 @@ def _emptied(step: TrainingStep, zero: Event, stepping: Event) -> Backward | Non
         return None
     kept = [*between(step, backward.event, zero)]
     later = [*between(step, zero, stepping)]
-    if any("backward" in call.tail or call.tail == "grad" for call in later):
+    if any(_fills(step, call) for call in later):
         return None
     if any(call.tail.endswith("step") and not _is_schedule(step, call) for call in (*kept, *later)):
         return None
     if any(is_strange(step.script, call) for call in (*kept, *later)):
         return None
     return None if reads_gradients(step.script, backward.call, stepping.call) else backward
+
+
+def _fills(step: TrainingStep, call: Call) -> bool:
+    """Whether CALL computes gradients; functions of this file are written out, so their own name says nothing."""
+    named = "backward" in call.tail or call.tail == "grad"
+    return named and step.script.trace.definition(call.node.func, call.scope) is None
 
 
 def _is_schedule(step: TrainingStep, call: Call) -> bool:
@@ -126,7 +132,7 @@ def _is_measure(call: Call) -> bool:
 
 def _is_for_later(step: TrainingStep, used: Event, clip: Event) -> bool:
     """Whether the clipped gradients may still go into a step: new ones, or ones that are not cleared in each turn."""
-    again = any("backward" in call.tail or is_strange(step.script, call) for call in between(step, used, clip))
+    again = any(_fills(step, call) or is_strange(step.script, call) for call in between(step, used, clip))
     if again or not any(reaches(backward.event, used) for backward in step.backwards):
         return True
     if any(reaches(event, used) or reaches(event, clip) for event, call in step.named(_CLIPS) if event is not clip):
