@@ -149,3 +149,27 @@ def with_averages(model: nn.Module, ema, loader, val, epochs):
             best_state = model.state_dict()
             best_state = deepcopy(best_state)
     model.load_state_dict(best_state)
+
+
+def of_each_client(clients, val, rounds):
+    """Each model is trained in its own turn only."""
+    best, best_state = 0.0, None
+    for client in clients:
+        client.model.train()
+        train_one_epoch(client.model, client.loader, client.optimizer)
+        acc = evaluate(client.model, val)
+        if acc > best:
+            best, best_state = acc, client.model.state_dict()
+    return best_state
+
+
+def within_dict(net: nn.Module, loader, val, epochs):
+    wrapped = nn.parallel.DistributedDataParallel(net)
+    optimizer = torch.optim.Adam(net.parameters())
+    best = dict(acc=0.0, state=None)
+    for epoch in range(epochs):
+        train_one_epoch(wrapped, loader, optimizer)
+        acc = evaluate(wrapped, val)
+        if acc > best["acc"]:
+            best = dict(acc=acc, state=wrapped.module.state_dict())
+    net.load_state_dict(best["state"])

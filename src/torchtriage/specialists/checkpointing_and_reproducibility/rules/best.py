@@ -13,7 +13,7 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
-from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of, unwrapped
 
 # Words of a name or a test by which the better of two states is kept.
 _BETTER = re.compile(r"best|improv|lowest|highest|min_|_min\b|max_|_max\b|better|record")
@@ -49,7 +49,9 @@ def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
         case ast.Call(func=called, args=[ast.Call() as inner]):
             shallow = script.names.resolve(called, scope) in ("builtins.dict", "copy.copy", "collections.OrderedDict")
             return _alias(script, inner, scope) if shallow else None
-        case ast.Dict(values=values):
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if keywords:
+            return _alias(script, ast.Dict([], [each.value for each in keywords]), scope)
+        case ast.Dict(values=values) | ast.Tuple(elts=values):
             found = (_alias(script, value, scope) for value in values if isinstance(value, ast.Call))
             return next((each for each in found if each is not None), None)
     return None
@@ -57,10 +59,11 @@ def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
 
 def _is_plain_model(script: Script, model: ast.expr, scope: Scope) -> bool:
     """A model that is not sharded (whose state is gathered anew), and whose state_dict is that of torch."""
-    own = script.trace.instance(model, scope)
+    bare = unwrapped(model) or model
+    own = script.trace.instance(bare, scope)
     if own is not None and script.trace.method(own, "state_dict") is not None:
         return False
-    parts = script.roles.parts(model, scope)
+    parts = script.roles.parts(bare, scope)
     return any(part.role == "model" for part in parts) and not any("fsdp" in part.name.lower() for part in parts)
 
 
@@ -107,7 +110,9 @@ def _is_trained_in(script: Script, loop: Block, store: Store, model: ast.expr) -
     name = dotted(model)
     ring = Ring(loop, store.scope)
     events = script.written.events(ring)
-    if not name or any(isinstance(each.fact, Store) and each.fact.name == name for each in events):
+    stores = (each.fact for each in events if isinstance(each.fact, Store) and each.fact.how != "parameter")
+    fresh = {each.name for each in stores if each.scope is store.scope or "." in each.name}
+    if not name or fresh & {name, name.partition(".")[0]}:
         return False
     for step in training_steps(script):
         if step.ring.block is loop or any(each.block is loop for each in step.around):

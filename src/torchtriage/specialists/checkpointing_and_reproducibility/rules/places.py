@@ -69,6 +69,13 @@ def saves(script: Script) -> Iterator[Call]:
     yield from script.named(*WRITES)
 
 
+def unwrapped(node: ast.expr | None) -> ast.expr | None:
+    """The model itself, of model.module and model._orig_mod."""
+    while isinstance(node, ast.Attribute) and node.attr in ("module", "_orig_mod"):
+        node = node.value
+    return node
+
+
 def states_of(store: Store) -> ast.expr | None:
     """What STORE puts under its name, when it is one expression: of a tuple, the part that the name gets."""
     if store.how != "assign" or store.value is None:
@@ -134,6 +141,15 @@ def comes_from(script: Script, node: ast.expr | None, scope: Scope, load: Call, 
 
 def _is_get(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+
+
+def is_passing(script: Script, path: ast.expr | None, scope: Scope) -> bool:
+    """Whether what is written or read there is gone with the process: a buffer, a temporary file."""
+    calls = ((origin.call, origin.scope) for origin in script.trace.origins(path, scope))
+    names = (script.names.resolve(call.func, inner) for call, inner in calls if call is not None)
+    return any(name.startswith(("io.", "tempfile.")) and name != "io.open" for name in names) or (
+        isinstance(path, ast.Attribute) and path.attr == "name" and is_passing(script, path.value, scope)
+    )
 
 
 def is_false(node: ast.expr | None) -> bool:

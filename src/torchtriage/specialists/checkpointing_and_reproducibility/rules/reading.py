@@ -12,6 +12,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
     is_false,
+    is_passing,
     same_path,
     saves,
 )
@@ -113,6 +114,8 @@ def loads_to_saved_device(script: Script) -> Iterator[Sighting]:
         return
     for call in loads:
         if _is_placed(call) or _is_for_one_rank(script, call) or not _is_state(script, call):
+            continue
+        if is_passing(script, call.argument("f", 0), call.scope):
             continue
         path = (call.argument("f", 0), call.scope)
         others = (each for each in loads if each.scope is call.scope and _is_placed(each))
