@@ -124,6 +124,13 @@ def _values(script: Script, node: ast.expr, at: Call, deep: int = 0) -> Iterator
             yield origin.node, origin.scope
 
 
+def _is_wrapped_later(script: Script, node: ast.Call) -> bool:
+    """Whether this file wraps what NODE makes, so that it is no wrapper of its own."""
+    wraps = (call for call in script.named(*_WRAPPERS) if script.name(call) != "torch.compile")
+    made = (origin.node for call in wraps for origin in script.trace.origins(call.argument("module", 0), call.scope))
+    return any(each is node for each in made)
+
+
 def _given(script: Script, store: Store, deep: int) -> Iterator[tuple[ast.expr | None, Scope]]:
     """What a parameter may be, by its callers in this file; None when there are none."""
     scope, words = store.scope, [each.arg for each in store.scope.parameters]
@@ -148,6 +155,8 @@ def _made(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
     name = script.names.resolve(node.func, scope)
     if name in _WRAPPERS:
         return _WRAPPERS[name]
+    if _is_wrapped_later(script, node):
+        return ""
     parts = script.roles.parts(node, scope)
     own = script.trace.instance(node, scope)
     changed = own is not None and script.trace.method(own, "state_dict") is not None
