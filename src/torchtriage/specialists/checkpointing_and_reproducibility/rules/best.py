@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import loops
+from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of, unwrapped
@@ -22,7 +23,7 @@ _TRAINS = re.compile(r"train|fit|update|step|learn|optimi[sz]e|epoch")
 
 @detector("source/best-state-aliased")
 def best_state_aliased(script: Script) -> Iterator[Sighting]:
-    """The best state is kept by reference: later training steps change it."""
+    """A state that is kept for later is kept by reference: further training changes it."""
     if not any(script.calls("state_dict")):
         return
     for scope in script.facts.scopes:
@@ -30,13 +31,46 @@ def best_state_aliased(script: Script) -> Iterator[Sighting]:
             for store in stores:
                 value = states_of(store)
                 taken = _alias(script, value, scope) if value is not None else None
-                if taken is not None and _is_chosen(script, store) and _changes_and_returns(script, store, taken):
-                    yield script.seen(
-                        taken,
-                        f"{store.name.removesuffix('[]')} holds the model's own tensors, not copies: after further "
-                        "training it is the state of the last step",
-                        edits=_copy(script, value, taken),
-                    )
+                what = _harm(script, store, taken) if taken is not None else None
+                if taken is not None and what is not None:
+                    name = store.name.removesuffix("[]")
+                    fact = f"{name} holds the model's own tensors, not copies: {what}"
+                    yield script.seen(taken, fact, edits=_copy(script, value, taken))
+
+
+def _harm(script: Script, store: Store, taken: ast.Call) -> str | None:
+    if _is_chosen(script, store) and _changes_and_returns(script, store, taken):
+        return "after further training it is the state of the last step"
+    for load in _restores(script, store, taken):
+        return f"loading it in line {load.node.lineno} changes nothing, for it has changed with the model"
+    return None
+
+
+def _restores(script: Script, store: Store, taken: ast.Call) -> Iterator[Call]:
+    """The loads that are to bring the model back to what it was, after it was trained or got another state."""
+    model = taken.func.value if isinstance(taken.func, ast.Attribute) else taken
+    name, own = dotted(model), script.calls("load_state_dict")
+    if store.how != "assign" or store.name.endswith("[]") or not name or _is_taken_out(store, "deepcopy", "clone"):
+        return
+    changed = (call for call in script.calls("update", "pop") if dotted(call.receiver) == store.name)
+    if any(changed) or f"{store.name}[]" in store.scope.stores:
+        return
+    loads = [call for call in own if call.scope is store.scope and dotted(call.receiver) == name]
+    for load in (call for call in loads if _mentions(call, store) and reaches(store, call)):
+        others = (call for call in loads if not _mentions(call, store) and reaches(store, call) and reaches(call, load))
+        trained = (
+            loop
+            for loop in {id(block): block for call in store.scope.calls for block in loops(call.path)}.values()
+            if loop not in store.path and (loop in load.path or _lies_between(store, loop, load))
+            if _is_trained_in(script, loop, store, model)
+        )
+        if len(script.names.stores(store.name, store.scope)) == 1 and any(True for _ in chain(others, trained)):
+            yield load
+
+
+def _lies_between(store: Store, loop: Block, load: Call) -> bool:
+    inside = [action.order for action in store.scope.actions if loop in action.path]
+    return bool(inside) and store.order < min(inside) and max(inside) < load.order
 
 
 def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
@@ -93,11 +127,11 @@ def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
     return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
 
 
-def _is_taken_out(store: Store) -> bool:
+def _is_taken_out(store: Store, *tails: str) -> bool:
     """Whether the same block saves or copies what it has just kept, or keeps it only until it swaps it back."""
     following = (call for call in store.scope.calls if call.order > store.order and store.block in call.path)
     used = [call for call in following if _mentions(call, store)]
-    return any(call.tail in ("deepcopy", "load_state_dict", "clone", "cpu") for call in used)
+    return any(call.tail in (tails or ("deepcopy", "load_state_dict", "clone", "cpu")) for call in used)
 
 
 def _mentions(call: Call, store: Store) -> bool:

@@ -82,6 +82,7 @@ def _edit(script: Script, begun: list[_Number], passed: int) -> tuple[Edit, ...]
 def _loops(script: Script) -> Iterator[tuple[Store, ast.expr]]:
     """The loops over a range that does not start at a constant: the store of their turn, and their start."""
     for call in script.calls("range", "trange"):
+        yield from _skipping(call)
         if len(call.node.args) < 2 or isinstance(call.node.args[0], ast.Constant):
             continue
         for stores in call.scope.stores.values():
@@ -91,6 +92,17 @@ def _loops(script: Script) -> Iterator[tuple[Store, ast.expr]]:
                     continue
                 if call.node is owner.iter or call.node in getattr(owner.iter, "args", ()):
                     yield store, call.node.args[0]
+
+
+def _skipping(call: Call) -> Iterator[tuple[Store, ast.expr]]:
+    """The loop over all epochs that begins with `if epoch < start: continue`."""
+    for stores in call.scope.stores.values() if len(call.node.args) == 1 else ():
+        for store in stores:
+            match store.node:
+                case ast.For(iter=over, body=[ast.If(test=ast.Compare() as test, body=[*_, ast.Continue()]), *_]):
+                    turns = isinstance(test.left, ast.Name) and test.left.id == store.name and len(test.ops) == 1
+                    if over is call.node and store.how == "element" and turns and isinstance(test.ops[0], ast.Lt):
+                        yield store, test.comparators[0]
 
 
 def _saved(script: Script, events: tuple[Event, ...], turn: Store, key: str) -> Iterator[tuple[Event, int]]:

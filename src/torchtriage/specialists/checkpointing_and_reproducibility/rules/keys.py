@@ -128,7 +128,8 @@ def _is_wrapped_later(script: Script, node: ast.Call) -> bool:
     """Whether this file wraps what NODE makes, so that it is no wrapper of its own."""
     wraps = (call for call in script.named(*_WRAPPERS) if script.name(call) != "torch.compile")
     made = (origin.node for call in wraps for origin in script.trace.origins(call.argument("module", 0), call.scope))
-    return any(each is node for each in made)
+    like = ast.dump(node.func)
+    return any(isinstance(each, ast.Call) and ast.dump(each.func) == like for each in made)
 
 
 def _given(script: Script, store: Store, deep: int) -> Iterator[tuple[ast.expr | None, Scope]]:

@@ -80,6 +80,8 @@ def _caller(function: Scope) -> str | None:
 
 def _option(script: Script, node: ast.Attribute | ast.Subscript, scope: Scope) -> str | None:
     for origin in script.trace.origins(node.value, scope):
+        if origin.call is not None and script.names.resolve(origin.call.func, origin.scope) in _DOWNLOADS:
+            return "a download"
         if origin.call is not None and dotted(origin.call.func).rpartition(".")[2] in _PARSERS:
             return "the command line"
     base = script.names.resolve(node.value if isinstance(node, ast.Subscript) else node, scope)
