@@ -149,3 +149,75 @@ def with_averages(model: nn.Module, ema, loader, val, epochs):
             best_state = model.state_dict()
             best_state = deepcopy(best_state)
     model.load_state_dict(best_state)
+
+
+def of_each_client(clients, val, rounds):
+    """Each model is trained in its own turn only."""
+    best, best_state = 0.0, None
+    for client in clients:
+        client.model.train()
+        train_one_epoch(client.model, client.loader, client.optimizer)
+        acc = evaluate(client.model, val)
+        if acc > best:
+            best, best_state = acc, client.model.state_dict()
+    return best_state
+
+
+def within_dict(net: nn.Module, loader, val, epochs):
+    wrapped = nn.parallel.DistributedDataParallel(net)
+    optimizer = torch.optim.Adam(net.parameters())
+    best = dict(acc=0.0, state=None)
+    for epoch in range(epochs):
+        train_one_epoch(wrapped, loader, optimizer)
+        acc = evaluate(wrapped, val)
+        if acc > best["acc"]:
+            best = dict(acc=acc, state=wrapped.module.state_dict())
+    net.load_state_dict(best["state"])
+
+
+class Averages:
+    def __init__(self, model: nn.Module):
+        self.model = model
+        self.shadow = {k: v.detach().clone() for k, v in model.state_dict().items()}
+
+    def validate(self, val):
+        kept = self.model.state_dict()  # expect: best-state-aliased
+        self.model.load_state_dict(self.shadow)
+        acc = evaluate(self.model, val)
+        self.model.load_state_dict(kept)
+        return acc
+
+
+def folds(model: nn.Module, parts):
+    fresh = model.state_dict()  # expect: best-state-aliased
+    scores = []
+    for train, val in parts:
+        model.load_state_dict(fresh)
+        optimizer = torch.optim.Adam(model.parameters())
+        train_one_epoch(model, train, optimizer)
+        scores.append(evaluate(model, val))
+    return scores
+
+
+def to_another(online: nn.Module, target: nn.Module, loader, val):
+    """The state goes into another model, or back at once."""
+    optimizer = torch.optim.Adam(online.parameters())
+    state = online.state_dict()
+    for epoch in range(9):
+        train_one_epoch(online, loader, optimizer)
+        target.load_state_dict(state)
+    saved = copy.deepcopy(online.state_dict())
+    online.load_state_dict(target.state_dict())
+    evaluate(online, val)
+    online.load_state_dict(saved)
+    state = online.state_dict()
+    state = {k.replace("a", "b"): v for k, v in state.items()}
+    online.load_state_dict(state)
+
+
+def partly(model: nn.Module, first, second):
+    """The usual way to load a part: the state is changed on purpose before it goes back."""
+    own = model.state_dict()
+    model.load_state_dict(torch.load(first), strict=True)
+    own.update({k: v for k, v in torch.load(second).items() if k in own})
+    model.load_state_dict(own)

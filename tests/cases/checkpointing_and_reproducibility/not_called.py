@@ -131,3 +131,14 @@ def from_anywhere(model: nn.Module, path, state):
 def from_a_path(model: nn.Module, checkpoint: str):
     checkpoint = torch.load(checkpoint)
     model.load_state_dict(checkpoint)
+
+
+def by_option(model: nn.Module, wrapped: nn.parallel.DistributedDataParallel):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--weights")
+    args = parser.parse_args()
+    model.load_state_dict(args.weights)  # expect: state-dict-not-called
+    torch.save(wrapped.module.state_dict, "module.pt")  # expect: state-dict-not-called
+    wrapped.module.load_state_dict(args.weights + "/module.pt")  # expect: state-dict-not-called

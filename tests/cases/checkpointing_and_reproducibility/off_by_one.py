@@ -174,3 +174,62 @@ def interrupted(model: nn.Module, loader, epochs, resume):
         except KeyboardInterrupt:
             torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, f"{epoch}.pt")
             raise
+
+
+def adversarial(real, generator: nn.Module, critic: nn.Module, path):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epoch", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=200)
+    opt = parser.parse_args()
+    opt_g, opt_c = optim.Adam(generator.parameters()), optim.Adam(critic.parameters())
+    first = opt.epoch
+    if os.path.isfile(path):
+        state = torch.load(path)
+        generator.load_state_dict(state["g"])
+        critic.load_state_dict(state["c"])
+        opt_g.load_state_dict(state["opt_g"])
+        opt_c.load_state_dict(state["opt_c"])
+        first = state["epoch"]  # expect: resume-off-by-one
+    for epoch in range(first, opt.epochs):
+        for x in real:
+            opt_c.zero_grad()
+            (critic(generator(x).detach()).mean() - critic(x).mean()).backward()
+            opt_c.step()
+            opt_g.zero_grad()
+            (-critic(generator(x)).mean()).backward()
+            opt_g.step()
+        torch.save({"g": generator.state_dict(), "c": critic.state_dict(), "opt_g": opt_g.state_dict(), "opt_c": opt_c.state_dict(), "epoch": epoch}, f"{epoch}.pt")
+
+
+def best_before_last_after(model: nn.Module, loader, val, epochs, resume):
+    optimizer = optim.AdamW(model.parameters())
+    scheduler = CosineAnnealingLR(optimizer, epochs)
+    start, best = 0, 0.0
+    if resume:
+        state = torch.load(resume)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        scheduler.load_state_dict(state["scheduler"])
+        start = state["epoch"] + 1
+    for epoch in range(start, epochs):
+        train_one_epoch(model, loader, optimizer)
+        if evaluate(model, val) > best:
+            best = evaluate(model, val)
+            torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict(), "epoch": epoch}, "best.pt")
+        scheduler.step()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict(), "epoch": epoch}, f"{epoch}.pt")
+
+
+def skipped(model: nn.Module, loader, epochs, resume):
+    optimizer = optim.AdamW(model.parameters())
+    start = 0
+    if resume:
+        state = torch.load(resume)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        start = state["epoch"]  # expect: resume-off-by-one
+    for epoch in range(epochs):
+        if epoch < start:
+            continue
+        train_one_epoch(model, loader, optimizer)
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, f"{epoch}.pt")

@@ -103,3 +103,40 @@ def once(model: nn.Module, loader, optimizer, path):
     optimizer.load_state_dict(state["optimizer"])
     train_one_epoch(model, loader, optimizer)
     torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)
+
+
+def to_latest(model: nn.Module, loader, epochs, folder):
+    latest = os.path.join(folder, "latest.pt")
+    optimizer = torch.optim.AdamW(model.parameters())
+    start = read_latest(latest, model, optimizer) if os.path.exists(latest) else 0
+    for epoch in range(start, epochs):
+        train_one_epoch(model, loader, optimizer)
+        write_latest(latest, model, optimizer, epoch)
+
+
+def read_latest(path, model, optimizer):
+    state = torch.load(path)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"] + 1
+
+
+def write_latest(path, model, optimizer, epoch):
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, path)  # expect: save-not-atomic
+
+
+def keep_best(model: nn.Module, loader, val, epochs, file):
+    optimizer = torch.optim.AdamW(model.parameters())
+    best = 0.0
+    for epoch in range(epochs):
+        train_one_epoch(model, loader, optimizer)
+        if val(model) > best:
+            best = val(model)
+            torch.save({"state": model.state_dict(), "epoch": epoch}, file)
+
+
+def all_of_it(loader, val, file):
+    model = nn.Linear(3, 2)
+    keep_best(model, loader, val, 10, file)
+    model.load_state_dict(torch.load(file)["state"])
+    return val(model)

@@ -70,3 +70,12 @@ def scripted(model: nn.Module, path):
     torch.jit.script(model).save(path)
     outputs = model(torch.ones(1, 4))
     torch.save({"outputs": outputs, "rng": torch.get_rng_state()}, "outputs.pt")
+
+
+def copied_through_a_file():
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as file:
+        net = Net()
+        torch.save(net, file.name)
+        return torch.load(file.name, weights_only=False)

@@ -185,3 +185,17 @@ def sound(images, files, buffer, source):
     yield DataLoader(Source(source), num_workers=4)
     yield DataLoader(Sharded(files, 0, 2), num_workers=4)
     yield DataLoader(Single("a.txt"), num_workers=1)
+
+
+class Payloads(IterableDataset):
+    def __init__(self, shards):
+        self.shards = shards
+
+    def __iter__(self):  # expect: iterable-not-sharded
+        for shard in self.shards:
+            for item in torch.load(shard, weights_only=True):
+                yield item["x"], item["y"]
+
+
+def of_shards(shards):
+    return DataLoader(Payloads(shards), batch_size=64, num_workers=8)

@@ -90,3 +90,31 @@ def in_place(path):
     model.compile()
     torch.save(model.state_dict(), path)
     Net().load_state_dict(torch.load(path))
+
+
+def write(model, folder):
+    torch.save(model.state_dict(), "parallel.pt")
+
+
+def train_parallel(loader):
+    model = Net()
+    model = nn.parallel.DistributedDataParallel(model)
+    for x, y in loader:
+        nn.functional.mse_loss(model(x), y).backward()
+    write(model, "out")
+
+
+def predict(x):
+    model = Net()
+    model.load_state_dict(torch.load("parallel.pt"))  # expect: keys-mismatched
+    return model.eval()(x)
+
+
+def imported(loader, rank, build_model):
+    model = build_model("large").to(rank)
+    if os.path.exists("imported.pt"):
+        model.load_state_dict(torch.load("imported.pt", map_location="cpu"))  # expect: keys-mismatched
+    model = DDP(model, device_ids=[rank])
+    for x, y in loader:
+        nn.functional.mse_loss(model(x), y).backward()
+    torch.save(model.state_dict(), "imported.pt")

@@ -73,7 +73,8 @@ def workers(script: Script, call: Call) -> int | None:
     if given is None:
         return 0
     counts = [_count(script, origin.node) for origin in script.trace.origins(given, call.scope)]
-    return max(counts) if counts and None not in counts else None  # type: ignore[type-var]  # no None is left
+    known = [count for count in counts if count is not None]
+    return max(known) if known and len(known) == len(counts) else None
 
 
 def _count(script: Script, node: ast.expr | None) -> int | None:

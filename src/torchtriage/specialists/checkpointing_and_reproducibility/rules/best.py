@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import loops
+from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
-from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of, unwrapped
 
 # Words of a name or a test by which the better of two states is kept.
 _BETTER = re.compile(r"best|improv|lowest|highest|min_|_min\b|max_|_max\b|better|record")
@@ -22,7 +23,7 @@ _TRAINS = re.compile(r"train|fit|update|step|learn|optimi[sz]e|epoch")
 
 @detector("source/best-state-aliased")
 def best_state_aliased(script: Script) -> Iterator[Sighting]:
-    """The best state is kept by reference: later training steps change it."""
+    """A state that is kept for later is kept by reference: further training changes it."""
     if not any(script.calls("state_dict")):
         return
     for scope in script.facts.scopes:
@@ -30,13 +31,46 @@ def best_state_aliased(script: Script) -> Iterator[Sighting]:
             for store in stores:
                 value = states_of(store)
                 taken = _alias(script, value, scope) if value is not None else None
-                if taken is not None and _is_chosen(script, store) and _changes_and_returns(script, store, taken):
-                    yield script.seen(
-                        taken,
-                        f"{store.name.removesuffix('[]')} holds the model's own tensors, not copies: after further "
-                        "training it is the state of the last step",
-                        edits=_copy(script, value, taken),
-                    )
+                what = _harm(script, store, taken) if taken is not None else None
+                if taken is not None and what is not None:
+                    name = store.name.removesuffix("[]")
+                    fact = f"{name} holds the model's own tensors, not copies: {what}"
+                    yield script.seen(taken, fact, edits=_copy(script, value, taken))
+
+
+def _harm(script: Script, store: Store, taken: ast.Call) -> str | None:
+    if _is_chosen(script, store) and _changes_and_returns(script, store, taken):
+        return "after further training it is the state of the last step"
+    for load in _restores(script, store, taken):
+        return f"loading it in line {load.node.lineno} changes nothing, for it has changed with the model"
+    return None
+
+
+def _restores(script: Script, store: Store, taken: ast.Call) -> Iterator[Call]:
+    """The loads that are to bring the model back to what it was, after it was trained or got another state."""
+    model = taken.func.value if isinstance(taken.func, ast.Attribute) else taken
+    name, own = dotted(model), script.calls("load_state_dict")
+    if store.how != "assign" or store.name.endswith("[]") or not name or _is_taken_out(store, "deepcopy", "clone"):
+        return
+    changed = (call for call in script.calls("update", "pop") if dotted(call.receiver) == store.name)
+    if any(changed) or f"{store.name}[]" in store.scope.stores:
+        return
+    loads = [call for call in own if call.scope is store.scope and dotted(call.receiver) == name]
+    for load in (call for call in loads if _mentions(call, store) and reaches(store, call)):
+        others = (call for call in loads if not _mentions(call, store) and reaches(store, call) and reaches(call, load))
+        trained = (
+            loop
+            for loop in {id(block): block for call in store.scope.calls for block in loops(call.path)}.values()
+            if loop not in store.path and (loop in load.path or _lies_between(store, loop, load))
+            if _is_trained_in(script, loop, store, model)
+        )
+        if len(script.names.stores(store.name, store.scope)) == 1 and any(True for _ in chain(others, trained)):
+            yield load
+
+
+def _lies_between(store: Store, loop: Block, load: Call) -> bool:
+    inside = [action.order for action in store.scope.actions if loop in action.path]
+    return bool(inside) and store.order < min(inside) and max(inside) < load.order
 
 
 def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
@@ -49,7 +83,9 @@ def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
         case ast.Call(func=called, args=[ast.Call() as inner]):
             shallow = script.names.resolve(called, scope) in ("builtins.dict", "copy.copy", "collections.OrderedDict")
             return _alias(script, inner, scope) if shallow else None
-        case ast.Dict(values=values):
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if keywords:
+            return _alias(script, ast.Dict([], [each.value for each in keywords]), scope)
+        case ast.Dict(values=values) | ast.Tuple(elts=values):
             found = (_alias(script, value, scope) for value in values if isinstance(value, ast.Call))
             return next((each for each in found if each is not None), None)
     return None
@@ -57,10 +93,11 @@ def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
 
 def _is_plain_model(script: Script, model: ast.expr, scope: Scope) -> bool:
     """A model that is not sharded (whose state is gathered anew), and whose state_dict is that of torch."""
-    own = script.trace.instance(model, scope)
+    bare = unwrapped(model) or model
+    own = script.trace.instance(bare, scope)
     if own is not None and script.trace.method(own, "state_dict") is not None:
         return False
-    parts = script.roles.parts(model, scope)
+    parts = script.roles.parts(bare, scope)
     return any(part.role == "model" for part in parts) and not any("fsdp" in part.name.lower() for part in parts)
 
 
@@ -90,11 +127,11 @@ def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
     return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
 
 
-def _is_taken_out(store: Store) -> bool:
+def _is_taken_out(store: Store, *tails: str) -> bool:
     """Whether the same block saves or copies what it has just kept, or keeps it only until it swaps it back."""
     following = (call for call in store.scope.calls if call.order > store.order and store.block in call.path)
     used = [call for call in following if _mentions(call, store)]
-    return any(call.tail in ("deepcopy", "load_state_dict", "clone", "cpu") for call in used)
+    return any(call.tail in (tails or ("deepcopy", "load_state_dict", "clone", "cpu")) for call in used)
 
 
 def _mentions(call: Call, store: Store) -> bool:
@@ -107,7 +144,9 @@ def _is_trained_in(script: Script, loop: Block, store: Store, model: ast.expr) -
     name = dotted(model)
     ring = Ring(loop, store.scope)
     events = script.written.events(ring)
-    if not name or any(isinstance(each.fact, Store) and each.fact.name == name for each in events):
+    stores = (each.fact for each in events if isinstance(each.fact, Store) and each.fact.how != "parameter")
+    fresh = {each.name for each in stores if each.scope is store.scope or "." in each.name}
+    if not name or fresh & {name, name.partition(".")[0]}:
         return False
     for step in training_steps(script):
         if step.ring.block is loop or any(each.block is loop for each in step.around):

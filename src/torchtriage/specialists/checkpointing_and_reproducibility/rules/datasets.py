@@ -18,7 +18,7 @@ _GENERATORS = frozenset(
     | {"torch.Generator"}
 )
 _SEEDS = ("seed", "manual_seed", "set_state", "setstate", "jumped", "advance")
-_SPLIT = re.compile(r"worker|shard|rank|world|num_replicas")
+_SPLIT = re.compile(r"worker|rank|world|num_?replicas|num_?shards|n_?shards|shard_?(id|idx|index|num|count)")
 
 # What reads data that is there, so that every worker that runs it reads the same.
 _OPENS = frozenset(
@@ -133,9 +133,13 @@ def iterable_not_sharded(dataset: LoadedDataset) -> Iterator[Sighting]:
 
 
 def _is_split(script: Script, dataset: LoadedDataset) -> bool:
-    """Whether anything in the class speaks of workers, shards or ranks."""
+    """Whether anything in the class speaks of workers or ranks, or takes only every n-th of something."""
     for each in script.trace.lineage(dataset.scope):
         for node in ast.walk(each.node):
+            if isinstance(node, ast.Mod) or (isinstance(node, ast.Slice) and node.step is not None):
+                return True
+            if isinstance(node, ast.Call) and dotted(node.func).endswith("islice") and len(node.args) > 2:
+                return True
             word = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "arg", None)
             if isinstance(word, str) and _SPLIT.search(word.lower()):
                 return True

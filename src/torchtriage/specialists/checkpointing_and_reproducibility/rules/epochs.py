@@ -82,6 +82,7 @@ def _edit(script: Script, begun: list[_Number], passed: int) -> tuple[Edit, ...]
 def _loops(script: Script) -> Iterator[tuple[Store, ast.expr]]:
     """The loops over a range that does not start at a constant: the store of their turn, and their start."""
     for call in script.calls("range", "trange"):
+        yield from _skipping(call)
         if len(call.node.args) < 2 or isinstance(call.node.args[0], ast.Constant):
             continue
         for stores in call.scope.stores.values():
@@ -91,6 +92,17 @@ def _loops(script: Script) -> Iterator[tuple[Store, ast.expr]]:
                     continue
                 if call.node is owner.iter or call.node in getattr(owner.iter, "args", ()):
                     yield store, call.node.args[0]
+
+
+def _skipping(call: Call) -> Iterator[tuple[Store, ast.expr]]:
+    """The loop over all epochs that begins with `if epoch < start: continue`."""
+    for stores in call.scope.stores.values() if len(call.node.args) == 1 else ():
+        for store in stores:
+            match store.node:
+                case ast.For(iter=over, body=[ast.If(test=ast.Compare() as test, body=[*_, ast.Continue()]), *_]):
+                    turns = isinstance(test.left, ast.Name) and test.left.id == store.name and len(test.ops) == 1
+                    if over is call.node and store.how == "element" and turns and isinstance(test.ops[0], ast.Lt):
+                        yield store, test.comparators[0]
 
 
 def _saved(script: Script, events: tuple[Event, ...], turn: Store, key: str) -> Iterator[tuple[Event, int]]:
@@ -175,8 +187,8 @@ def _named(script: Script, node: ast.expr, scope: Scope, deep: int) -> Iterator[
     if any(store.how in ("augment", "delete") for store in held):
         raise _UnknownError
     if isinstance(node, ast.Attribute) and dotted(node).partition(".")[0] != scope.receiver:  # args.start_epoch
-        if not held:
-            raise _UnknownError
+        if not held:  # an option: some number, that no file of this script holds
+            yield _Number(None)
         for store in held:
             yield from _numbers(script, store.value if store.index is None else None, store.scope, deep + 1)
         return
@@ -222,15 +234,15 @@ def _late_scheduler(script: Script, events: tuple[Event, ...], turn: Store, save
         return
     if any(_is_within(each, turn.block) or _is_told_the_turn(each, turn) for each in stepped):
         return
-    for save in saved:
-        late = [each for each in stepped if reaches(save, each)]
-        if len(late) == len(stepped) and save.call is not None and which & _schedulers_in(script, save.call):
-            line = late[0].call.node.lineno if late[0].call is not None else 0
-            yield script.seen(
-                save.call.node,
-                f"the scheduler is saved here before its step in line {line}, which a resume never makes up for: its "
-                "rate stays one epoch behind",
-            )
+    held = [each for each in saved if each.call is not None and which & _schedulers_in(script, each.call)]
+    if not held or not all(reaches(save, step) for save in held for step in stepped):
+        return  # one of them is written in time, and may be the one to resume from
+    line = stepped[0].call.node.lineno if stepped[0].call is not None else 0
+    yield script.seen(
+        held[0].fact.node,
+        f"the scheduler is saved here before its step in line {line}, which a resume never makes up for: its rate "
+        "stays one epoch behind",
+    )
 
 
 def _scheduler(script: Script, call: Call, tail: str) -> frozenset[object]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
@@ -109,19 +109,41 @@ def _prefix(script: Script, node: ast.expr, at: Call) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _values(script: Script, node: ast.expr, at: Call) -> Iterator[tuple[ast.expr | None, Scope]]:
+def _values(script: Script, node: ast.expr, at: Call, deep: int = 0) -> Iterator[tuple[ast.expr | None, Scope]]:
     """What NODE may have been given by the time of the call AT."""
     stores = script.names.stores(node.id, at.scope) if isinstance(node, ast.Name) else []
     if stores and all(store.scope is at.scope for store in stores):
         seen = reaching(stores, at)
         for store in seen:
-            whole = store.how == "assign" and store.index is None
-            yield (store.value if whole else None), store.scope
-            if store.how == "parameter":
-                yield from ((origin.node, origin.scope) for origin in script.trace.origins(node, at.scope))
+            if store.how == "parameter" and deep < 4:
+                yield from _given(script, store, deep + 1)
+            else:
+                yield (store.value if store.how == "assign" and store.index is None else None), store.scope
     elif not stores:
         for origin in script.trace.origins(node, at.scope):
             yield origin.node, origin.scope
+
+
+def _is_wrapped_later(script: Script, node: ast.Call) -> bool:
+    """Whether this file wraps what NODE makes, so that it is no wrapper of its own."""
+    wraps = (call for call in script.named(*_WRAPPERS) if script.name(call) != "torch.compile")
+    made = (origin.node for call in wraps for origin in script.trace.origins(call.argument("module", 0), call.scope))
+    like = ast.dump(node.func)
+    return any(isinstance(each, ast.Call) and ast.dump(each.func) == like for each in made)
+
+
+def _given(script: Script, store: Store, deep: int) -> Iterator[tuple[ast.expr | None, Scope]]:
+    """What a parameter may be, by its callers in this file; None when there are none."""
+    scope, words = store.scope, [each.arg for each in store.scope.parameters]
+    sites = script.trace.sites(scope)
+    for site in sites:
+        given = site.argument(store.name, words.index(store.name) - (scope.receiver in words[:1]))
+        if given is None:
+            yield None, scope
+        else:
+            yield from _values(script, given, site, deep) if isinstance(given, ast.Name) else ((given, site.scope),)
+    if not sites:
+        yield None, scope
 
 
 def _made(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> str | None:
@@ -134,6 +156,8 @@ def _made(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
     name = script.names.resolve(node.func, scope)
     if name in _WRAPPERS:
         return _WRAPPERS[name]
+    if _is_wrapped_later(script, node):
+        return ""
     parts = script.roles.parts(node, scope)
     own = script.trace.instance(node, scope)
     changed = own is not None and script.trace.method(own, "state_dict") is not None

@@ -9,7 +9,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 
-WRITES = ("torch.save",)
+_DEEP = 6
 
 
 def replaced(script: Script, remedy: str, first: ast.expr, last: ast.expr, text: str) -> tuple[Edit, ...]:
@@ -66,7 +66,14 @@ def _pairs(node: ast.Dict, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]
 
 def saves(script: Script) -> Iterator[Call]:
     """The torch.save calls of the file."""
-    yield from script.named(*WRITES)
+    yield from script.named("torch.save")
+
+
+def unwrapped(node: ast.expr | None) -> ast.expr | None:
+    """The model itself, of model.module and model._orig_mod."""
+    while isinstance(node, ast.Attribute) and node.attr in ("module", "_orig_mod"):
+        node = node.value
+    return node
 
 
 def states_of(store: Store) -> ast.expr | None:
@@ -116,24 +123,36 @@ def _ends(script: Script, node: ast.expr | None, scope: Scope) -> list[str]:
 
 def comes_from(script: Script, node: ast.expr | None, scope: Scope, load: Call, deep: int = 0) -> bool:
     """Whether NODE is what LOAD returned, or an entry of it: checkpoint["model"], state.get("model")."""
-    while isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and _is_get(node)):
-        node = node.value if isinstance(node, ast.Subscript) else node.func.value  # type: ignore[attr-defined]  # a get
+    while (holder := _holder(node)) is not None:
+        node = holder
     if node is load.node:
         return True
     for origin in script.trace.origins(node, scope):
         if origin.node is load.node:
             return True
-        if origin.node is not node and isinstance(origin.node, ast.Subscript | ast.Call) and deep < 6:
-            inner = origin.node
-            if (isinstance(inner, ast.Subscript) or _is_get(inner)) and comes_from(
-                script, inner, origin.scope, load, deep + 1
-            ):
-                return True
+        further = origin.node is not node and deep < _DEEP and _holder(origin.node) is not None
+        if further and comes_from(script, origin.node, origin.scope, load, deep + 1):
+            return True
     return False
 
 
-def _is_get(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+def _holder(node: ast.expr | None) -> ast.expr | None:
+    """What NODE takes an entry out of."""
+    match node:
+        case ast.Subscript(value=value):
+            return value
+        case ast.Call(func=ast.Attribute(value=value, attr="get")):
+            return value
+    return None
+
+
+def is_passing(script: Script, path: ast.expr | None, scope: Scope) -> bool:
+    """Whether what is written or read there is gone with the process: a buffer, a temporary file."""
+    calls = ((origin.call, origin.scope) for origin in script.trace.origins(path, scope))
+    names = (script.names.resolve(call.func, inner) for call, inner in calls if call is not None)
+    return any(name.startswith(("io.", "tempfile.")) and name != "io.open" for name in names) or (
+        isinstance(path, ast.Attribute) and path.attr == "name" and is_passing(script, path.value, scope)
+    )
 
 
 def is_false(node: ast.expr | None) -> bool:

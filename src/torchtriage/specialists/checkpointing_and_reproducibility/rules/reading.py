@@ -12,6 +12,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
     is_false,
+    is_passing,
     same_path,
     saves,
 )
@@ -79,6 +80,8 @@ def _caller(function: Scope) -> str | None:
 
 def _option(script: Script, node: ast.Attribute | ast.Subscript, scope: Scope) -> str | None:
     for origin in script.trace.origins(node.value, scope):
+        if origin.call is not None and script.names.resolve(origin.call.func, origin.scope) in _DOWNLOADS:
+            return "a download"
         if origin.call is not None and dotted(origin.call.func).rpartition(".")[2] in _PARSERS:
             return "the command line"
     base = script.names.resolve(node.value if isinstance(node, ast.Subscript) else node, scope)
@@ -113,6 +116,8 @@ def loads_to_saved_device(script: Script) -> Iterator[Sighting]:
         return
     for call in loads:
         if _is_placed(call) or _is_for_one_rank(script, call) or not _is_state(script, call):
+            continue
+        if is_passing(script, call.argument("f", 0), call.scope):
             continue
         path = (call.argument("f", 0), call.scope)
         others = (each for each in loads if each.scope is call.scope and _is_placed(each))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -33,7 +34,10 @@ _DRAWS = {
 _UNSEEDED = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Random")
 
 # What a draw may be for without touching the training: a port, a name of the run, a picture, the seed itself.
-_ASIDE = re.compile(r"port\b|seed|uuid|name|colou?r|suffix|\bid\b|\bids\b|delay|sleep|jitter|backoff")
+_ASIDE = re.compile(
+    r"port\b|seed|uuid|(run|exp|file|job|dir)_?name|colou?r|suffix|delay|backoff|shown|preview|save_|_dir\b|_id\b|folder"
+)
+_IN_PASSING = re.compile(r"port\b|seed|uuid|sleep|print\(|\.init\(|logg|environ")
 _LOOKS = re.compile(r"plot|show|vis|display|demo|test|eval|predict|preview|debug|main_worker_port")
 
 
@@ -42,7 +46,7 @@ def seeds_incomplete(script: Script) -> Iterator[Sighting]:
     """Some generators are seeded, and one that this script draws from is not."""
     seeded = {kind: [call for call in script.named(*names) if _is_global(call)] for kind, names in _SEEDS.items()}
     first = min((call for calls in seeded.values() for call in calls), key=lambda call: call.order, default=None)
-    if first is None or script.hidden or _seeds_elsewhere(script):
+    if first is None or script.hidden or not _trains(script) or _seeds_elsewhere(script):
         return
     known = " and ".join(_CALLED[kind] for kind, calls in seeded.items() if calls)
     by = f"{known} {'are' if ' and ' in known else 'is'} seeded (line {first.node.lineno})"
@@ -57,11 +61,19 @@ def seeds_incomplete(script: Script) -> Iterator[Sighting]:
     loose = next(_unseeded(script), None)
     if loose is not None:
         yield script.seen(loose.node, f"{by}, but {script.source(loose.node)} has no seed: it differs from run to run")
-    if not seeded["torch"] and _trains_new_model(script):
+    if seeded["numpy"] and seeded["random"] and not seeded["torch"] and _trains_new_model(script):
         yield script.seen(
             first.node,
             f"{by}, but torch is not: initial weights, dropout and the loader's order differ from run to run",
         )
+
+
+def _trains(script: Script) -> bool:
+    """Whether the file trains, by itself or by a function from elsewhere."""
+    return any(script.calls("backward")) or any(
+        tail.lower().startswith(("train", "fit")) and any(call.arguments for call in calls)
+        for tail, calls in script.facts.calls.items()
+    )
 
 
 def _is_global(call: Call) -> bool:
@@ -102,7 +114,12 @@ def _unseeded(script: Script) -> Iterator[Call]:
 
 def _matters(script: Script, call: Call) -> bool:
     """Whether the draw is surely made by the main process and for the training."""
-    if _ASIDE.search(script.source(call.statement).lower().split("\n")[0][:200]):
+    statement = call.statement
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if any(_ASIDE.search(script.source(each).lower()) for each in targets):
+            return False
+    elif _IN_PASSING.search(script.source(statement).lower()[:200]):
         return False
     return _is_run(script, call.scope, ())
 

@@ -15,6 +15,7 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
     parts_of,
     saves,
     states_of,
+    unwrapped,
 )
 
 _STATEFUL = frozenset({"model", "optimizer", "scheduler", "scaler"})
@@ -60,6 +61,7 @@ def _expected_states(script: Script) -> Iterator[tuple[ast.expr, Scope]]:
 
 def _is_stateful(script: Script, node: ast.expr | None, scope: Scope) -> bool:
     """A module, optimizer, scheduler or scaler whose methods are those of torch."""
+    node = unwrapped(node)
     if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:
         return "torch.nn.Module" in script.trace.bases(scope.host) and not _has_own(script, scope.host)
     own = script.trace.instance(node, scope) if node is not None else None
@@ -90,11 +92,20 @@ def _is_path(script: Script, node: ast.expr | None, scope: Scope) -> bool:
             return True
         case ast.Call(func=called):
             return script.names.resolve(called, scope) in _PATHS
-        case ast.BinOp(left=left, op=ast.Div()):
-            return any(_is_path(script, each.node, each.scope) for each in script.trace.origins(left, scope))
+        case ast.BinOp(left=left, op=ast.Div() | ast.Add(), right=right):
+            sides = (origin for side in (left, right) for origin in script.trace.origins(side, scope))
+            return any(_is_path(script, each.node, each.scope) for each in sides)
+        case ast.Attribute(value=base) if _is_parsed(script, base, scope):
+            return True
         case ast.Name() | ast.Attribute():  # the annotation of a parameter
             return script.names.resolve(node, scope) in ("builtins.str", "pathlib.Path", "os.PathLike")
     return False
+
+
+def _is_parsed(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE holds the options of the command line, which are never a state."""
+    calls = [origin.call for origin in script.trace.origins(node, scope)]
+    return bool(calls) and all(call is not None and dotted(call.func).endswith(".parse_args") for call in calls)
 
 
 def _taken_for_a_module(script: Script) -> Iterator[Sighting]:

@@ -16,17 +16,20 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
     appended,
     comes_from,
     is_false,
+    is_passing,
     parts_of,
     replaced,
     same_path,
     saves,
+    unwrapped,
 )
 
 _MOVES = (
     *("os.replace", "os.rename", "os.renames", "os.link", "os.fsync"),
     *("shutil.move", "shutil.copy", "shutil.copy2", "shutil.copyfile"),
 )
-_NO_RESUME = re.compile(r"best|eval|test|infer|predict|valid")
+_NO_RESUME = re.compile(r"(?<![a-z])(best|eval|test|infer|predict|valid)")
+_MAKERS = ("timm.create_model", "torch.hub.load")
 _TENSORS = ("torch.nn.Parameter", "torch.nn.Buffer")
 _WHOLE = frozenset({"model", "optimizer", "scheduler", "scaler"})
 
@@ -89,12 +92,27 @@ def _resumes(script: Script, load: Call, save: Call, loop: Block, scope: Scope) 
     entries = {key for key, _, _ in parts_of(script, save.argument("obj", 0), save.scope)}
     if _NO_RESUME.search(words) or len(entries) < 2:
         return False
+    first = min(action.order for action in scope.actions if loop in action.path)
+    entries_to = [first] if load.scope is scope else [call.order for call in _ways_in(script, load.scope, scope)]
+    if entries_to and load.order > max(entries_to):
+        return False
     if load.scope is scope:
-        first = min(action.order for action in scope.actions if loop in action.path)
-        return load.order < first
+        return True
     return any(
         comes_from(script, call.argument("state_dict", 0), call.scope, load) for call in script.calls("load_state_dict")
     )
+
+
+def _ways_in(script: Script, outer: Scope, inner: Scope) -> Iterator[Call]:
+    """The calls in OUTER by which the function INNER comes to run."""
+    seen, waiting = {id(inner)}, [inner]
+    while waiting:
+        for site in script.trace.sites(waiting.pop()):
+            if site.scope is outer:
+                yield site
+            elif id(site.scope) not in seen:
+                seen.add(id(site.scope))
+                waiting.append(site.scope)
 
 
 def _varies(script: Script, save: Call, loop: Block) -> bool:
@@ -139,7 +157,7 @@ def _edit(script: Script, save: Call) -> tuple[Edit, ...]:
 def whole_object_saved(script: Script) -> Iterator[Sighting]:
     """An object is saved whole: the safe default of torch.load refuses the file."""
     for save in saves(script):
-        if _is_in_memory(script, save):
+        if is_passing(script, save.argument("f", 1), save.scope):
             continue
         for node, scope in _saved(script, save):
             what = _what(script, node, scope, save)
@@ -166,13 +184,14 @@ def _saved(script: Script, save: Call) -> Iterator[tuple[ast.expr, Scope]]:
 def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | None:
     """What NODE is that the safe default cannot load, surely; None for anything else."""
     if isinstance(node, ast.Name | ast.Attribute | ast.Call):
-        parts = script.roles.parts(node, scope)
+        bare = unwrapped(node) or node
+        parts = script.roles.parts(bare, scope)
         known = [part for part in parts if part.by in ("made", "annotated")]
         if known and len(known) == len(parts) and all(_is_object(part) for part in known):
             return f"the whole {known[0].role}"
         origins = script.trace.origins(node, scope)
         names = [script.names.resolve(each.call.func, each.scope) if each.call else "" for each in origins]
-        if names and all(name.startswith("torchvision.models.") for name in names):
+        if names and all(name.startswith("torchvision.models.") or name in _MAKERS for name in names):
             return "the whole model"
     if isinstance(node, ast.Name | ast.Call) and _is_read_safely(script, save):
         for origin in script.trace.origins(node, scope):
@@ -199,11 +218,6 @@ def _is_read_safely(script: Script, save: Call) -> bool:
         for load in script.named("torch.load")
         if all(each.arg is not None for each in load.node.keywords)
     )
-
-
-def _is_in_memory(script: Script, save: Call) -> bool:
-    origins = script.trace.origins(save.argument("f", 1), save.scope)
-    return any(each.call is not None and dotted(each.call.func).endswith("BytesIO") for each in origins)
 
 
 def _state_of(script: Script, node: ast.expr, what: str) -> tuple[Edit, ...]:
