@@ -22,7 +22,7 @@ _BOUNDS = re.compile(
     "shifted|detach|norm_const|log_z|relu|cummax"
 )
 # Words of quantities that are small: durations, counts and coordinates are not, and lose nothing in 1 + x.
-_SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|diff|resid|perturb|noise|growth|drift|interest|yield|strain")
+_SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|perturb|noise|growth|drift|interest|yield|strain")
 _DEEP = 6
 
 
