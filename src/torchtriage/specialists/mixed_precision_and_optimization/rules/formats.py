@@ -58,6 +58,31 @@ def _forward(step: TrainingStep, backward: Backward) -> Autocast | None:
         region = regions.around(event.path)
         if region is not None and not regions.is_without_graph(event.path):
             return region
+    for value, scope in _values(step, backward):
+        region = _inside(step.script, regions, value, scope)
+        if region is not None:
+            return region
+    return None
+
+
+def _values(step: TrainingStep, backward: Backward) -> Iterator[tuple[ast.expr | None, Scope]]:
+    """What BACKWARD propagates, and what the stores behind it give."""
+    yield backward.root, backward.call.scope
+    regions = regions_of(step.script)
+    for event in behind(step, backward):
+        if isinstance(event.fact, Store) and not regions.is_without_graph(event.path):
+            yield event.fact.value, event.fact.scope
+
+
+def _inside(script: Script, regions: Regions, value: ast.expr | None, scope: Scope) -> Autocast | None:
+    """The autocast context that the forward of a module of this file enters by itself, when VALUE calls one."""
+    for node in ast.walk(value) if value is not None else ():
+        host = script.trace.instance(node.func, scope) if isinstance(node, ast.Call) else None
+        forward = script.trace.method(host, "forward") if host is not None else None
+        for call in forward.calls if forward is not None else ():
+            region = regions.around(call.path)
+            if region is not None and not regions.is_without_graph(call.path):
+                return region
     return None
 
 
@@ -157,8 +182,23 @@ def _reached(script: Script, regions: Regions, call: Call, deep: int) -> Iterato
     own = regions.around(call.path)
     yield own
     if own is None and deep < 3 and call.scope.kind == "function":
-        for site in script.trace.sites(call.scope):
+        for site in _sites(script, call.scope):
             yield from _reached(script, regions, site, deep + 1)
+
+
+def _sites(script: Script, scope: Scope) -> Iterator[Call]:
+    """The calls of a function; of a module's forward, the calls of its instances."""
+    yield from script.trace.sites(scope)
+    if scope.name == "forward" and scope.host is not None:
+        for call in (call for calls in script.facts.calls.values() for call in calls):
+            if script.trace.instance(call.node.func, call.scope) is scope.host and not _makes(script, call):
+                yield call
+
+
+def _makes(script: Script, call: Call) -> bool:
+    """Whether CALL is the constructor itself, and not a call of what it has made."""
+    made = script.trace.definition(call.node.func, call.scope)
+    return made is not None and made.kind == "class"
 
 
 def _entropies(script: Script) -> Iterator[Call]:
