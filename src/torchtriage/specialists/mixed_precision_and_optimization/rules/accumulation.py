@@ -13,7 +13,12 @@ from torchtriage.examine.source.facts import Block, Call, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.formats import behind
-from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import UNSCALERS, of_scaler, scaler_steps
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
+    UNSCALERS,
+    of_scaler,
+    scaler_steps,
+    unrelated,
+)
 
 _DIVIDES = ("div", "div_", "true_divide", "divide", "mean_over", "normalize_loss")
 _FACTORS = re.compile("acc|inv|scale|norm|factor|ratio|coef|micro|num|count|weight")
@@ -226,8 +231,7 @@ def _is_divided_elsewhere(step: TrainingStep, found: Cadence) -> bool:
     if any(True for _ in grads) or step.handed_over("optimizer") or _hands_loss(step):
         return True
     count = _word(found.every)
-    own = {id(event.fact.scope) for event in step.events}
-    others = {id(call.scope) for call in step.script.calls("backward")} - own  # they train in a way of their own
+    others = unrelated(step)
     scopes = [scope for scope in step.script.facts.scopes if id(scope) not in others]
     values = [store.value for scope in scopes for stores in scope.stores.values() for store in stores if store.value]
     given = [argument for scope in scopes for call in scope.calls for argument in call.arguments]

@@ -11,6 +11,7 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import Autocast, Regions, regions_of
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import unrelated
 
 _SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
 _DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
@@ -23,7 +24,7 @@ def scaler_missing(step: TrainingStep) -> Iterator[Sighting]:
     script = step.script
     if not any(True for _ in script.calls("autocast")) and "torch.amp.autocast" not in _imported(script):
         return
-    if step.hidden or _speaks_of_scaling(script) or not any(step.optimizing()):
+    if step.hidden or _speaks_of_scaling(step) or not any(step.optimizing()):
         return
     for backward in step.backwards:
         region = _forward(step, backward) if backward.scaler is None else None
@@ -43,11 +44,12 @@ def _imported(script: Script) -> set[str]:
     return {store.imported for store in script.facts.aliases}
 
 
-def _speaks_of_scaling(script: Script) -> bool:
-    """Whether the file scales a loss in any form: by a scaler of any origin, or by hand."""
-    if any(True for _ in script.calls(*_SCALES, *_DEFAULTS)):
+def _speaks_of_scaling(step: TrainingStep) -> bool:
+    """Whether the file scales a loss in any form, by a scaler of any origin or by hand: other trainings left out."""
+    script, others = step.script, unrelated(step)
+    if any(id(call.scope) not in others for call in script.calls(*_SCALES, *_DEFAULTS)):
         return True
-    names = {name.lower() for scope in script.facts.scopes for name in scope.stores}
+    names = {name.lower() for scope in script.facts.scopes if id(scope) not in others for name in scope.stores}
     return any("scaler" in name or "loss_scale" in name for name in names) or bool(script.aside & {"unscale_", "scale"})
 
 
