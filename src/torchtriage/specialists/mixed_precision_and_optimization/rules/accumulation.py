@@ -13,7 +13,12 @@ from torchtriage.examine.source.facts import Block, Call, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.formats import behind
-from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import UNSCALERS, of_scaler, scaler_steps
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
+    UNSCALERS,
+    of_scaler,
+    scaler_steps,
+    unrelated,
+)
 
 _DIVIDES = ("div", "div_", "true_divide", "divide", "mean_over", "normalize_loss")
 _FACTORS = re.compile("acc|inv|scale|norm|factor|ratio|coef|micro|num|count|weight")
@@ -23,12 +28,14 @@ _FACTORS = re.compile("acc|inv|scale|norm|factor|ratio|coef|micro|num|count|weig
 class Cadence:
     """Every how many batches a step is made.
 
-    every: the expression of that number. arm: the statements that run only then; None where an inner loop counts.
+    every: the expression of that number. arm: the statements that run only then; until: the last event before the
+    `continue` of the other batches; None for both where an inner loop counts.
     """
 
     every: ast.expr
-    arm: Block | None
     line: int
+    arm: Block | None = None
+    until: int | None = None
 
 
 def cadence(step: TrainingStep) -> Cadence | None:
@@ -36,19 +43,40 @@ def cadence(step: TrainingStep) -> Cadence | None:
     steps = [event for event, _, _ in step.optimizing()]
     if not step.ring.is_loop or not steps or not step.backwards:
         return None
-    inner = _inner_loop(step, steps)
-    if inner is not None:
-        return inner
+    return _inner_loop(step, steps) or _by_arm(step, steps) or _by_continue(step, steps)
+
+
+def _by_arm(step: TrainingStep, steps: list[Event]) -> Cadence | None:
+    """The cadence of `if (i + 1) % n == 0:` around the step."""
     found = [_arm(step, event) for event in steps]
     first = found[0]
     if first is None or any(each is not first for each in found):
         return None
-    every = _modulus(first)
+    every = _modulus(step, first)
     if every is None or any(first in backward.event.path for backward in step.backwards):
         return None
     if any(first not in event.path and not _is_conditional(step, event) for event, _ in step.calls("zero_grad")):
         return None
-    return Cadence(every, first, int(getattr(first.owner, "lineno", 0)))
+    return Cadence(every, int(getattr(first.owner, "lineno", 0)), arm=first)
+
+
+def _by_continue(step: TrainingStep, steps: list[Event]) -> Cadence | None:
+    """The cadence of `if (i + 1) % n: continue` above the step."""
+    body = getattr(step.ring.block.owner, "body", [])
+    for leaving in body:
+        if not isinstance(leaving, ast.If) or not isinstance(leaving.body[-1], ast.Continue) or leaving.orelse:
+            continue
+        every = next(
+            (n.right for n in ast.walk(leaving.test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)), None
+        )
+        own = (event for event in step.events if event.fact.scope is step.ring.scope)
+        before = [event.order for event in own if getattr(event.fact.node, "lineno", 0) <= leaving.lineno]
+        until = max(before, default=-1)
+        cleared = any(e.order <= until and not _is_conditional(step, e) for e, _ in step.calls("zero_grad"))
+        propagated = all(backward.event.order <= until for backward in step.backwards)
+        if every is not None and propagated and not cleared and all(event.order > until for event in steps):
+            return Cadence(every, leaving.lineno, until=until)
+    return None
 
 
 def _inner_loop(step: TrainingStep, steps: list[Event]) -> Cadence | None:
@@ -62,14 +90,14 @@ def _inner_loop(step: TrainingStep, steps: list[Event]) -> Cadence | None:
             named = dotted(every).rpartition(".")[2].lower()
             cleared = any(inner in event.path for event, _ in step.calls("zero_grad"))
             if "accum" in named and not cleared:
-                return Cadence(every, None, int(getattr(inner.owner, "lineno", 0)))
+                return Cadence(every, int(getattr(inner.owner, "lineno", 0)))
     return None
 
 
 def _arm(step: TrainingStep, event: Event) -> Block | None:
     """The outermost condition inside of the loop under which EVENT runs, when it counts the turns."""
     inside = _inside(step, event)
-    return next((block for block in inside if block.kind == "arm" and _modulus(block) is not None), None)
+    return next((block for block in inside if block.kind == "arm" and _modulus(step, block) is not None), None)
 
 
 def _inside(step: TrainingStep, event: Event) -> tuple[Block, ...]:
@@ -81,11 +109,15 @@ def _is_conditional(step: TrainingStep, event: Event) -> bool:
     return any(block.kind in ("arm", "loop", "handler") for block in _inside(step, event))
 
 
-def _modulus(block: Block) -> ast.expr | None:
-    """The n of `if (i + 1) % n == 0:`, where BLOCK is what it guards."""
+def _modulus(step: TrainingStep, block: Block) -> ast.expr | None:
+    """The n of `if (i + 1) % n == 0:`, where BLOCK is what it guards; the test may have a name."""
     if not isinstance(block.owner, ast.If):
         return None
-    for node in ast.walk(block.owner.test):
+    test = block.owner.test
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    stores = (e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in names and e.fact.value)
+    values = [store.value for store in stores if isinstance(store.value, ast.Compare | ast.BoolOp)]
+    for node in (inner for value in (test, *values) for inner in ast.walk(value)):
         match node:
             case ast.Compare(left=ast.BinOp(op=ast.Mod(), right=every), ops=[ast.Eq()]):
                 return every if not isinstance(every, ast.Constant) or every.value != 1 else None
@@ -109,6 +141,8 @@ def scaler_touched_mid_accumulation(step: TrainingStep) -> Iterator[Sighting]:
 
 def _is_mid(step: TrainingStep, found: Cadence, event: Event) -> bool:
     """Whether EVENT runs with every batch that is added, and not only when a step is made."""
+    if found.until is not None:
+        return event.order <= found.until and not _is_conditional(step, event)
     if found.arm is not None:
         return found.arm not in event.path and not _is_conditional(step, event) and not _leaves_before(step, event)
     loops = [block for block in step.backwards[0].event.path if block.kind == "loop"]
@@ -197,13 +231,11 @@ def _is_divided_elsewhere(step: TrainingStep, found: Cadence) -> bool:
     if any(True for _ in grads) or step.handed_over("optimizer") or _hands_loss(step):
         return True
     count = _word(found.every)
-    for scope in step.script.facts.scopes:
-        for stores in scope.stores.values():
-            for store in stores:
-                if store.value is not None and _has_quotient(store.value, count):
-                    return True
-    calls = (call for calls in step.script.facts.calls.values() for call in calls)
-    return any(_has_quotient(each, count) for call in calls for each in call.arguments)
+    others = unrelated(step)
+    scopes = [scope for scope in step.script.facts.scopes if id(scope) not in others]
+    values = [store.value for scope in scopes for stores in scope.stores.values() for store in stores if store.value]
+    given = [argument for scope in scopes for call in scope.calls for argument in call.arguments]
+    return any(_has_quotient(value, count) for value in (*values, *given))
 
 
 def _hands_loss(step: TrainingStep) -> bool:

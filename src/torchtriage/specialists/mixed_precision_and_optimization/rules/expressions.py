@@ -22,7 +22,7 @@ _BOUNDS = re.compile(
     "shifted|detach|norm_const|log_z|relu|cummax"
 )
 # Words of quantities that are small: durations, counts and coordinates are not, and lose nothing in 1 + x.
-_SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|diff|resid|perturb|noise|growth|drift|interest|yield|strain")
+_SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|perturb|noise|growth|drift|interest|yield|strain")
 _DEEP = 6
 
 
@@ -44,22 +44,28 @@ class Reading:
             return node.func.value
         return None
 
-    def end(self, node: ast.expr, deep: int = 0) -> ast.expr:
+    def end(self, node: ast.expr) -> ast.expr:
         """What NODE is when names, picks of elements and changes of shape are followed back."""
-        if deep > _DEEP:
-            return node
+        for _ in range(_DEEP):
+            inner = self._through(node)
+            if inner is None:
+                break
+            node = inner
+        return node
+
+    def _through(self, node: ast.expr) -> ast.expr | None:
+        """One step of the way back; None at the end."""
         match node:
             case ast.Name(id=name):
-                value = self._value(name)
-                return self.end(value, deep + 1) if value is not None else node
+                return self._value(name)
             case ast.Subscript(value=value):
-                return self.end(value, deep + 1)
+                return value
+            case ast.Call(func=ast.Attribute(attr="cat" | "stack"), args=[ast.List(elts=[first, *_]), *_]):
+                return first
             case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _PICKS:
                 name = self.script.names.resolve(node.func, self.scope)
-                if name.startswith("torch.") and node.args:
-                    return self.end(node.args[0], deep + 1)
-                return self.end(value, deep + 1) if not name else node
-        return node
+                return value if not name else next(iter(node.args), None) if name.startswith("torch.") else None
+        return None
 
     def _value(self, name: str) -> ast.expr | None:
         """What the one store that NAME may come from gives it."""

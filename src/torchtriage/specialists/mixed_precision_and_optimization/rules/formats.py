@@ -11,6 +11,7 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import Autocast, Regions, regions_of
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import unrelated
 
 _SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
 _DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
@@ -23,7 +24,7 @@ def scaler_missing(step: TrainingStep) -> Iterator[Sighting]:
     script = step.script
     if not any(True for _ in script.calls("autocast")) and "torch.amp.autocast" not in _imported(script):
         return
-    if step.hidden or _speaks_of_scaling(script) or not any(step.optimizing()):
+    if step.hidden or _speaks_of_scaling(step) or not any(step.optimizing()):
         return
     for backward in step.backwards:
         region = _forward(step, backward) if backward.scaler is None else None
@@ -43,11 +44,12 @@ def _imported(script: Script) -> set[str]:
     return {store.imported for store in script.facts.aliases}
 
 
-def _speaks_of_scaling(script: Script) -> bool:
-    """Whether the file scales a loss in any form: by a scaler of any origin, or by hand."""
-    if any(True for _ in script.calls(*_SCALES, *_DEFAULTS)):
+def _speaks_of_scaling(step: TrainingStep) -> bool:
+    """Whether the file scales a loss in any form, by a scaler of any origin or by hand: other trainings left out."""
+    script, others = step.script, unrelated(step)
+    if any(id(call.scope) not in others for call in script.calls(*_SCALES, *_DEFAULTS)):
         return True
-    names = {name.lower() for scope in script.facts.scopes for name in scope.stores}
+    names = {name.lower() for scope in script.facts.scopes if id(scope) not in others for name in scope.stores}
     return any("scaler" in name or "loss_scale" in name for name in names) or bool(script.aside & {"unscale_", "scale"})
 
 
@@ -58,6 +60,31 @@ def _forward(step: TrainingStep, backward: Backward) -> Autocast | None:
         region = regions.around(event.path)
         if region is not None and not regions.is_without_graph(event.path):
             return region
+    for value, scope in _values(step, backward):
+        region = _inside(step.script, regions, value, scope)
+        if region is not None:
+            return region
+    return None
+
+
+def _values(step: TrainingStep, backward: Backward) -> Iterator[tuple[ast.expr | None, Scope]]:
+    """What BACKWARD propagates, and what the stores behind it give."""
+    yield backward.root, backward.call.scope
+    regions = regions_of(step.script)
+    for event in behind(step, backward):
+        if isinstance(event.fact, Store) and not regions.is_without_graph(event.path):
+            yield event.fact.value, event.fact.scope
+
+
+def _inside(script: Script, regions: Regions, value: ast.expr | None, scope: Scope) -> Autocast | None:
+    """The autocast context that the forward of a module of this file enters by itself, when VALUE calls one."""
+    for node in ast.walk(value) if value is not None else ():
+        host = script.trace.instance(node.func, scope) if isinstance(node, ast.Call) else None
+        forward = script.trace.method(host, "forward") if host is not None else None
+        for call in forward.calls if forward is not None else ():
+            region = regions.around(call.path)
+            if region is not None and not regions.is_without_graph(call.path):
+                return region
     return None
 
 
@@ -157,8 +184,23 @@ def _reached(script: Script, regions: Regions, call: Call, deep: int) -> Iterato
     own = regions.around(call.path)
     yield own
     if own is None and deep < 3 and call.scope.kind == "function":
-        for site in script.trace.sites(call.scope):
+        for site in _sites(script, call.scope):
             yield from _reached(script, regions, site, deep + 1)
+
+
+def _sites(script: Script, scope: Scope) -> Iterator[Call]:
+    """The calls of a function; of a module's forward, the calls of its instances."""
+    yield from script.trace.sites(scope)
+    if scope.name == "forward" and scope.host is not None:
+        for call in (call for calls in script.facts.calls.values() for call in calls):
+            if script.trace.instance(call.node.func, call.scope) is scope.host and not _makes(script, call):
+                yield call
+
+
+def _makes(script: Script, call: Call) -> bool:
+    """Whether CALL is the constructor itself, and not a call of what it has made."""
+    made = script.trace.definition(call.node.func, call.scope)
+    return made is not None and made.kind == "class"
 
 
 def _entropies(script: Script) -> Iterator[Call]:

@@ -23,13 +23,13 @@ _REMEDY = "name-the-device"
 @detector("source/amp-api-deprecated")
 def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
     """A name of torch.cuda.amp or torch.cpu.amp is used, which torch.amp has replaced."""
-    if not any("amp" in name or name.startswith("torch") for name in script.facts.imports):
+    if b"amp" not in script.text.data:
         return
     for call in script.calls(*_tails(script)):
         old = _old(script, call.node.func, call.scope)
         if old is not None and not _is_fallback(call.path) and not _is_alternative(call):
             yield _seen(script, call.node, old, _call(script, call, old))
-    for scope in script.facts.scopes if _has_decorators(script) else ():
+    for scope in script.facts.scopes if b"custom_" in script.text.data else ():
         for decorator in scope.node.decorator_list if isinstance(scope.node, ast.FunctionDef) else ():
             old = _old(script, decorator, scope.parent or scope)
             if old is not None and not _is_fallback(scope.body.path):
@@ -50,12 +50,6 @@ def _tails(script: Script) -> list[str]:
     """Under which last words the old names may be called here."""
     aliases = [store.name for store in script.facts.aliases if store.imported.startswith(tuple(_OLD))]
     return sorted({*_NEW, *aliases})
-
-
-def _has_decorators(script: Script) -> bool:
-    return any(store.imported.startswith(("torch.cuda", "torch.cpu")) for store in script.facts.aliases) or (
-        "custom_fwd" in script.aside
-    )
 
 
 def _old(script: Script, node: ast.expr, scope: Scope) -> tuple[str, str] | None:

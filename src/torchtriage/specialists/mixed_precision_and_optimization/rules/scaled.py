@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Block, Call, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.flow import shared
 from torchtriage.examine.source.steps import Backward, TrainingStep
 
@@ -56,6 +56,27 @@ def words(conditions: Iterable[ast.expr]) -> Iterator[str]:
         inside = list(ast.walk(test))
         parts = {id(node.value) for node in inside if isinstance(node, ast.Attribute)}
         yield from (dotted(node).rpartition(".")[2] for node in inside if dotted(node) and id(node) not in parts)
+
+
+def unrelated(step: TrainingStep) -> set[int]:
+    """The scopes (their ids) that belong to other trainings: functions and classes with a backward of their own."""
+    own = {id(scope) for event in step.events for scope in _family(event.fact.scope)}
+    own |= {id(scope) for each in (step.ring, *step.around) for scope in _family(each.scope)}
+    own |= {id(scope) for site in step.sites for scope in _family(site.scope)}
+    others = {id(scope) for call in step.script.calls("backward") for scope in _family(call.scope)}
+    hosts = {id(scope.host) for scope in step.script.facts.scopes if id(scope) in others and scope.host is not None}
+    others |= {id(scope) for scope in step.script.facts.scopes if scope.host is not None and id(scope.host) in hosts}
+    mine = {id(scope.host) for scope in step.script.facts.scopes if id(scope) in own and scope.host is not None}
+    own |= {id(scope) for scope in step.script.facts.scopes if scope.host is not None and id(scope.host) in mine}
+    return others - own - {id(step.script.facts.scopes[0])}
+
+
+def _family(scope: Scope) -> Iterator[Scope]:
+    """SCOPE and the functions around it."""
+    inside: Scope | None = scope
+    while inside is not None and inside.kind in ("function", "lambda"):
+        yield inside
+        inside = inside.parent
 
 
 def is_disabled(step: TrainingStep, backward: Backward) -> bool:

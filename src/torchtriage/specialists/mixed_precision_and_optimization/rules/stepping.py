@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
@@ -13,13 +14,18 @@ from torchtriage.examine.source.flow import reaches, shared, surely
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
     UNSCALERS,
+    enabled,
     is_disabled,
     is_elsewhere,
     of_scaler,
     plain_steps,
     scaler_steps,
+    tests,
     words,
 )
+
+# Words of a condition under which there is a scaler at all.
+_SWITCH = re.compile("amp|fp16|half|scaler|mixed|precision|cuda")
 
 
 @detector("source/scaler-bypassed")
@@ -56,12 +62,24 @@ def _last(step: TrainingStep, spot: Event) -> Backward | None:
 
 def _meets(step: TrainingStep, backward: Backward, event: Event, call: Call) -> bool:
     """Whether the plain step CALL surely meets gradients of BACKWARD that are scaled."""
-    if step.before(event, "unscale_") is not None or is_elsewhere(step, backward, event):
+    if _is_unscaled(step, backward, event) or is_elsewhere(step, backward, event):
         return False
     kinds = {part.by for part in step.script.roles.parts(call.receiver, call.scope) if part.role == "optimizer"}
     if "unknown" in kinds and step.hidden:  # an optimizer of a framework may unscale by itself
         return False
     return not any(_is_other_arm(event, other) for other, _ in scaler_steps(step))
+
+
+def _is_unscaled(step: TrainingStep, backward: Backward, event: Event) -> bool:
+    """Whether an unscale_ comes before EVENT, always or under conditions that go with the scaler or with EVENT."""
+    for unscaling, _ in step.calls("unscale_"):
+        if not reaches(unscaling, event):
+            continue
+        conditions = {*words(tests(unscaling.path[shared(unscaling, event) :]))}
+        flags = {*words(_flags(event)), *words(enabled(step, backward))}
+        if surely(unscaling, event) or conditions & flags or any(_SWITCH.search(word.lower()) for word in conditions):
+            return True
+    return False
 
 
 def _is_other_arm(one: Event, other: Event) -> bool:
@@ -144,22 +162,39 @@ def _flags(event: Event) -> list[ast.expr]:
 @detector("source/scaler-not-updated")
 def scaler_not_updated(step: TrainingStep) -> Iterator[Sighting]:
     """The scaler steps in a loop that never calls its update(), or unscales twice in one turn."""
-    steps = [(event, call) for event, call in scaler_steps(step) if call.node.args]
+    steps = [call for _, call in scaler_steps(step) if call.node.args]
     if not steps or step.handed_over("scaler") or step.unseen_method():
         return
     yield from _twice(step)
-    if not step.ring.is_loop or step.ring.runs_once or any(of_scaler(step, "update")) or step.hidden:
+    if not step.ring.is_loop or step.ring.runs_once or step.hidden:
         return
-    call = steps[-1][1]
-    made = step.script.roles.made(call.receiver, call.scope, "scaler")
-    off = any(keyword.arg == "enabled" for part in made if part.made for keyword in part.made.keywords)
-    if not off and _is_same_each_turn(step, call) and not _updates_elsewhere(step, call):
+    for call in {id(each.node): each for each in reversed(steps)}.values():
+        updated = any(_may_be_one(step, call, other) for _, other in of_scaler(step, "update"))
+        if updated or _is_off(step, call) or not _is_same_each_turn(step, call) or _updates_elsewhere(step, call):
+            continue
         yield step.script.seen(
             call.node,
             "the loop in line "
             f"{getattr(step.ring.block.owner, 'lineno', 0)} never calls {dotted(call.receiver) or 'scaler'}.update(): "
             "the second step of the same optimizer raises RuntimeError",
         )
+        return
+
+
+def _is_off(step: TrainingStep, call: Call) -> bool:
+    """Whether the scaler is made with enabled=False."""
+    made = [part.made for part in step.script.roles.made(call.receiver, call.scope, "scaler") if part.made is not None]
+    values = [keyword.value for each in made for keyword in each.keywords if keyword.arg == "enabled"]
+    return any(isinstance(each, ast.Constant) and each.value is False for each in values)
+
+
+def _may_be_one(step: TrainingStep, one: Call, other: Call) -> bool:
+    """Whether the scalers of two calls may be the same one: not when both are known and made apart."""
+    roles = step.script.roles
+    mine, theirs = (
+        {id(part.made) for part in roles.made(each.receiver, each.scope, "scaler")} for each in (one, other)
+    )
+    return not mine or not theirs or bool(mine & theirs)
 
 
 def _is_same_each_turn(step: TrainingStep, call: Call) -> bool:
@@ -176,18 +211,23 @@ def _is_same_each_turn(step: TrainingStep, call: Call) -> bool:
 
 def _updates_elsewhere(step: TrainingStep, call: Call) -> bool:
     """Whether code that the loop does not show may update the same scaler: a callback, another method."""
-    roles, last = step.script.roles, dotted(call.receiver).rpartition(".")[2]
-    mine = {id(part.made) for part in roles.made(call.receiver, call.scope, "scaler")}
+    last = dotted(call.receiver).rpartition(".")[2]
     around = {id(each.scope) for each in (step.ring, *step.around)}
+    known = bool(step.script.roles.made(call.receiver, call.scope, "scaler"))
     for other in step.script.calls("update"):
-        if id(other.scope) in around or dotted(other.receiver).rpartition(".")[2] != last:
+        if id(other.scope) in around or dotted(other.receiver).rpartition(".")[2] != last or _steps_itself(other):
             continue
-        theirs = {id(part.made) for part in roles.made(other.receiver, other.scope, "scaler")}
-        if not mine or mine & theirs or (not theirs and _is_related(step, call, other)):
+        theirs = bool(step.script.roles.made(other.receiver, other.scope, "scaler"))
+        if not known or (theirs and _may_be_one(step, call, other)) or (not theirs and _is_related(step, call, other)):
             return True
     return any(
         dotted(store.value).endswith(f"{last}.update") for stores in call.scope.stores.values() for store in stores
     )
+
+
+def _steps_itself(update: Call) -> bool:
+    """Whether the function of UPDATE steps the same scaler: a training step of its own, and no part of another."""
+    return any(each.tail == "step" and dotted(each.receiver) == dotted(update.receiver) for each in update.scope.calls)
 
 
 def _is_related(step: TrainingStep, one: Call, other: Call) -> bool:
