@@ -72,3 +72,56 @@ def alone(model: nn.Module, loader):
         if (step + 1) % 4 == 0:
             optimizer.step()
             optimizer.zero_grad()
+
+
+def in_chunks(model: nn.Module, loader, parts: int, local_rank: int):
+    replica = DDP(model.to(local_rank), device_ids=[local_rank])
+    optimizer = torch.optim.AdamW(replica.parameters())
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        for source, target in zip(inputs.chunk(parts), targets.chunk(parts)):
+            loss = nn.functional.mse_loss(replica(source), target) / parts
+            loss.backward()  # expect: no-sync-missing
+        optimizer.step()
+
+
+def by_a_counter(model: nn.Module, loader, every: int, local_rank: int):
+    model = DDP(model.to(local_rank), device_ids=[local_rank])
+    optimizer = torch.optim.AdamW(model.parameters())
+    waiting = 0
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs), targets) / every
+        loss.backward()  # expect: no-sync-missing
+        waiting += 1
+        if waiting < every:
+            continue
+        waiting = 0
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def skips_bad_batches(model: nn.Module, loader, local_rank: int):
+    model = DDP(model.to(local_rank), device_ids=[local_rank])
+    optimizer = torch.optim.AdamW(model.parameters())
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(inputs), targets)
+        loss.backward()
+        if not torch.isfinite(loss):
+            continue
+        optimizer.step()
+
+
+def adversarial(generator: nn.Module, critic: nn.Module, loader, local_rank: int):
+    critic = DDP(critic.to(local_rank), device_ids=[local_rank])
+    generator = DDP(generator.to(local_rank), device_ids=[local_rank])
+    critic_optimizer = torch.optim.Adam(critic.parameters())
+    generator_optimizer = torch.optim.Adam(generator.parameters())
+    for step, (real, noise) in enumerate(loader):
+        critic_optimizer.zero_grad()
+        (critic(generator(noise).detach()) - critic(real)).mean().backward()
+        critic_optimizer.step()
+        if step % 5 == 0:
+            generator_optimizer.zero_grad()
+            (-critic(generator(noise)).mean()).backward()
+            generator_optimizer.step()

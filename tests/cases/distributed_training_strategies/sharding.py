@@ -43,3 +43,23 @@ class Sharded:
             nn.functional.cross_entropy(self.model(inputs), targets).backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), max_norm=0.5)  # expect: clip-on-sharded
             self.optimizer.step()
+
+
+def wrap(model: nn.Module, local_rank: int):
+    return FSDP(model, device_id=local_rank)
+
+
+def make_optimizer(model: nn.Module, rate: float):
+    return torch.optim.AdamW(model.parameters(), lr=rate)
+
+
+def by_helpers(model: nn.Module, local_rank: int):
+    optimizer = make_optimizer(model, 1e-4)  # expect: optimizer-before-sharding
+    model = wrap(model, local_rank)
+    return model, optimizer
+
+
+def by_helpers_in_order(model: nn.Module, local_rank: int):
+    model = wrap(model, local_rank)
+    optimizer = make_optimizer(model, 1e-4)
+    return model, optimizer

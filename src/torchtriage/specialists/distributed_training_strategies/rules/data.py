@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
@@ -103,65 +103,3 @@ def _is_fixed(script: Script, own: Scope) -> bool:
     return not any(call.tail in _DRAWN or _RANKED.search(call.tail) for call in calls) and not _RANKED.search(
         " ".join(own.attributes)
     )
-
-
-_REDUCES = re.compile(r"reduc|gather|sync|barrier_and|collect|broadcast|metric|accelerat|concat_all", re.IGNORECASE)
-_REPORTS = frozenset({"print", "info", "log", "add_scalar", "write", "save", "set_postfix"})
-
-
-@detector("source/metrics-not-reduced")
-def metrics_not_reduced(script: Script) -> Iterator[Sighting]:
-    """A figure that each rank counts over its own share is reported as that of the whole set."""
-    samplers = list(script.named("torch.utils.data.distributed.DistributedSampler"))
-    if not samplers or script.hidden or _reduces(script):
-        return
-    for scope in script.facts.scopes:
-        if scope.kind == "function" and _is_evaluation(script, scope):
-            yield from _counted(script, scope)
-
-
-def _reduces(script: Script) -> bool:
-    return any(_REDUCES.search(tail) for tail in script.facts.calls if tail != "synchronize") or any(
-        _REDUCES.search(name) for name in script.facts.imports
-    )
-
-
-def _is_evaluation(script: Script, scope: Scope) -> bool:
-    """Whether the function runs a model without a graph and without training it."""
-    off = {"torch.no_grad", "torch.inference_mode"}
-    marks = [each.func if isinstance(each, ast.Call) else each for each in getattr(scope.node, "decorator_list", ())]
-    decorated = any(script.names.resolve(each, scope.parent or scope) in off for each in marks)
-    return (decorated or any(script.name(call) in off for call in scope.calls)) and not any(
-        call.tail == "backward" for call in scope.calls
-    )
-
-
-def _counted(script: Script, scope: Scope) -> Iterator[Sighting]:
-    """Sums over a loader with a DistributedSampler that the function turns into one figure."""
-    for store in scope.actions:
-        if isinstance(store, Call) or store.how != "element" or store.value is None:
-            continue
-        sampler = _sampler(script, store.value, scope)
-        summed = [s for s in scope.actions if not isinstance(s, Call) and s.how == "augment" and s.order > store.order]
-        if sampler is None or not summed:
-            continue
-        if any(
-            isinstance(each.node.value, ast.BinOp) and isinstance(each.node.value.op, ast.Div) for each in scope.returns
-        ):
-            yield script.seen(
-                summed[0].node,
-                f"the sampler of line {sampler.lineno} gives this rank its share only, and no rank adds the others' "
-                f"{summed[0].name} before {scope.name} returns its figure",
-            )
-            return
-
-
-def _sampler(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
-    while isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in ("enumerate", "tqdm") and node.args:
-        node = node.args[0]
-    for part in script.roles.made(node, scope, "loader"):
-        for keyword in part.made.keywords if part.made is not None else ():
-            if keyword.arg == "sampler" and part.scope is not None:
-                for made in script.roles.made(keyword.value, part.scope, "sampler"):
-                    return made.made
-    return None

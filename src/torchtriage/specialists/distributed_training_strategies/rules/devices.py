@@ -22,15 +22,16 @@ def global_rank_as_device(script: Script) -> Iterator[Sighting]:
         return
     if any(script.calls("spawn", "start_processes", "Process")):  # of one machine: rank and device are the same there
         return
+    told: set[int] = set()
     for call, device in _devices(script):
-        rank = _global_rank(script, device, call.scope)
+        rank = _global_rank(script, device, call.scope) if id(call.scope) not in told else None
         if rank is not None:
+            told.add(id(call.scope))
             yield script.seen(
                 call.node,
                 f"{script.source(rank)} counts over all machines: on the second machine of 8 devices it is 8 or more, "
                 "and there is no such device",
             )
-            return
 
 
 def _devices(script: Script) -> Iterator[tuple[Call, ast.expr]]:

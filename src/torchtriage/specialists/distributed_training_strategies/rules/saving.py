@@ -110,7 +110,7 @@ def _conditions(owner: ast.AST) -> Iterable[ast.expr]:
 
 def _is_ranked(script: Script, test: ast.expr, scope: Scope, deep: int = 0) -> bool:
     """Whether TEST may tell the ranks apart; a flag from out of sight may."""
-    if _RANKED.search(ast.unparse(test)):
+    if _RANKED.search(ast.unparse(test).replace("__main__", "")):
         return True
     if any(isinstance(each, ast.Call) and not _is_plain(script, each, scope) for each in ast.walk(test)):
         return True

@@ -15,19 +15,33 @@ from torchtriage.examine.source.wrappers import Wrapper, kinds
 @detector("source/optimizer-before-sharding")
 def optimizer_before_sharding(wrapper: Wrapper) -> Iterator[Sighting]:
     """The optimizer holds the parameters as they were before sharding replaced them."""
-    script, call, name = wrapper.script, wrapper.call, dotted(wrapper.module)
-    if not name or wrapper.kind not in ("flattened", "sharded") or _keeps_parameters(wrapper):
+    script = wrapper.script
+    if wrapper.kind not in ("flattened", "sharded") or _keeps_parameters(wrapper):
         return
-    for made in call.scope.calls:
-        if script.roles.of_class(script.name(made)) != "optimizer" or not reaches(made, call):
-            continue
-        target = _target(made)
-        if target and _takes(made, name, call.scope) and not _is_replaced(script, target, call):
-            yield script.seen(
-                made.node,
-                f"{dotted(call.node.func)} in line {call.node.lineno} replaces the parameters: "
-                f"{target} goes on with the old ones, and training stands still",
+    for call, name in _places(wrapper):
+        for made in call.scope.calls:
+            target = (
+                _target(made) if reaches(made, call) and script.roles.made(made.node, call.scope, "optimizer") else ""
             )
+            if target and _takes(made, name, call.scope) and not _is_replaced(script, target, call):
+                yield script.seen(
+                    made.node,
+                    f"{dotted(call.node.func)} in line {call.node.lineno} replaces the parameters: "
+                    f"{target} goes on with the old ones, and training stands still",
+                )
+
+
+def _places(wrapper: Wrapper) -> Iterator[tuple[Call, str]]:
+    """Where a model is sharded, and its name there: at the wrapper, or where a function that wraps is called."""
+    name, scope = dotted(wrapper.module), wrapper.call.scope
+    words = [each.arg for each in scope.parameters]
+    sites = wrapper.script.trace.sites(scope) if name in words else ()
+    if name and not sites:
+        yield wrapper.call, name
+    for site in sites:
+        given = dotted(site.argument(name, words.index(name) - (scope.receiver in words[:1])))
+        if given:
+            yield site, given
 
 
 def _keeps_parameters(wrapper: Wrapper) -> bool:
@@ -48,7 +62,9 @@ def _target(made: Call) -> str:
 
 
 def _takes(made: Call, name: str, scope: Scope) -> bool:
-    """Whether the optimizer is made of NAME's parameters, directly or through one local name."""
+    """Whether the optimizer is made of NAME's parameters, directly, through one local name or by a helper."""
+    if any(dotted(each) == name for each in made.arguments):
+        return True
     given = made.argument("params", 0)
     values = [store.value for store in scope.stores.get(dotted(given), ())] if isinstance(given, ast.Name) else [given]
     wanted = {f"{name}.parameters", f"{name}.named_parameters"}
