@@ -74,3 +74,9 @@ class Trainer:
             pass
         else:
             dist.barrier(device_ids=[0])  # expect: collective-on-some-ranks
+
+
+def last_rank_reports(loss: torch.Tensor, rank: int, world_size: int):
+    if rank == world_size - 1:
+        dist.reduce(loss, dst=world_size - 1)  # expect: collective-on-some-ranks
+        print(loss.item())

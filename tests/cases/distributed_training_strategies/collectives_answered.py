@@ -94,3 +94,17 @@ def share(state):
     box = [state]
     dist.broadcast_object_list(box, src=0)
     return box[0]
+
+
+def one_after_the_other(rank: int, size: int, read):
+    for turn in range(size):
+        if turn == rank:
+            read()
+            dist.barrier()
+
+
+def in_turn(rank: int, size: int, read):
+    for turn in range(size):
+        if rank == turn:
+            read()
+        dist.barrier()

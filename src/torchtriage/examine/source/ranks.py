@@ -23,6 +23,7 @@ _MAIN = re.compile(
     r"(?:(?:main|master|primary|chief|leader|root)(?:_?(?:process|proc|node|worker|rank|gpu))?"
     r"|rank_?(?:0|zero)|global_zero|process_zero)"
 )
+_ONE = re.compile(r"_?(?:src|dst|root|main|master|source|dest|destination|owner)(?:_?rank)?")
 _ASKED = re.compile(r"_?get_(?:(?:local|global|world|node|dist)_)?rank")
 _VARIABLE = re.compile(r"(?:LOCAL_|SLURM_|OMPI_COMM_WORLD_|GROUP_)?(?:RANK|PROCID|LOCALID)")
 # A test beside the rank's that only asks whether there are several processes at all.
@@ -160,7 +161,14 @@ def _compared(script: Script, left: ast.expr, op: ast.cmpop, right: ast.expr, sc
         case (ast.In() | ast.NotIn(), ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts)):
             zero = any(isinstance(each, ast.Constant) and each.value == 0 for each in parts)
             return ("main" if first else "other") if zero else None
-    return "some" if isinstance(op, ast.Eq) and isinstance(right, ast.Name | ast.Attribute | ast.BinOp) else None
+    return "some" if isinstance(op, ast.Eq) and _is_one_rank(right) else None
+
+
+def _is_one_rank(node: ast.expr) -> bool:
+    """Whether NODE is the number of one rank. In `for i in range(n): if i == rank`, i is that of each in its turn."""
+    if isinstance(node, ast.BinOp):  # world_size - 1
+        return isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant)
+    return bool(_ONE.fullmatch(_last(node).lower()))
 
 
 def is_rank(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:

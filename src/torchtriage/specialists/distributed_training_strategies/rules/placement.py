@@ -16,12 +16,13 @@ from torchtriage.examine.source.wrappers import kinds
 
 # What a device is called that comes from elsewhere.
 _DEVICE = re.compile(r"_?(?:dev|device|gpu|local_rank|rank|gpu_id|device_id)")
+_WHOLE = ("torch.nn.", "torchvision.models.")
 _MOVES = frozenset({"to", "cuda"})
 
 
 @detector("source/device-mismatch")
 def device_mismatch(step: TrainingStep) -> Iterator[Sighting]:
-    """One part of the batch is moved to the model's device, and the other is not."""
+    """A part of the batch stays on the CPU, though the model and the other part are on the device."""
     script, owner = step.script, step.ring.block.owner
     if step.script.hidden or not isinstance(owner, ast.For) or not step.backwards:
         return
@@ -30,16 +31,76 @@ def device_mismatch(step: TrainingStep) -> Iterator[Sighting]:
         return
     moves = {name: _moved(step, name) for name in batch}
     moved = [name for name in batch if moves[name] is not None]
-    if len(moved) != 1:
+    if len(moved) == 1:
+        left = next(name for name in batch if name not in moved)
+        use, move = _met(step, left, moved[0]), moves[moved[0]]
+        if use is not None and move is not None and not _is_elsewhere(script, use):
+            yield script.seen(
+                use.node,
+                f"{moved[0]} is moved to the device in line {move.node.lineno}, {left} stays where the loader made it",
+            )
+    if not moved or moved == batch[1:]:
+        yield from _fed(step, batch[0], sure=bool(moved))
+
+
+def _fed(step: TrainingStep, name: str, *, sure: bool) -> Iterator[Sighting]:
+    """The input goes as it came into a model that was moved. SURE: its target is moved, so it needed to be."""
+    script, scope = step.script, step.ring.scope
+    calls = [call for event in step.events if (call := event.call) is not None]
+    if any(call.tail in _MOVES and _holds(each, name) for call in calls for each in _all(call)):
         return
-    left = next(name for name in batch if name not in moved)
-    move = moves[moved[0]]
-    use = _met(step, left, moved[0])
-    if use is not None and move is not None and not _is_elsewhere(script, use):
-        yield script.seen(
-            use.node,
-            f"{moved[0]} is moved to the device in line {move.node.lineno}, {left} stays where the loader made it",
-        )
+    for call in calls:
+        if call.scope is not scope or [dotted(each) for each in call.node.args[:1]] != [name]:
+            continue
+        if not script.roles.plays(call.node.func, scope, "model") or kinds(script, call.node.func, scope):
+            continue
+        move = _placed(step, call)
+        if move is not None and _takes_as_is(script, call) and (sure or _is_on_cpu(step)):
+            yield script.seen(
+                call.node,
+                f"{script.source(call.node.func)} is moved to the device in line {move.node.lineno}, "
+                f"{name} stays where the loader made it",
+            )
+            return
+
+
+def _placed(step: TrainingStep, use: Call) -> Call | None:
+    """The move of the model that USE calls, before the loop."""
+    script = step.script
+    ends = {id(each.node) for each in script.trace.origins(use.node.func, use.scope) if each.node is not None}
+    for call in script.calls(*_MOVES):
+        if call.receiver is None or not _is_device(step, call) or script.name(call):
+            continue
+        if any(id(each.node) in ends for each in script.trace.origins(call.receiver, call.scope)):
+            return call
+    return None
+
+
+def _takes_as_is(script: Script, use: Call) -> bool:
+    """Whether the model surely moves nothing by itself: torch's and torchvision's, and classes of this file."""
+    made = [each for each in script.trace.origins(use.node.func, use.scope) if each.call is not None]
+    for each in made:
+        own = script.trace.definition(each.call.func, each.scope) if each.call is not None else None
+        if own is not None:
+            methods = [scope for scope in script.facts.scopes if scope.host is own]
+            if any(call.tail in (*_MOVES, "to_device", "device") for scope in methods for call in scope.calls):
+                return False
+        elif not script.names.resolve(each.call and each.call.func, each.scope).startswith(_WHOLE):
+            return False
+    return bool(made)
+
+
+def _is_on_cpu(step: TrainingStep) -> bool:
+    """Whether the loader's data set surely keeps its samples on the CPU: torchvision's, or a class without devices."""
+    script = step.script
+    for part in step.loaders():
+        data = part.made.args[0] if part.made is not None and part.made.args else None
+        for origin in script.trace.origins(data, part.scope) if part.scope is not None else ():
+            name = script.names.resolve(origin.call.func, origin.scope) if origin.call is not None else ""
+            if not name.startswith("torchvision.datasets."):
+                return False
+        return data is not None
+    return False
 
 
 def _parts(owner: ast.For) -> list[str]:
