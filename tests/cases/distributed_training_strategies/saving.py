@@ -58,3 +58,24 @@ class Trainer:
             self.loader.sampler.set_epoch(epoch)
             train_one_epoch(self.model, self.loader, self.optimizer, self.device)
             self.keep(1.0 / (epoch + 1))
+
+
+@torch.no_grad()
+def score(model, loader, device):
+    model.eval()
+    return sum(model(inputs.to(device)).mean().item() for inputs, _ in loader)
+
+
+def keep_best(model: nn.Module, loader, valid_loader, epochs: int):
+    local_rank = int(os.environ["LOCAL_RANK"])
+    dist.init_process_group("nccl")
+    model = DDP(model.to(local_rank), device_ids=[local_rank])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    best = None
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        train_one_epoch(model, loader, optimizer, local_rank)
+        current = score(model, valid_loader, local_rank)
+        if best is None or current > best:
+            best = current
+            torch.save(model.module.state_dict(), "best_model.pth")  # expect: every-rank-saves

@@ -85,3 +85,13 @@ class Trainer:
         if not self.is_main:
             return
         torch.save(self.model.module.state_dict(), self.last)
+
+
+def with_a_logger(model: nn.Module, args, logger=None):
+    dist.init_process_group("gloo")
+    replica = DDP(model)
+    writer = open(args.log, "w") if dist.get_rank() == 0 else None
+    if writer is not None:
+        torch.save(replica.module.state_dict(), "one.pt")
+    if logger is not None:
+        torch.save(replica.module.state_dict(), "two.pt")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Call, Scope, dotted
-from torchtriage.examine.source.ranks import levels, ways
+from torchtriage.examine.source.ranks import levels, selects, ways
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.wrappers import kinds, wrappers
 
@@ -112,18 +112,44 @@ def _is_ranked(script: Script, test: ast.expr, scope: Scope, deep: int = 0) -> b
     """Whether TEST may tell the ranks apart; a flag from out of sight may."""
     if _RANKED.search(ast.unparse(test).replace("__main__", "")):
         return True
-    if any(isinstance(each, ast.Call) and not _is_plain(script, each, scope) for each in ast.walk(test)):
+    asking = ast.walk(test) if deep == 0 else [test]  # inside a figure that a test compares, calls compute
+    if any(isinstance(each, ast.Call) and not _is_plain(script, each, scope) for each in asking):
         return True
-    bare = test.operand if isinstance(test, ast.UnaryOp) else test
-    for each in bare.values if isinstance(bare, ast.BoolOp) else [bare]:
-        flag = each.operand if isinstance(each, ast.UnaryOp) else each
-        if not isinstance(flag, ast.Name | ast.Attribute):
-            continue
-        for origin in script.trace.origins(flag, scope):
-            if origin.node is None or origin.node is flag or origin.is_parameter:
-                return not _is_option(flag)
-            if deep < 3 and _is_ranked(script, origin.node, origin.scope, deep + 1):
-                return True
+    flags = list(_flags(test))
+    if any(_is_flag_ranked(script, each, scope, deep) for each in flags):
+        return True
+    asked = {id(each) for each in flags}
+    names = [each for each in ast.walk(test) if isinstance(each, ast.Name | ast.Attribute) and id(each) not in asked]
+    ends = (end for each in names for end in script.trace.origins(each, scope) if end.node is not each)
+    return any(_asks_rank(script, end.node, end.scope) for end in ends if end.node is not None)
+
+
+def _asks_rank(script: Script, node: ast.expr, scope: Scope) -> bool:
+    tests = (each for each in ast.walk(node) if isinstance(each, ast.Compare | ast.BoolOp | ast.IfExp))
+    return any(selects(script, t.test if isinstance(t, ast.IfExp) else t, scope) is not None for t in tests)
+
+
+def _flags(test: ast.expr) -> Iterator[ast.Name | ast.Attribute]:
+    """What a test takes as it is: flag, not flag, flag is not None."""
+    match test:
+        case ast.Name() | ast.Attribute():
+            yield test
+        case ast.UnaryOp(operand=inner) | ast.Compare(left=inner, ops=[ast.Is() | ast.IsNot()]):
+            yield from _flags(inner)
+        case ast.BoolOp(values=values):
+            for value in values:
+                yield from _flags(value)
+
+
+def _is_flag_ranked(script: Script, flag: ast.Name | ast.Attribute, scope: Scope, deep: int) -> bool:
+    for store in script.names.stores(flag.id, scope) if isinstance(flag, ast.Name) else ():
+        if isinstance(store.value, ast.IfExp) and _RANKED.search(ast.unparse(store.value.test)):
+            return True
+    for origin in script.trace.origins(flag, scope):
+        if origin.node is None or origin.node is flag or origin.is_parameter:
+            return not _is_option(flag)
+        if deep < 3 and _is_ranked(script, origin.node, origin.scope, deep + 1):
+            return True
     return False
 
 
