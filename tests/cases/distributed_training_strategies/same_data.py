@@ -65,3 +65,30 @@ def in_order(model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor):
         optimizer.zero_grad()
         nn.functional.mse_loss(replica(source), target).backward()
         optimizer.step()
+
+
+class Made(Dataset):
+    def __init__(self, size: int):
+        self.inputs = torch.randn(size, 8)
+
+    def __len__(self):
+        return len(self.inputs)
+
+    def __getitem__(self, index):
+        return self.inputs[index]
+
+
+def by_steps(model: nn.Module, steps: int):
+    loader = DataLoader(Made(1000), batch_size=32, shuffle=True)  # expect: same-data-on-ranks
+    model = DDP(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = iter(loader)
+    for _ in range(steps):
+        try:
+            batch = next(batches)
+        except StopIteration:
+            batches = iter(loader)
+            batch = next(batches)
+        optimizer.zero_grad()
+        model(batch).mean().backward()
+        optimizer.step()

@@ -28,10 +28,10 @@ def same_data_on_ranks(step: TrainingStep) -> Iterator[Sighting]:
     model = next(_replicated(step), None)
     if model is None or _is_seeded_by_rank(script):
         return
-    parts = list(step.loaders())
+    parts = list(step.loaders()) or list(_drawn(step))
     if not parts or not all(_is_undivided(script, part) for part in parts):
         return
-    for part in parts:
+    for part in {id(each.made): each for each in parts}.values():
         if part.made is not None and not script.shows(part.made, "loader"):
             yield script.seen(
                 part.made,
@@ -48,6 +48,15 @@ def _replicated(step: TrainingStep) -> Iterator[ast.Call]:
             for kind, made in kinds(step.script, call.node.func, call.scope):
                 if kind in ("replicated", "flattened"):
                     yield made
+
+
+def _drawn(step: TrainingStep) -> Iterator[Part]:
+    """The loaders from which a step takes batches by next(iterator)."""
+    for _, call in step.calls("next"):
+        for origin in step.script.trace.origins(call.argument("", 0), call.scope):
+            match origin.node:
+                case ast.Call(func=ast.Name(id="iter"), args=[loader]):
+                    yield from step.script.roles.made(loader, origin.scope, "loader")
 
 
 def _is_seeded_by_rank(script: Script) -> bool:
@@ -99,7 +108,9 @@ def _is_fixed(script: Script, own: Scope) -> bool:
     inner = {name for each in script.trace.lineage(own) for name in each.inner}
     if "__iter__" in inner or "__getitem__" not in inner:
         return False
-    calls = [call for each in script.facts.scopes if each.host is own for call in each.calls]
-    return not any(call.tail in _DRAWN or _RANKED.search(call.tail) for call in calls) and not _RANKED.search(
+    methods = [each for each in script.facts.scopes if each.host is own]
+    if any(call.tail in _DRAWN for each in methods if each.name != "__init__" for call in each.calls):
+        return False
+    return not any(_RANKED.search(call.tail) for each in methods for call in each.calls) and not _RANKED.search(
         " ".join(own.attributes)
     )

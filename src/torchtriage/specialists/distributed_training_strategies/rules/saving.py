@@ -112,8 +112,7 @@ def _is_ranked(script: Script, test: ast.expr, scope: Scope, deep: int = 0) -> b
     """Whether TEST may tell the ranks apart; a flag from out of sight may."""
     if _RANKED.search(ast.unparse(test).replace("__main__", "")):
         return True
-    asking = ast.walk(test) if deep == 0 else [test]  # inside a figure that a test compares, calls compute
-    if any(isinstance(each, ast.Call) and not _is_plain(script, each, scope) for each in asking):
+    if any(isinstance(each, ast.Call) and not _is_plain(script, each, scope) for each in ast.walk(test)):
         return True
     flags = list(_flags(test))
     if any(_is_flag_ranked(script, each, scope, deep) for each in flags):
@@ -148,7 +147,10 @@ def _is_flag_ranked(script: Script, flag: ast.Name | ast.Attribute, scope: Scope
     for origin in script.trace.origins(flag, scope):
         if origin.node is None or origin.node is flag or origin.is_parameter:
             return not _is_option(flag)
-        if deep < 3 and _is_ranked(script, origin.node, origin.scope, deep + 1):
+        if isinstance(origin.node, ast.Call):
+            if not _is_plain(script, origin.node, origin.scope) or _RANKED.search(dotted(origin.node.func)):
+                return True
+        elif deep < 3 and _is_ranked(script, origin.node, origin.scope, deep + 1):
             return True
     return False
 
