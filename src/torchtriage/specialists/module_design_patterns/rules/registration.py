@@ -15,6 +15,7 @@ from torchtriage.specialists.module_design_patterns.rules.state import holds_wei
 
 # Methods that give the parameter itself (float() does, since that is how parameters are made by default).
 _STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
+_CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
 _SAME = "every element of this list is the same layer: one set of weights, trained as one"
 # Methods that make something else on purpose.
 _LEAVES = frozenset({"item", "tolist", "numpy", "detach", "size", "dim", "numel", "data_ptr", "backward", "stride"})
@@ -92,7 +93,7 @@ def _moving(script: Script, store: Store) -> tuple[Edit, ...]:
 @detector("source/layers-shared-by-repetition")
 def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
     """A list of layers that is multiplied holds one layer many times."""
-    if "torch" not in {each.partition(".")[0] for each in script.facts.imports}:
+    if _CONTAINERS.isdisjoint(script.facts.calls):
         return
     seen: set[int] = set()
     for scope in script.facts.scopes:
