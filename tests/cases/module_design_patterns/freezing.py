@@ -44,7 +44,19 @@ def finetune(classes):
     model.fc.requires_grad = True  # expect: requires-grad-typo
     for index, child in enumerate(list(model.children())[:6]):
         child.requires_grad = False  # expect: requires-grad-typo
+    for index, block in enumerate(model.features):
+        block.requires_grad = index > 3  # expect: requires-grad-typo
     return model
+
+
+def freeze_trunk():
+    vgg = models.vgg16()
+    for block in vgg.features:
+        block.requires_grad = False  # expect: requires-grad-typo
+    probe = Probe(8, 2)
+    probe.encoder.requires_grad = False  # expect: requires-grad-typo
+    probe.encoder.scale.requires_grad = False
+    return vgg, probe
 
 
 class Adapted(nn.Module):

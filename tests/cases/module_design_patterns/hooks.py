@@ -32,6 +32,7 @@ def train(loader, epochs):
 
     for epoch in range(epochs):
         model.fc.register_forward_hook(keep)  # expect: hook-handle-dropped
+        handle = model.head.register_forward_pre_hook(keep)  # expect: hook-handle-dropped
         for x, y in loader:
             optimizer.zero_grad()
             loss = F.mse_loss(model.forward(x), y)  # expect: forward-called-directly

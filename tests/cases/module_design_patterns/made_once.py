@@ -73,3 +73,9 @@ class Filled(nn.Module):
 
     def forward(self, x):
         return (x @ self.kernel.t() + self.shift) * self.gain * self.copied * self.frozen
+
+
+def freeze(model):
+    for name, value in model.named_parameters():
+        value.requires_grad = "scale" in name
+    return sum(value.numel() for value in model.parameters())

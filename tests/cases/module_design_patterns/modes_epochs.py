@@ -237,3 +237,23 @@ def adversarial_restored(loader, epochs):
             net.eval()
         with torch.no_grad():
             print(generator(noise)[0])
+
+
+def given(model, optimizer, train_loader, val_loader, epochs):
+    for epoch in range(epochs):
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        model.eval()  # expect: mode-left-in-eval
+        with torch.no_grad():
+            print(sum((model(x).argmax(1) == y).sum().item() for x, y in val_loader))
+
+
+def perceptual(model, extractor, optimizer, loader, epochs):
+    for epoch in range(epochs):
+        extractor.eval()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(extractor(model(x)), extractor(y)).backward()
+            optimizer.step()

@@ -24,6 +24,7 @@ class Stacked(nn.Module):
         layer = nn.Conv1d(width, width, 3, padding=1)
         self.convs = nn.ModuleList(depth * [layer])  # expect: layers-shared-by-repetition
 
+        self.pairs = nn.ModuleList((nn.Linear(width, width),) * 2)  # expect: layers-shared-by-repetition
         block = Block(width)
         self.stages = nn.ModuleList([block for _ in range(depth)])  # expect: layers-shared-by-repetition
         self.tail = nn.Sequential(*(block for _ in range(depth)))  # expect: layers-shared-by-repetition

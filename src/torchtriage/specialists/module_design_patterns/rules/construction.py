@@ -164,17 +164,26 @@ def _is_raw(net: Net, name: str) -> bool:
 
 
 def _is_filled_in(net: Net, name: str) -> bool:
-    """Whether the parameters are gone through somewhere, or this one is named in a string."""
-    turned = ("parameters", "named_parameters", "apply", "state_dict", "getattr", "vars")
-    loops = (
-        store
-        for scope in net.script.facts.scopes
-        for stores in scope.stores.values()
+    """Whether the parameters are gone through and filled somewhere, or this one is named in a string."""
+    named = any(net.script.calls("apply")) or any(net.calls("state_dict", "getattr", "vars")) or _is_string(net, name)
+    return named or any(_fills(scope) for scope in net.script.facts.scopes)
+
+
+def _fills(scope: Scope) -> bool:
+    """Whether SCOPE goes through parameters() and changes each in place."""
+    turned = {
+        name
+        for name, stores in scope.stores.items()
         for store in stores
-        if store.how == "element" and isinstance(store.value, ast.Call)
-    )
-    through = any(isinstance(s.value, ast.Call) and dotted(s.value.func).endswith(turned[:2]) for s in loops)
-    return through or any(net.script.calls(*turned[2:])) or _is_string(net, name)
+        if store.how == "element" and store.value is not None and "parameters" in ast.dump(store.value)
+    }
+    if not turned:
+        return False
+    if any(store.partition(".")[0] in turned and not store.endswith("grad") for store in scope.stores if "." in store):
+        return True
+    changes = (call for call in scope.calls if call.tail.endswith("_") and call.tail != "requires_grad_")
+    named = (node for call in changes for node in ast.walk(call.node))
+    return any(isinstance(node, ast.Name) and node.id in turned for node in named)
 
 
 def _is_string(net: Net, name: str) -> bool:

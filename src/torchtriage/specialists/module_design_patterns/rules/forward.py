@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
@@ -21,6 +22,9 @@ _TAILS = frozenset(name.rpartition(".")[2] for name in _DROPOUTS)
 _LAYERS = frozenset({"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"})
 # Words by which people say that a dropout is to stay on, or that they switch it themselves.
 _MEANT = ("train", "eval", "infer", "mc", "monte", "bayes", "uncertain", "stochastic", "determin", "corrupt", "noise")
+# Words by which people say that new random weights are the point.
+_RANDOM = ("rand", "augment", "noise", "perturb")
+_COMMENT = re.compile(rb"#[^\r\n]*")
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type_as", "train", "requires_grad_"})
 
 
@@ -89,13 +93,12 @@ def _is_meant(net: Net, call: Call) -> bool:
 
 
 def _telling(script: Script, call: Call) -> tuple[Edit, ...]:
-    if not call.scope.receiver:
+    if call.scope.receiver in ("", "cls") or not call.arguments:
         return ()
     last = end(script, call.node) - 1
-    ending = script.text.data[:last].rstrip().endswith(b",")
-    return between(
-        script, "say-training", last, last, f"{' ' if ending else ', '}training={call.scope.receiver}.training"
-    )
+    behind = script.text.data[max(end(script, each) for each in call.arguments) : last]
+    comma = " " if b"," in _COMMENT.sub(b"", behind) else ", "
+    return between(script, "say-training", last, last, f"{comma}training={call.scope.receiver}.training")
 
 
 @detector("source/layer-built-in-forward")
@@ -107,7 +110,8 @@ def layer_built_in_forward(net: Net) -> Iterator[Sighting]:
         call = event.call
         if call is None or call.scope.host not in (net.scope, None) or call.scope.name == "__init__":
             continue
-        made = _applied(call) if id(call.node) not in seen else None
+        meant = any(word in f"{net.scope.name} {call.scope.name}".lower() for word in _RANDOM)
+        made = _applied(call) if id(call.node) not in seen and not meant else None
         if made is not None and id(made) not in told and _is_new_layer(net.script, made, call.scope):
             told.add(id(made))
             fact = f"{dotted(made.func)} is made anew with every call: new weights, which no optimizer ever sees"

@@ -56,7 +56,8 @@ def _target(store: Store, word: str) -> ast.Attribute | None:
 
 
 def _is_flag(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, bool)
+    truth = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+    return truth or isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
 
 
 def _is_frozen_whole(script: Script, node: ast.expr, at: Store) -> bool:
@@ -70,15 +71,23 @@ def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
     """Whether NODE is a module and no parameter: by how it was made, by how it is used, by its annotation."""
     if is_module(script, node, scope) or _is_used_as_module(script, dotted(node)):
         return True
-    match node:
-        case ast.Name(id=name) if name == scope.receiver and scope.host is not None:
-            return "torch.nn.Module" in script.trace.bases(scope.host)
-        case ast.Attribute(value=whole, attr=attr) if attr in _PARTS:
-            origins = script.trace.origins(whole, scope)
-            made = [script.names.resolve(each.call.func, each.scope) for each in origins if each.call is not None]
-            return bool(made) and all(each.startswith("torchvision.models.") for each in made)
+    if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:
+        return "torch.nn.Module" in script.trace.bases(scope.host)
+    if isinstance(node, ast.Attribute) and _is_part(script, node, scope):
+        return True
     parts = script.roles.parts(node, scope)
     return bool(parts) and all(part.role == "model" and part.name != "torch.nn.Parameter" for part in parts)
+
+
+def _is_part(script: Script, node: ast.Attribute, scope: Scope) -> bool:
+    """Whether NODE is a layer of a model of this file, or one of the known parts of torchvision's."""
+    own = script.trace.instance(node.value, scope)
+    if own is not None:
+        stores = [store for store in own.attributes.get(node.attr, ()) if store.how == "assign"]
+        return bool(stores) and all(is_module(script, store.value, store.scope) for store in stores)
+    origins = script.trace.origins(node.value, scope)
+    made = [script.names.resolve(each.call.func, each.scope) for each in origins if each.call is not None]
+    return node.attr in _PARTS and bool(made) and all(each.startswith("torchvision.models.") for each in made)
 
 
 def _is_used_as_module(script: Script, name: str) -> bool:
@@ -125,7 +134,9 @@ def _gives_modules(script: Script, store: Store) -> bool:
                 bool(value.elts) and store.index is None and all(_is_module(script, e, store.scope) for e in value.elts)
             )
         made = script.roles.made(value, store.scope, "model")
-        return bool(made) and all(part.name in _CONTAINERS for part in made)
+        if any(part.name not in _CONTAINERS for part in made):
+            return False
+        return bool(made) or (isinstance(value, ast.Attribute) and _is_part(script, value, store.scope))
     return store.index == 1 or not (pairs or value.func.attr.startswith("named_"))
 
 

@@ -55,10 +55,11 @@ def _has_own_call(script: Script, receiver: ast.expr, scope: Scope) -> bool:
 @detector("source/hook-handle-dropped")
 def hook_handle_dropped(script: Script) -> Iterator[Sighting]:
     """A hook is registered again and again on one module, and never removed."""
-    if any(script.calls("remove")) or "remove" in script.aside:
+    registered = list(script.calls(*_REGISTERS))
+    if not registered or any(script.calls("remove")) or "remove" in script.aside:
         return
-    for call in script.calls(*_REGISTERS):
-        if call.receiver is None or not isinstance(call.statement, ast.Expr) or _is_guarded(call.path):
+    for call in registered:
+        if call.receiver is None or not isinstance(call.statement, ast.Expr | ast.Assign) or _is_guarded(call.path):
             continue
         around = _repeats(script, call, _root(call.receiver), 0)
         if around is not None:

@@ -100,10 +100,15 @@ def _ends(event: Event, ring: Ring) -> bool:
 
 
 def _is_trained(modes: Modes, models: frozenset[object]) -> bool:
-    """Whether MODELS are what the step is to train: its optimizer holds them, or the file calls their train()."""
+    """Whether MODELS are what the step is to train.
+
+    The optimizer holds them, or, where it is made out of sight, train() is called on them or no other model is trained.
+    """
     given = modes.is_given(models)
-    switched = any(each.to == "train" and models & each.models for each in modes.switches(modes.whole))
-    return switched if given is None else given
+    if given is not None:
+        return given
+    alone = all(each & models for _, each in modes.trained) and bool(modes.step.optimizing())
+    return alone or any(each.to == "train" and models & each.models for each in modes.switches(modes.whole))
 
 
 def _may_differ(modes: Modes, models: frozenset[object]) -> bool:

@@ -15,6 +15,8 @@ from torchtriage.specialists.module_design_patterns.rules.state import holds_wei
 
 # Methods that give the parameter itself (float() does, since that is how parameters are made by default).
 _STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
+_CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+_LISTS = (ast.List, ast.Tuple)
 _SAME = "every element of this list is the same layer: one set of weights, trained as one"
 # Methods that make something else on purpose.
 _LEAVES = frozenset({"item", "tolist", "numpy", "detach", "size", "dim", "numel", "data_ptr", "backward", "stride"})
@@ -92,7 +94,7 @@ def _moving(script: Script, store: Store) -> tuple[Edit, ...]:
 @detector("source/layers-shared-by-repetition")
 def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
     """A list of layers that is multiplied holds one layer many times."""
-    if "torch" not in {each.partition(".")[0] for each in script.facts.imports}:
+    if _CONTAINERS.isdisjoint(script.facts.calls):
         return
     seen: set[int] = set()
     for scope in script.facts.scopes:
@@ -150,7 +152,7 @@ def _lists(scope: Scope) -> Iterator[ast.expr]:
 
 def _products(node: ast.expr) -> Iterator[ast.BinOp]:
     if type(node) is ast.BinOp:
-        if type(node.op) is ast.Mult and (type(node.left) is ast.List or type(node.right) is ast.List):
+        if type(node.op) is ast.Mult and (type(node.left) in _LISTS or type(node.right) in _LISTS):
             yield node
         elif type(node.op) is ast.Add:
             yield from _products(node.left)
@@ -159,15 +161,17 @@ def _products(node: ast.expr) -> Iterator[ast.BinOp]:
 
 def _repeats(script: Script, product: ast.BinOp, scope: Scope) -> bool:
     made, count = _parts(product)
-    if not made.elts or (isinstance(count, ast.Constant) and count.value in (0, 1)):
+    if not made or (isinstance(count, ast.Constant) and count.value in (0, 1)):
         return False
-    return any(_is_layer(script, each, scope) for each in made.elts) and not _is_said(script, product, scope)
+    return any(_is_layer(script, each, scope) for each in made) and not _is_said(script, product, scope)
 
 
-def _parts(product: ast.BinOp) -> tuple[ast.List, ast.expr]:
-    if isinstance(product.left, ast.List):
-        return product.left, product.right
-    return (product.right if isinstance(product.right, ast.List) else ast.List([])), product.left
+def _parts(product: ast.BinOp) -> tuple[list[ast.expr], ast.expr]:
+    """What is repeated, and how often."""
+    for made, count in ((product.left, product.right), (product.right, product.left)):
+        if isinstance(made, ast.List | ast.Tuple):
+            return made.elts, count
+    return [], product.right
 
 
 def _is_layer(script: Script, node: ast.expr, scope: Scope) -> bool:
@@ -176,9 +180,12 @@ def _is_layer(script: Script, node: ast.expr, scope: Scope) -> bool:
 
 
 def _is_said(script: Script, node: ast.AST, scope: Scope) -> bool:
-    """Whether sharing is what the code says it wants, in a name or in a comment close by."""
+    """Whether sharing is what the code says it wants: in a name, beside it, or in a comment right above."""
     line = getattr(node, "lineno", 1)
-    near = " ".join(script.text.line(number) for number in range(max(1, line - 3), line + 1))
+    first = line
+    while first > 1 and script.text.line(first - 1).lstrip().startswith("#"):
+        first -= 1
+    near = " ".join(script.text.line(number) for number in range(first, line + 1))
     near = near.replace("layers-shared-by-repetition", "")  # a comment about this fault says nothing about the code
     words = f"{scope.name} {scope.host.name if scope.host else ''} {near}".lower()
     return any(word in words for word in ("shar", "tied", "tie_", "same weight", "recurr", "recurs", "universal"))
@@ -187,7 +194,7 @@ def _is_said(script: Script, node: ast.AST, scope: Scope) -> bool:
 def _repeating(script: Script, product: ast.BinOp) -> tuple[Edit, ...]:
     """[Layer(n)] * depth → [Layer(n) for _ in range(depth)], where the layer is made on the spot."""
     made, count = _parts(product)
-    if len(made.elts) != 1 or not isinstance(made.elts[0], ast.Call) or product.lineno != product.end_lineno:
+    if len(made) != 1 or not isinstance(made[0], ast.Call) or product.lineno != product.end_lineno:
         return ()
-    code = f"[{script.source(made.elts[0])} for _ in range({script.source(count)})]"
+    code = f"[{script.source(made[0])} for _ in range({script.source(count)})]"
     return replaced(script, "one-each", product, code)
