@@ -14,7 +14,7 @@ from torchtriage.examine.source.tensors import BATCH, Tensors, bound_inside, is_
 # Names of settings: numbers and devices, without a graph.
 _SETTING = re.compile(
     r"(?:device|args?|cfg|config|conf|hparams?|opts?|options|alpha|beta|gamma|tau|lam.*|lmbda.*|.*weights?|.*coef.*|w_.*"
-    r"|.*_fn|criterion.*|num_.*|n_.*|k|.*size|seq_len|temperature|eps.*|margin|scale|epochs?|lr|steps?|logger|writer)"
+    r"|.*_fn|crit.*|loss_f.*|objective|num_.*|n_.*|k|.*size|seq_len|temperature|eps.*|margin|scale|epochs?|lr|steps?|logger|writer)"
 )
 _FRESH = frozenset({"item", "detach", "tolist", "size", "numel", "dim", "argmax", "numpy", "format"})
 _DEEP = 8
