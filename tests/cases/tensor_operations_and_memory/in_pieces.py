@@ -176,3 +176,10 @@ def of_an_array(a, b):
 def names(x: torch.Tensor, log):
     for i in range(x.size(0)):
         log[i] = f"{i}: {x[i]}"
+
+
+def by_number(x: torch.Tensor):
+    table = {}
+    for i in range(len(x)):
+        table[i] = x[i] * 2
+    return table

@@ -106,3 +106,51 @@ def with_figures(model: nn.Module, loader, optimizer: optim.Optimizer):
         optimizer.step()
         right += accuracy
     return right, outputs
+
+
+class Meter:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.value, self.total, self.count = 0.0, 0.0, 0
+
+    def update(self, value, size=1):
+        self.value = value
+        self.total += value * size
+        self.count += size
+
+
+class NumberMeter:
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+
+    def update(self, value, size=1):
+        if isinstance(value, torch.Tensor):
+            value = value.item()
+        self.total += value * size
+        self.count += size
+
+
+def metered(model: nn.Module, loader, optimizer: optim.Optimizer):
+    losses, numbers, safe = Meter(), Meter(), NumberMeter()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.update(loss, x.size(0))  # expect: graph-retained
+        numbers.update(loss.item(), x.size(0))
+        safe.update(loss, x.size(0))
+    return losses.total / losses.count, numbers, safe
+
+
+def metered_anew(model: nn.Module, loader, optimizer: optim.Optimizer):
+    for x, y in loader:
+        meter = Meter()
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        meter.update(loss)
+        print(meter.total)

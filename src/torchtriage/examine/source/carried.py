@@ -14,7 +14,7 @@ from torchtriage.examine.source.tensors import BATCH, Tensors, bound_inside, is_
 # Names of settings: numbers and devices, without a graph.
 _SETTING = re.compile(
     r"(?:device|args?|cfg|config|conf|hparams?|opts?|options|alpha|beta|gamma|tau|lam.*|lmbda.*|.*weights?|.*coef.*|w_.*"
-    r"|.*_fn|criterion.*|num_.*|n_.*|k|.*size|seq_len|temperature|eps.*|margin|scale|epochs?|lr|steps?|logger|writer)"
+    r"|.*_fn|crit.*|loss_f.*|objective|num_.*|n_.*|k|.*size|seq_len|temperature|eps.*|margin|scale|epochs?|lr|steps?|logger|writer)"
 )
 _FRESH = frozenset({"item", "detach", "tolist", "size", "numel", "dim", "argmax", "numpy", "format"})
 _DEEP = 8
@@ -27,6 +27,7 @@ class Carried:
         self.step, self.script, self.tensors = step, step.script, tensors
         self._inside = {id(event.fact.scope) for event in step.events} - {id(step.ring.scope)}
         self._open: set[int] = set()
+        self._known: dict[int, bool] = {}
 
     def is_own(self, node: ast.AST | None, at: Call | Store, scope: Scope) -> bool:
         """Whether nothing with a graph comes into NODE, as it is read AT a point, from before this step."""
@@ -80,13 +81,15 @@ class Carried:
         if store.how == "element":
             owner = isinstance(store.node, ast.For) and store.node is self.step.ring.block.owner
             return self._is_data(store) if owner else self.is_own(store.value, store, store.scope)
-        if id(store) in self._open:
-            return True
-        self._open.add(id(store))
+        if id(store) not in self._known:
+            self._known[id(store)] = True  # a name that is computed from itself is what it was before
+            self._known[id(store)] = self._assigned(store)
+        return self._known[id(store)]
+
+    def _assigned(self, store: Store) -> bool:
         own = self.is_own(store.value, store, store.scope)
         if own and store.how == "augment":
-            own = all(self._stored(each, store) for each in reaching(store.scope.stores[store.name], store))
-        self._open.discard(id(store))
+            return all(self._stored(each, store) for each in reaching(store.scope.stores[store.name], store))
         return own
 
     def _is_inside(self, store: Store) -> bool:

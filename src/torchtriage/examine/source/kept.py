@@ -13,12 +13,12 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.names import table
+from torchtriage.examine.source.outliving import Outliving
 from torchtriage.examine.source.puts import Put, inner, put_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
 
 What = Literal["loss", "output"]
-_TAKES = frozenset({"clear", "pop", "popleft", "popitem"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,16 @@ def kept(script: Script) -> Iterator[Kept]:
             off = put.is_sum and graph.is_off(event.path, event.fact.scope)
             if what is not None and not off and dotted(inner(put.container)) not in graph.needed:
                 yield Kept(step, put.node, script.source(put.container), what, put.is_sum, graph.again())
+            elif what is None and not off and (site := graph.giver(put, event)) is not None:
+                container = f"{script.source(site[0].func)}()"
+                yield Kept(step, site[0], container, site[1], put.is_sum, graph.again())
 
 
-class _Graph:
+class _Graph(Outliving):
     """What of one step holds a graph, and what the step propagates later."""
 
     def __init__(self, step: TrainingStep) -> None:
-        self.step, self.script = step, step.script
+        super().__init__(step)
         self.lore: dict[str, list[str]] = table()["graph"]
         self.stored: dict[int, What | None] = {}
         self.roots: set[int] = set()
@@ -96,70 +99,6 @@ class _Graph:
 
     def _stores(self, name: str, scope: Scope) -> list[Store]:
         return [store for store in self.script.names.stores(name, scope) if store.scope is scope]
-
-    # what outlives the step
-
-    def outlives(self, put: Put, event: Event) -> bool:
-        base, name = inner(put.container), dotted(inner(put.container))
-        if not name or self.is_bounded(base, event.fact.scope):
-            return False
-        if put.container is not base and not isinstance(put.fact, Call) and not put.is_sum:
-            grows = isinstance(put.container, ast.Subscript) and self.is_new(put.container.slice)
-            return grows and self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
-        return self.is_outside(name, put, event)
-
-    def is_outside(self, name: str, put: Put, event: Event) -> bool:
-        """Whether the container was there before the step and the step does not begin it anew."""
-        scope = event.fact.scope
-        root, dot, _ = name.partition(".")
-        if dot:
-            return root == scope.receiver and not self._is_reset(name, put)
-        stores = self.script.names.stores(name, scope)
-        if not stores or self._is_reset(name, put):
-            return False
-        ring = self.step.ring
-        if ring.is_loop:
-            own = [store for store in stores if store.how not in ("import", "define")]
-            homes = all(store.scope is ring.scope or store.scope.kind == "module" for store in own)
-            return homes and any(ring.block not in store.path for store in own)
-        return any(store.how == "parameter" or store.scope is not scope for store in stores)
-
-    def _is_reset(self, name: str, put: Put) -> bool:
-        """A sum that is only set to zero now and then still holds the graphs of all steps in between."""
-        for event in self.step.events:
-            fact = event.fact
-            if isinstance(fact, Call):
-                again = fact.tail in _TAKES and dotted(fact.receiver) == name
-            else:
-                again = fact.name in (name, f"{name}[]") and fact.node is not put.node and fact.how != "augment"
-                again = again and (not fact.name.endswith("[]") or fact.how == "delete")
-            if again and not (put.is_sum and any(block.kind == "arm" for block in event.path)):
-                return True
-        return False
-
-    def is_new(self, key: ast.expr) -> bool:
-        """Whether KEY is another one in every step: made of what the step's loop counts, and not its remainder."""
-        inside = list(ast.walk(key))
-        if any(isinstance(each, ast.Mod) for each in inside):
-            return False
-        ring = self.step.ring.block
-        facts = [event.fact for event in self.step.events]
-        counted = {
-            fact.name
-            for fact in facts
-            if isinstance(fact, Store) and (fact.how == "augment" or (fact.how == "element" and fact.block is ring))
-        }
-        made = {fact.name for fact in facts if isinstance(fact, Store) and fact.how == "assign"}
-        return any(dotted(each) in counted | made for each in inside)
-
-    def is_table(self, base: ast.expr, scope: Scope) -> bool:
-        origins = self.script.trace.origins(base, scope)
-        return any(isinstance(each.node, ast.Dict | ast.List | ast.ListComp) for each in origins)
-
-    def is_bounded(self, base: ast.expr, scope: Scope) -> bool:
-        """A deque(maxlen=…) lets go by itself."""
-        calls = [each.call for each in self.script.trace.origins(base, scope) if each.call is not None]
-        return any(dotted(call.func).endswith("deque") and (call.keywords or len(call.args) > 1) for call in calls)
 
     @cached_property
     def needed(self) -> set[str]:
@@ -238,6 +177,42 @@ class _Graph:
             value = value.elts[index] if isinstance(value, ast.Tuple) and index < len(value.elts) else None
         off = self.is_off(end.path, helper)
         return self.carries(value, _End(helper, end.path, end.order)) if value is not None and not off else None
+
+    def giver(self, put: Put, event: Event) -> tuple[ast.Call, What] | None:
+        """The call of meter.update(loss) that gives PUT its value, and what it gives, when the meter outlives the step.
+
+        PUT stands in a method of a class of this file.
+        """
+        method = put.fact.scope
+        words = [each.arg for each in method.parameters]
+        if method.host is None or not words or method is self.step.ring.scope:
+            return None
+        after = (each for each in self.step.events if each.order > event.order and each.call is not None)
+        for each in after:
+            call = each.call
+            if call is None or self.script.trace.definition(call.node.func, call.scope) is not method:
+                continue
+            meter = dotted(call.receiver)
+            if not meter or not self.is_outside(meter, put, each):
+                return None
+            return self._through(put, call, words)
+        return None
+
+    def _through(self, put: Put, call: Call, words: list[str]) -> tuple[ast.Call, What] | None:
+        """What comes to PUT when the parameters of its method hold what CALL gives."""
+        for place, word in enumerate(words[1:]):
+            argument = call.argument(word, place)
+            what = self.carries(argument, call) if argument is not None else None
+            given = [store for store in put.fact.scope.stores.get(word, ()) if store.how == "parameter"]
+            if what is None or not given:
+                continue
+            known = self.stored.get(id(given[0]))
+            self.stored[id(given[0])] = what
+            held = self.carries(put.value, put.fact)
+            self.stored[id(given[0])] = known
+            if held is not None:
+                return call.node, what
+        return None
 
     def _any(self, nodes: Iterable[ast.expr | None], use: _Use) -> What | None:
         for node in nodes:

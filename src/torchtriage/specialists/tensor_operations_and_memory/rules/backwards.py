@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
@@ -14,6 +15,7 @@ from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.examine.source.tensors import Tensors
 
 _NO_GRADIENT = ("zero_grad", "no_grad", "clip_grad", "set_grad_enabled", "requires_grad", "get_grad_norm", "grad_norm_")
+_STEP = re.compile(r"step|batch|iter|train|update")
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
 _LETS_GO = frozenset({"detach_", "zero_", "clear", "detach", "fill_", "copy_"})
 _LOOKS = frozenset(
@@ -29,23 +31,40 @@ def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
         return
     for each in kept:
         again = any(reaches(each.event, other.event) for other in step.backwards if other is not each)
-        inner = loops(each.event.path)[0] is not step.ring.block
-        if again or inner or _is_set(each.call, "create_graph"):
+        if again or not _is_direct(step, each.event) or _is_set(each.call, "create_graph"):
             continue
         if Carried(step, Tensors(step.script)).is_own(_start(each), each.call, each.call.scope):
             yield step.script.seen(
                 each.call.node,
                 "retain_graph=True keeps every activation alive after this backward, and nothing goes through the "
-                f"graph again: the loop of line {_line(step)} builds a new one in each turn",
+                f"graph again: {_name(step)} line {_line(step)} builds a new one every time",
             )
 
 
 def _repeats(step: TrainingStep) -> bool:
-    return step.ring.is_loop and not step.ring.runs_once
+    """Whether the step is a loop, or a function that by its name is called for every batch."""
+    if step.ring.is_loop:
+        return not step.ring.runs_once
+    return step.ring.scope.kind == "function" and _STEP.search(step.ring.scope.name.lower()) is not None
+
+
+def _is_direct(step: TrainingStep, event: Event) -> bool:
+    """Whether EVENT runs once in each step, not in a loop of its own."""
+    around = loops(event.path)
+    return around[0] is step.ring.block if around and step.ring.is_loop else not around
 
 
 def _line(step: TrainingStep) -> int:
     return int(getattr(step.ring.block.owner, "lineno", 0))
+
+
+def _name(step: TrainingStep) -> str:
+    return "the loop in" if step.ring.is_loop else f"{step.ring.scope.name}() in"
+
+
+def _turns(step: TrainingStep) -> str:
+    kind = "turn" if step.ring.is_loop else "call"
+    return f"from {kind} to {kind} of {_name(step)} line {_line(step)}"
 
 
 def _is_set(call: Call, name: str) -> bool:
@@ -68,7 +87,7 @@ def hidden_state_not_detached(step: TrainingStep) -> Iterator[Sighting]:
         call = event.call
         if call is None or not step.script.roles.plays(call.node.func, call.scope, "model"):
             continue
-        if loops(event.path)[0] is not step.ring.block or _is_off(step, event, call):
+        if not _is_direct(step, event) or _is_off(step, event, call):
             continue
         name = _carried(step, call)
         if name and _propagates(step, event, call):
@@ -83,8 +102,8 @@ def _fact(step: TrainingStep, name: str) -> str:
     if any(_is_set(each.call, "retain_graph") for each in step.backwards):
         end = "goes through all steps so far, since retain_graph=True keeps them"
     else:
-        end = "comes to the graph of the step before, which is freed: it raises in the second turn"
-    return f"{name} goes undetached from turn to turn of the loop in line {_line(step)}; backward in line {line} {end}"
+        end = "comes to the graph of the step before, which is freed: it raises the second time"
+    return f"{name} goes undetached {_turns(step)}; backward in line {line} {end}"
 
 
 def _is_off(step: TrainingStep, event: Event, call: Call) -> bool:

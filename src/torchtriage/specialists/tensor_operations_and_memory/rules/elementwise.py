@@ -83,6 +83,8 @@ class _Finder:
         chosen = {dotted(each) for each in read} | {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
         if not (read or chosen & found.elements) or not _may_run_at_once(target, chosen, found):
             return False
+        if isinstance(target, ast.Subscript) and not self.tensors.is_tensor(_base(target), store, scope):
+            return False
         return any(self.tensors.is_tensor(each, store, scope) or _is_sized(each, store.node) for each in found.over)
 
     def _enter(self, owner: ast.For, at: Store, scope: Scope, found: _Loops) -> bool:

@@ -23,7 +23,6 @@ _WANTS = re.compile(
     r"backward|^grad$|autograd|jacobian|hessian|^vjp$|^jvp$|requires_grad|enable_grad|attack|adversar|perturb|pgd|fgsm"
     r"|saliency|gradcam|grad_cam|attribut|explain|^step$|zero_grad|force|adapt"
 )
-_DEEP = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def _region(script: Script, call: Call, told: Call | None) -> Ring | None:
             return Ring(outer[-1] if outer else around[0], call.scope)
     elif not any(isinstance(b.owner, ast.For) and is_batches(script, b.owner.iter, call.scope) for b in around):
         return None
-    if call.scope.kind == "function" and (around or _is_repeated(script, call.scope, 0)):
+    if call.scope.kind == "function" and (around or _is_repeated(script, call.scope, set())):
         return Ring(call.scope.body, call.scope)
     return None
 
@@ -180,10 +179,11 @@ def _is_comprehended(script: Script, call: Call) -> bool:
     )
 
 
-def _is_repeated(script: Script, scope: Scope, deep: int) -> bool:
-    return deep < _DEEP and any(
-        loops(site.path) or _is_repeated(script, site.scope, deep + 1) for site in script.trace.sites(scope)
-    )
+def _is_repeated(script: Script, scope: Scope, seen: set[int]) -> bool:
+    if id(scope) in seen:
+        return False
+    seen.add(id(scope))
+    return any(loops(site.path) or _is_repeated(script, site.scope, seen) for site in script.trace.sites(scope))
 
 
 def _builds(forward: _Forward) -> bool:

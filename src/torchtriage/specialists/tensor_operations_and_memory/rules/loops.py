@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Block, Call
+from torchtriage.examine.source.facts import Block, Call, Scope
 from torchtriage.examine.source.flow import loops
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
@@ -39,13 +39,18 @@ def _every_batch(script: Script, call: Call) -> int:
     """The line of the loop (or of the method of a framework) that runs CALL once for each batch; else 0."""
     for step in training_steps(script):
         owner = step.ring.block.owner
-        if not step.ring.is_loop or _is_epochs(owner) or any(step.calls("generate")):
+        if _is_epochs(owner) or any(step.calls("generate")) or not (step.ring.is_loop or _is_step(step.ring.scope)):
             continue
         turning = {id(block) for each in step.backwards for block in loops(each.event.path)[:1]}
         for event, each in step.calls(call.tail):
             inside = event.path[event.path.index(step.ring.block) + 1 :]
-            if each is call and id(loops(event.path)[0]) in turning and _is_always(script, inside):
+            around = loops(event.path)
+            if each is call and {id(b) for b in around[:1]} <= turning and _is_always(script, inside):
                 return int(getattr(owner, "lineno", 0))
+    return _in_its_own_loop(script, call)
+
+
+def _in_its_own_loop(script: Script, call: Call) -> int:
     around = loops(call.path)
     for block in around:
         inside, owner = call.path[call.path.index(block) + 1 :], block.owner
@@ -56,6 +61,11 @@ def _every_batch(script: Script, call: Call) -> int:
     if not around and call.scope.host is not None and call.scope.name in _EVERY_BATCH:
         return getattr(call.scope.node, "lineno", 0) if _is_always(script, call.path[1:]) else 0
     return 0
+
+
+def _is_step(scope: Scope) -> bool:
+    """Whether a function is called for every batch, by its name: train_step, training_batch."""
+    return scope.kind == "function" and any(word in scope.name.lower() for word in ("step", "batch", "iter"))
 
 
 def _is_epochs(owner: ast.AST) -> bool:

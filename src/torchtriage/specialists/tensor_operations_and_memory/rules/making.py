@@ -15,7 +15,6 @@ from torchtriage.examine.source.tensors import FACTORIES, Tensors, bound_inside,
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
 _DEVICES = frozenset({"device", "dev", "gpu", "rank", "local_rank", "cuda_device", "cuda"})
 _CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
-_DEEP = 3
 
 
 @detector("source/tensor-of-tensor")
@@ -74,7 +73,7 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
         if head != "torch" or last not in FACTORIES or not _is_free(made):
             continue
         goal = _goal(script, call)
-        if goal and _is_hot(script, call, 0):
+        if goal and _is_hot(script, call, set()):
             yield script.seen(
                 call.node,
                 f"torch.{last}() fills memory of the host, and {call.tail}() copies it over for every batch; "
@@ -102,16 +101,17 @@ def _goal(script: Script, call: Call) -> str:
     return ""
 
 
-def _is_hot(script: Script, call: Call, deep: int) -> bool:
+def _is_hot(script: Script, call: Call, seen: set[int]) -> bool:
     """Whether CALL runs for every batch: in a loop that runs a model, in forward, or in what those call."""
     scope = call.scope
     if any(_is_busy(script, block, scope) for block in loops(call.path)):
         return True
-    if scope.kind != "function" or scope.name == "__init__" or deep > _DEEP:
+    if scope.kind != "function" or scope.name == "__init__" or id(scope) in seen:
         return False
+    seen.add(id(scope))
     if scope.name == "forward" and scope.host is not None:
         return True
-    return any(_is_hot(script, site, deep + 1) for site in script.trace.sites(scope))
+    return any(_is_hot(script, site, seen) for site in script.trace.sites(scope))
 
 
 def _is_busy(script: Script, block: Block, scope: Scope) -> bool:

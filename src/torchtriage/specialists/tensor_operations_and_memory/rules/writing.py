@@ -11,9 +11,10 @@ from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
 
-# Methods that give a new tensor and leave their own as it was; a module's to() and cuda() work in place.
+# Methods that give a new tensor and leave their own as it was; a module's to() and cuda() work in place. Not cpu(),
+# which may stand alone to wait for the device.
 _METHODS = (
-    *("to", "cuda", "cpu", "float", "half", "double", "bfloat16", "long", "detach", "clamp", "clip", "contiguous"),
+    *("to", "cuda", "float", "half", "double", "bfloat16", "long", "detach", "clamp", "clip", "contiguous"),
     *("view", "reshape", "permute", "transpose", "squeeze", "unsqueeze", "masked_fill", "type"),
     *("nan_to_num", "clamp_min", "clamp_max", "flatten", "abs", "sigmoid", "relu", "index_fill", "scatter"),
 )
