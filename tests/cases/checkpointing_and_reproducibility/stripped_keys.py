@@ -5,7 +5,7 @@ from torch import nn
 
 
 def through(path):
-    model = nn.DataParallel(nn.Linear(4, 2))
+    model = nn.DataParallel(nn.Linear(4, 2))  # expect: data-parallel-used
     torch.save(model.state_dict(), path)
     state = {key.removeprefix("module."): value for key, value in torch.load(path).items()}
     bare = nn.Linear(4, 2)

@@ -23,7 +23,7 @@ def resume_then_wrap(loader, rank, path):
     model = DDP(model, device_ids=[rank])
     for x, y in loader:
         nn.functional.mse_loss(model(x), y).backward()
-    torch.save({"model": model.state_dict()}, path)
+    torch.save({"model": model.state_dict()}, path)  # expect: every-rank-saves
 
 
 def compiled(loader, path):
@@ -43,7 +43,7 @@ class Trainer:
         self.ddp = DDP(self.net, device_ids=[rank])
 
     def save(self):
-        torch.save({"net": self.net.state_dict(), "rank": 0}, "net.pt")
+        torch.save({"net": self.net.state_dict(), "rank": 0}, "net.pt")  # expect: every-rank-saves
 
     def load(self):
         state = torch.load("net.pt", map_location="cpu")
@@ -58,22 +58,22 @@ def by_the_inner(loader, rank, path):
     if os.path.exists(path):
         model.load_state_dict(torch.load(path, map_location="cpu")["model"])
     ddp = DDP(model, device_ids=[rank])
-    torch.save({"model": ddp.module.state_dict()}, path)
-    torch.save({"model": model.state_dict()}, path)
+    torch.save({"model": ddp.module.state_dict()}, path)  # expect: every-rank-saves
+    torch.save({"model": model.state_dict()}, path)  # expect: every-rank-saves
 
 
 def wrapped_both_times(loader, rank, path):
     model = DDP(Net().to(rank), device_ids=[rank])
     if os.path.exists(path):
         model.load_state_dict(torch.load(path, map_location="cpu")["model"])
-    torch.save({"model": model.state_dict()}, path)
+    torch.save({"model": model.state_dict()}, path)  # expect: every-rank-saves
 
 
 def wrapped_perhaps(path, distributed, rank):
     model = Net()
     if distributed:
         model = DDP(model)
-    torch.save({"model": model.state_dict()}, path)
+    torch.save({"model": model.state_dict()}, path)  # expect: every-rank-saves
     other = Net()
     other.load_state_dict(torch.load(path)["model"])
 
@@ -82,7 +82,7 @@ def another_file(path, rank):
     model = Net()
     model.load_state_dict(torch.load("pretrained.pt"))
     model = DDP(model)
-    torch.save(model.state_dict(), path)
+    torch.save(model.state_dict(), path)  # expect: every-rank-saves
 
 
 def in_place(path):
@@ -93,7 +93,7 @@ def in_place(path):
 
 
 def write(model, folder):
-    torch.save(model.state_dict(), "parallel.pt")
+    torch.save(model.state_dict(), "parallel.pt")  # expect: every-rank-saves
 
 
 def train_parallel(loader):
@@ -117,4 +117,4 @@ def imported(loader, rank, build_model):
     model = DDP(model, device_ids=[rank])
     for x, y in loader:
         nn.functional.mse_loss(model(x), y).backward()
-    torch.save(model.state_dict(), "imported.pt")
+    torch.save(model.state_dict(), "imported.pt")  # expect: every-rank-saves

@@ -42,7 +42,7 @@ def segment(model: nn.Module, loader, optimizer, scaler, accumulation: int):
         with torch.autocast("cuda"):
             probabilities = torch.sigmoid(model(images))
             mask = (probabilities > 0.5).float()  # expect: no-gradient-by-design
-            loss = bce(mask, masks) / accumulation
+            loss = bce(mask, masks) / accumulation  # expect: bce-under-autocast
         scaler.scale(loss).backward()
         if (step + 1) % accumulation == 0:
             scaler.step(optimizer)

@@ -52,7 +52,7 @@ def by_the_class(loader):
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     for x, y in loader:
         optimizer.zero_grad()
-        predicted = model(x).argmax(dim=1).float()  # expect: loss-detached
+        predicted = model(x).argmax(dim=1).float()  # expect: no-gradient-by-design
         loss = F.mse_loss(predicted, y)
         loss.requires_grad = True
         loss.backward()

@@ -55,7 +55,7 @@ def main():
 def train_one_epoch(net, loader, optimizer, scaler, device, max_norm):
     net.train()
     for images, labels in loader:
-        images = images.to(device)
+        images, labels = images.to(device), labels.to(device)
         optimizer.zero_grad()
         with torch.autocast(device_type=device, dtype=torch.float16):
             logits = net(images)

@@ -24,7 +24,7 @@ _BY_CLASS = frozenset(
     {f"torch.nn.functional.{each}" for each in ("cross_entropy", "nll_loss")}
     | {"torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss"}
 )
-_LEAVES = frozenset({"detach", "detach_", "item", "tolist", "numpy", "argmax"})
+_LEAVES = frozenset({"detach", "detach_", "item", "tolist", "numpy"})
 _SETS = frozenset({"requires_grad_", "retain_grad"})
 
 
@@ -150,8 +150,6 @@ class _Follow:
         if name == "torch.autograd.Variable" and node.args:
             asked = any(keyword.arg == "requires_grad" for keyword in node.keywords)
             return node if asked or self.lost(value.at(node.args[0]), deep + 1) not in (None, "none") else None
-        if name == "torch.argmax":
-            return node
         if name.rpartition(".")[2] in (*self.lore["methods"], *self.lore["losses"]) and name.startswith("torch."):
             return self._both(node.args[: 1 if name in _BY_CLASS else None], value, deep)
         if isinstance(node.func, ast.Attribute) and not name:
