@@ -8,6 +8,7 @@ from torch import nn, optim
 from torch.optim.lr_scheduler import CosineAnnealingLR, ReduceLROnPlateau
 
 from mylib.engine import evaluate, train_one_epoch
+from mylib.models import *
 
 
 def run_again(model: nn.Module, loader, epochs, path, tmp):

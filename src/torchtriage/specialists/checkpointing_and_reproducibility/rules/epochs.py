@@ -34,7 +34,7 @@ class _UnknownError(Exception):
 @detector("source/resume-off-by-one")
 def resume_off_by_one(script: Script) -> Iterator[Sighting]:
     """A resumed training runs the saved epoch again, leaves one out, or has its scheduler one epoch behind."""
-    if script.hidden or not any(saves(script)) or not any(script.named("torch.load")):
+    if script.names.framework() or not any(saves(script)) or not any(script.named("torch.load")):
         return
     for turn, start in _loops(script):
         try:

@@ -35,7 +35,7 @@ _PARTIAL = re.compile(r"lora|adapter|peft|ema|pretrain|backbone|partial|delta|pr
 def keys_mismatched(script: Script) -> Iterator[Sighting]:
     """A wrapper's state is saved and loaded into the bare model, or the other way round."""
     loads = list(script.named("torch.load"))
-    if not loads or not any(script.named(*_WRAPPERS)) or script.hidden:
+    if not loads or not any(script.named(*_WRAPPERS)) or script.names.framework():
         return
     if any(_STRIPS.search(word) for word in script.aside):
         return

@@ -109,7 +109,11 @@ def _called(script: Script, node: ast.Call, scope: Scope, deep: int) -> str | No
 @detector("source/loads-to-saved-device")
 def loads_to_saved_device(script: Script) -> Iterator[Sighting]:
     """Every rank loads the checkpoint to the device that it was saved from."""
-    if script.hidden or not any(script.named("torch.distributed.init_process_group")) or not _uses_cuda(script):
+    if (
+        script.names.framework()
+        or not any(script.named("torch.distributed.init_process_group"))
+        or not _uses_cuda(script)
+    ):
         return
     loads = list(script.named("torch.load"))
     if any(script.named("torch.set_default_device")):

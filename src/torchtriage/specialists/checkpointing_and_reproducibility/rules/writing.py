@@ -38,7 +38,7 @@ _WHOLE = frozenset({"model", "optimizer", "scheduler", "scaler"})
 def save_not_atomic(script: Script) -> Iterator[Sighting]:
     """The only checkpoint is overwritten in place: a job that is killed while it saves has none."""
     loads = list(script.named("torch.load"))
-    if not loads or script.hidden or _moves(script) or not any(saves(script)):
+    if not loads or script.names.framework() or _moves(script) or not any(saves(script)):
         return
     for loop, scope in _training_loops(script):
         events = script.written.events(Ring(loop, scope))
