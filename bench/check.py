@@ -1,4 +1,4 @@
-"""What `check` costs, as a ratio to a bare ast.parse of the same files in the same run.
+"""What `check` costs, beside a bare ast.parse of the same files in the same run; a second look; a cold start.
 
     python bench/check.py [FOLDER]
 
@@ -8,17 +8,23 @@ Without FOLDER the files are those of the installed torch.
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from torchtriage.examine.source.files import examine
+from torchtriage.examine.source.files import Means, examine
+from torchtriage.examine.source.seen import Memory
 from torchtriage.triage import detectors
 
 MOST, ROUNDS, GOAL = 400, 5, 2.5
+WARM, COLD = 0.1, 150
+SMALL = Path(__file__).parent.parent / "examples/slow_and_unstable.py"
 
 
 def files(folder: Path) -> list[Path]:
@@ -48,6 +54,31 @@ def seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
+def again(paths: list[Path], rules: tuple[object, ...]) -> float:
+    """The CPU time of a second look at files that have not changed, as a share of the first."""
+    with tempfile.TemporaryDirectory() as home:
+        means = Means(memory=Memory([], Path(home)))
+        first, second = (seconds(lambda: examine(paths, rules, means)) for _ in range(2))  # type: ignore[arg-type]
+    return second / first
+
+
+def cold() -> tuple[float, float]:
+    """Milliseconds (the median) until `check` of one small file has ended, and until an empty Python has."""
+    with tempfile.TemporaryDirectory() as home:
+        calls = (["-m", "torchtriage", "check", "--no-cache", str(SMALL)], ["-c", "pass"])
+        spent = [[_milliseconds(call, home) for call in calls] for _ in range(2 * ROUNDS)]
+    ours, empty = (sorted(column)[ROUNDS] for column in zip(*spent, strict=True))
+    return ours, empty
+
+
+def _milliseconds(words: list[str], home: str) -> float:
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, *words], check=False, capture_output=True, env={**os.environ, "XDG_CACHE_HOME": home}
+    )
+    return 1000 * (time.perf_counter() - start)
+
+
 def main() -> None:
     spec = find_spec("torch")
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(spec.origin or "").parent if spec else Path()
@@ -59,6 +90,9 @@ def main() -> None:
     print(f"{len(paths)} files, {lines} lines, {len(rules)} rules, {ROUNDS} rounds, CPU seconds of one process")
     print(f"floor: ast.parse {bare:.2f} s   check {ours:.2f} s   (the best round of each)")
     print(f"ratio {ratios[ROUNDS // 2]:.2f} (median; {ratios[0]:.2f} to {ratios[-1]:.2f} over the rounds; goal {GOAL})")
+    print(f"a second look at unchanged files: {again(paths, rules):.3f} of the first (goal {WARM})")
+    ours, empty = cold()
+    print(f"one small file, cold: {ours:.0f} ms, of which an empty Python {empty:.0f} ms (goal {COLD} ms)")
 
 
 if __name__ == "__main__":

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from torchtriage.routing.listen import listen
-from torchtriage.routing.order import opened, order
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from torchtriage.catalog.load import Topic
     from torchtriage.core.case import Case
     from torchtriage.core.evidence import Outcome
+    from torchtriage.core.finding import Finding
     from torchtriage.core.plan import Route, Step
     from torchtriage.core.query import Decoded, Query
     from torchtriage.examine.detector import Detector
     from torchtriage.examine.run.launch import Ended, Launch
+    from torchtriage.examine.source.edits import Mended
+    from torchtriage.examine.source.files import Means
     from torchtriage.examine.source.parameters.models import Models
+    from torchtriage.examine.source.seen import Memory
 
-# Stations other than routing are imported by the function that walks to them: `ask` costs milliseconds as a
-# cold process because it loads none of the others (docs/decisions/0004).
+# Stations are imported by the function that walks to them: `ask` and `check` cost milliseconds as a cold process
+# because they load none of the others (docs/decisions/0004).
 
 
 def heard(text: str, sources: Sequence[str | Path] = ()) -> tuple[Query, Route]:
@@ -31,6 +32,9 @@ def heard(text: str, sources: Sequence[str | Path] = ()) -> tuple[Query, Route]:
     SOURCES, files or folders, turn what a message numbers into names; they are read, never run. Raises TriageError
     for one that is missing or is no Python.
     """
+    from torchtriage.routing.listen import listen
+    from torchtriage.routing.order import order
+
     query = _worked_out(listen(text), sources)
     return query, order(query)
 
@@ -100,16 +104,56 @@ def explain(name: str) -> Topic:
     return topic(name)
 
 
-def check(paths: Sequence[str | Path], case: Case | None = None) -> Case:
-    """Source detectors over the Python files under PATHS; raises TriageError where there is none to be examined."""
+def check(paths: Sequence[str | Path], case: Case | None = None, means: Means | None = None) -> Case:
+    """Source detectors over the Python files and notebooks under PATHS.
+
+    Raises TriageError where there is none to be examined. MEANS: where to remember, how many processes, what stdin is.
+    """
     from pathlib import Path
 
     from msgspec.structs import replace
 
     from torchtriage.examine.source.files import examine
 
-    examined = examine([Path(path) for path in paths], tuple(detectors("rules")))
-    return replace(_concluded(case, examined.outcomes), measurements={"files": examined.files})
+    examined = examine([Path(path) for path in paths], tuple(detectors("rules")), means)
+    measurements = {"files": examined.files, "silenced": examined.silenced}
+    return replace(_concluded(case, examined.outcomes), measurements=measurements)
+
+
+def mend(case: Case, wanted: Callable[[Finding], bool], contents: Callable[[str], bytes], unsafe: bool) -> list[Mended]:
+    """The files of CASE with the edits of its findings, as far as they keep their word; nothing is written.
+
+    WANTED: which findings count, those that an edit might bring among them. CONTENTS: the bytes of a file.
+    """
+    from torchtriage.catalog.load import catalog
+    from torchtriage.core.evidence import Observed
+    from torchtriage.diagnose import weigh
+    from torchtriage.examine.source.edits import mended
+    from torchtriage.examine.source.seen import look
+
+    rules = tuple(detectors("rules"))
+
+    def judge(path: str, data: bytes) -> list[Finding] | None:
+        seen = look(path, data, rules)
+        if not seen.is_read:
+            return None
+        found = weigh.findings((Observed("source", (item,)) for item in seen.evidence), catalog())
+        return [finding for finding in found if wanted(finding)]
+
+    edited = {item.place.path for finding in case.findings for item in finding.evidence if item.edits}
+    paths = sorted(path for path in edited if path is not None)
+    return [mended(path, contents(path), partial(judge, path), unsafe=unsafe) for path in paths]
+
+
+def memory() -> Memory:
+    """Where `check` remembers what it saw in a file: forgotten as soon as any code that decides it has changed."""
+    from pathlib import Path
+
+    from torchtriage.examine.source.seen import Memory
+
+    home = Path(__file__).parent
+    parts = ("core/*.py", "examine/**/*.py", "examine/**/*.toml", "specialists/**/*.py")
+    return Memory(path for part in parts for path in home.glob(part))
 
 
 def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
@@ -196,6 +240,8 @@ def _concluded(case: Case | None, outcomes: Iterable[Outcome]) -> Case:
 def _moved(case: Case) -> Case:
     """CASE with the steps that its evidence opens beside its plan."""
     from msgspec.structs import replace
+
+    from torchtriage.routing.order import opened
 
     homes = {finding.fault.slug: finding.fault.specialist for finding in case.findings}
     return replace(case, opened=opened(case.route, case.shown, homes))

@@ -112,6 +112,7 @@ class Fault(Struct, frozen=True, rename={"kind": "class"}):
 
     kind: its class ("class" in JSON). explains: the symptoms (slugs) that it can cause.
     proof: "cpu" when a proof on real torch shows the harm, else why there is none ("needs CUDA").
+    torch: the versions that have the fault and what its remedies need (">=2.4"); "" for all.
     """
 
     slug: str
@@ -124,6 +125,7 @@ class Fault(Struct, frozen=True, rename={"kind": "class"}):
     remedies: Some[Remedy]
     explains: tuple[str, ...] = ()
     proof: str = "cpu"
+    torch: str = ""
 
     def __post_init__(self) -> None:
         if not SLUG.fullmatch(self.slug):

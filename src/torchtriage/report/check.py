@@ -25,10 +25,15 @@ def render(case: Case) -> str:
     )
 
 
-def summary(case: Case, whole: bool) -> str:
-    """How much was found; as a WHOLE also every reason why something could not be told."""
-    unseen = case.inconclusive
+def summary(case: Case, whole: bool, hidden: int = 0) -> str:
+    """How much was found; as a WHOLE also every reason why something could not be told.
+
+    HIDDEN: how many findings a baseline knows.
+    """
+    unseen, silenced = case.inconclusive, int(number(within(case.measurements, "silenced")) or 0)
     text = f"{count(len(case.findings), 'finding')} in {count(files(case), 'file')}"
+    text += f"; {hidden} known to the baseline" if hidden else ""
+    text += f"; {silenced} silenced by comments" if silenced else ""
     text += f"; {count(len(unseen), 'look')} inconclusive" if unseen else ""
     rows = [f"not seen by {line(item.detector)}: {sentence(item.why)} {sentence(item.unblock)}" for item in unseen]
     return "\n".join([f"{text}.", *(rows if whole else ())])

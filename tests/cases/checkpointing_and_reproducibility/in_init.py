@@ -16,7 +16,7 @@ class Seasoned:
     def _load_snapshot(self):
         snapshot = torch.load(self.path, map_location="cpu")  # expect: checkpoint-incomplete
         self.model.load_state_dict(snapshot["MODEL_STATE"])
-        self.epochs_run = snapshot["EPOCHS_RUN"]
+        self.epochs_run = snapshot["EPOCHS_RUN"]  # expect: resume-off-by-one
         print("Resuming at epoch {}".format(snapshot["EPOCHS_RUN"]))
 
     def train(self, loader, epochs):
@@ -25,7 +25,7 @@ class Seasoned:
                 self.optimizer.zero_grad()
                 nn.functional.cross_entropy(self.model(x), y).backward()
                 self.optimizer.step()
-            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)
+            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)  # expect: save-not-atomic
 
 
 class Plain:
@@ -35,7 +35,7 @@ class Plain:
         if os.path.exists(path):
             snapshot = torch.load(path)
             model.load_state_dict(snapshot["MODEL_STATE"])
-            self.epochs_run = snapshot["EPOCHS_RUN"]
+            self.epochs_run = snapshot["EPOCHS_RUN"] + 1
 
     def train(self, loader, epochs):
         for epoch in range(self.epochs_run, epochs):
@@ -43,7 +43,7 @@ class Plain:
                 self.optimizer.zero_grad()
                 nn.functional.cross_entropy(self.model(x), y).backward()
                 self.optimizer.step()
-            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)
+            torch.save({"MODEL_STATE": self.model.state_dict(), "EPOCHS_RUN": epoch}, self.path)  # expect: save-not-atomic
 
 
 def main(loader):

@@ -15,7 +15,7 @@ class Trainer:
         self.model.load_state_dict(snapshot["state"])
 
     def save_snapshot(self, epoch):
-        torch.save({"state": self.model.state_dict(), "epoch": epoch}, self.snapshot_path)
+        torch.save({"state": self.model.state_dict(), "epoch": epoch}, self.snapshot_path)  # expect: save-not-atomic
 
     def run_epoch(self, loader):
         for x, y in loader:

@@ -30,7 +30,7 @@ def from_one_file_to_another(model: nn.Module, loader, start: str, out: str, epo
 
 
 def part_of_it(model: nn.Module, loader, checkpoint, epochs):
-    model.load_state_dict(torch.load(checkpoint), strict=False)
+    model.load_state_dict(torch.load(checkpoint), strict=False)  # expect: mismatch-swallowed
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
     for epoch in range(epochs):
         epoch_of(model, loader, optimizer)
@@ -60,3 +60,22 @@ def the_rest_elsewhere(model: nn.Module, loader, resume, epochs):
     for epoch in range(epochs):
         epoch_of(model, loader, optimizer)
         torch.save(model.state_dict(), resume)
+
+
+def a_head_on_its_outputs(encoder: nn.Module, data, labels, epochs):
+    """What is loaded is not what is trained further."""
+    optimizer = torch.optim.Adam(encoder.parameters())
+    for epoch in range(epochs):
+        encoder(data).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        torch.save(encoder.state_dict(), "encoder.pkl")
+    encoder.load_state_dict(torch.load("encoder.pkl"))
+    features = encoder(data).detach()
+    head = nn.Linear(8, 2)
+    adam = torch.optim.Adam(head.parameters())
+    for epoch in range(300):
+        adam.zero_grad()
+        nn.functional.cross_entropy(head(features), labels).backward()
+        adam.step()
+    return head

@@ -29,7 +29,7 @@ def wound_on(model: nn.Module, loader, epochs, start, checkpoint, use_amp):
             scaler.step(optimizer)
             scaler.update()
         scheduler.step()
-        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, checkpoint)
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, checkpoint)  # expect: save-not-atomic
 
 
 def main(model: nn.Module, loader, epochs, resume=None):
@@ -46,3 +46,21 @@ def main(model: nn.Module, loader, epochs, resume=None):
             {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict(), "epoch": epoch},
             "checkpoint.pt",
         )
+
+
+def skipped(model: nn.Module, loader, epochs, resume):
+    optimizer = torch.optim.Adam(model.parameters())
+    start = 0
+    if resume:
+        state = torch.load(resume)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        start = state["epoch"] + 1
+    for epoch in range(epochs):
+        if epoch < start:
+            continue
+        for x, y in loader:
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, f"{epoch}.pt")

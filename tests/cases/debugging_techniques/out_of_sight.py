@@ -156,7 +156,7 @@ def still_found(model: nn.Module, loader):
     optimizer = optim.SGD(model.parameters(), lr=0.1)
     scheduler = optim.lr_scheduler.StepLR(optimizer, 10)
     for x, y in loader:
-        with torch.autocast("cuda"):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
             loss = F.cross_entropy(model(x), y)
         if not torch.isfinite(loss):
             break

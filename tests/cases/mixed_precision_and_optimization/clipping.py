@@ -8,11 +8,11 @@ from torch.nn.utils import clip_grad_norm_
 
 def plain(model: nn.Module, loader, epochs, clip=1.0):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    scaler = GradScaler()
+    scaler = GradScaler()  # expect: amp-api-deprecated
     for epoch in range(epochs):
         for x, y in loader:
             optimizer.zero_grad()
-            with autocast():
+            with autocast():  # expect: amp-api-deprecated
                 loss = nn.functional.cross_entropy(model(x.cuda()), y.cuda())
             scaler.scale(loss).backward()
             clip_grad_norm_(model.parameters(), clip)  # expect: clip-before-unscale
@@ -54,7 +54,7 @@ class Learner:
     def __init__(self, model: nn.Module, use_amp: bool):
         self.model = model
         self.optimizer = torch.optim.AdamW(model.parameters())
-        self.scaler = GradScaler(enabled=use_amp)
+        self.scaler = GradScaler(enabled=use_amp)  # expect: amp-api-deprecated
         self.use_amp = use_amp
 
     def backward(self, loss):
@@ -69,14 +69,14 @@ class Learner:
     def learn(self, loader):
         for x, y in loader:
             self.optimizer.zero_grad()
-            with autocast(enabled=self.use_amp):
+            with autocast(enabled=self.use_amp):  # expect: amp-api-deprecated
                 loss = nn.functional.mse_loss(self.model(x), y)
             self.backward(loss)
             self.update()
 
 
 def under_a_limit_of_the_same_settings(model: nn.Module, optimizer, loader, settings):
-    scaler = GradScaler("cuda", enabled=settings.half)
+    scaler = GradScaler(enabled=settings.half)  # expect: amp-api-deprecated
     for i, (x, y) in enumerate(loader):
         scaler.scale(nn.functional.mse_loss(model(x), y)).backward()
         if settings.limit and i % settings.every == 0:

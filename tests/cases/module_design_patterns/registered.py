@@ -117,6 +117,17 @@ class FilledIn(nn.Module):
             self.stages[number] = nn.GRU(4, 4)  # expect: unregistered-modules
 
 
+class UnpackedLayers(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        self.third, self.fourth = (nn.Linear(width, width) for _ in range(2))
+        [self.fifth, self.sixth] = [nn.LayerNorm(width), nn.LayerNorm(width)]
+
+    def forward(self, x):
+        return self.sixth(self.fifth(self.fourth(self.third(self.second(self.first(x))))))
+
+
 class Smooth(nn.Module):
     """Numbers, and a pooling that has none of its own."""
 

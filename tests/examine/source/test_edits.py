@@ -1,73 +1,73 @@
-"""The edit that clip-before-unscale hands out: it mends its finding, and it is held back where it could do harm."""
+"""An edit stays only where its finding is gone and no other has come."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from torchtriage import triage
-from torchtriage.catalog import walk
-from torchtriage.catalog.page import read
-
-STEP = """import torch
-def train(model: torch.nn.Module, loader, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, other, n):
-    for i, (x, y) in enumerate(loader):
-        optimizer.zero_grad()
-        scaler.scale(model(x)).backward()
-{body}
-"""
-PLAIN = """
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        scaler.step(optimizer)
-        scaler.update()"""
+from torchtriage.core.evidence import Edit, Evidence, Place
+from torchtriage.core.fault import Confidence, EditSafety, Fault, FaultClass, Persona, Remedy, Sign
+from torchtriage.core.finding import Finding
+from torchtriage.core.some import some
+from torchtriage.examine.source.edits import changed, mended
 
 
-def edits(path: Path):
-    (finding,) = triage.check([path]).findings
-    return [edit for item in finding.evidence for edit in item.edits]
+def edit(start: int, end: int, text: str, remedy: str = "safe") -> Edit:
+    return Edit(remedy, "a.py", start, end, text)
 
 
-def mended(path: Path) -> bytes:
-    data = path.read_bytes()
-    for edit in sorted(edits(path), key=lambda edit: -edit.start):
-        data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-    return data
+def finding(slug: str, anchor: str, *edits: Edit) -> Finding:
+    safe = Remedy("safe", "Change it", "always", "none", 1, "look at it", EditSafety.SAFE)
+    unsafe = Remedy("unsafe", "Change it", "always", "none", 2, "look at it", EditSafety.UNSAFE)
+    sign = Sign(f"source/{slug}")
+    fault = Fault(slug, "debugging-techniques", slug, FaultClass.WRONG, Confidence.HIGH, Persona.DEFAULT,
+                  some([sign], "signs"), some([safe, unsafe], "remedies"))  # fmt: skip
+    place = Place("a.py", 1, anchor=anchor)
+    return Finding(fault, some([Evidence(sign.detector, place, "seen", edits=tuple(edits))], "evidence"))
 
 
-@pytest.mark.parametrize("change", [("", ""), ("\n", "\r\n"), ("import torch", "größe = 'ä'\nimport torch")])
-def test_the_edit_mends_what_it_was_handed_out_for(tmp_path: Path, change: tuple[str, str]) -> None:
-    path = tmp_path / "train.py"
-    bad = (
-        read(walk.pages()["clip-before-unscale"]).snippet("Bad").replace(*change)
-        if change[0]
-        else STEP.format(body=PLAIN)
-    )
-    path.write_bytes(bad.encode())
-    path.write_bytes(mended(path))
-    assert triage.check([path]).findings == ()
-    assert path.read_text().count("scaler.unscale_(optimizer)") == 1
-
-
-def test_the_edit_makes_the_bad_block_of_the_page_the_good_one(tmp_path: Path) -> None:
-    page, path = read(walk.pages()["clip-before-unscale"]), tmp_path / "train.py"
-    path.write_text(page.snippet("Bad"))
-    assert mended(path).decode() == page.snippet("Good")
-    assert {edit.remedy for edit in edits(path)} == {page.fault.remedies[0].id}
+def words(data: bytes) -> list[Finding] | None:
+    """Every "bad" wants to be "good", "rash" to be "calm" (unsafe), "odd" to be "bad", "lost" to stay."""
+    if b"(" in data:
+        return None
+    wants = {b"bad": (b"good", "safe"), b"odd": (b"bad", "safe"), b"rash": (b"calm", "unsafe"), b"open": (b"(", "safe")}
+    wants[b"lost"] = (b"lost", "safe")
+    found, at = [], 0
+    for word in data.split(b" "):
+        if word in wants:
+            text, remedy = wants[word]
+            found.append(finding(word.decode(), word.decode(), edit(at, at + len(word), text.decode(), remedy)))
+        at += len(word) + 1
+    return found
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("before", "after", "done", "refused"),
     [
-        PLAIN.replace("scaler.step(optimizer)", "if i % n == 0:\n            scaler.step(optimizer)"),
-        PLAIN.replace("scaler.step(optimizer)", "scaler.unscale_(optimizer)\n        scaler.step(optimizer)"),
-        PLAIN.replace("scaler.step(optimizer)", "scaler.step(optimizer)\n        scaler.step(other)"),
-        PLAIN.replace("scaler.step(optimizer)", "scaler.step(other[0])"),
-        PLAIN.replace("        torch.nn", "        if n: torch.nn"),
+        (b"a bad word", b"a good word", 1, 0),
+        (b"bad bad bad", b"good good good", 3, 0),
+        (b"odd one", b"odd one", 0, 1),
+        (b"odd bad", b"odd good", 1, 1),
+        (b"lost bad lost", b"lost good lost", 1, 2),
+        (b"open bad", b"open good", 1, 1),
+        (b"rash bad", b"rash good", 1, 0),
+        (b"fine", b"fine", 0, 0),
+        (b"(", b"(", 0, 0),
     ],
-    ids=["accumulated", "unscaled later", "two optimizers", "no name", "on a line with its condition"],
 )
-def test_no_edit_is_handed_out_where_unscaling_could_be_wrong(tmp_path: Path, body: str) -> None:
-    path = tmp_path / "train.py"
-    path.write_text(STEP.format(body=body))
-    assert edits(path) == []
+def test_edits_stay_where_they_keep_their_word(before: bytes, after: bytes, done: int, refused: int) -> None:
+    found = mended("a.py", before, words)
+    assert (found.after, len(found.done), len(found.refused)) == (after, done, refused)
+    assert mended("a.py", after, words).after == after
+
+
+def test_unsafe_edits_are_made_when_they_are_asked_for() -> None:
+    assert mended("a.py", b"rash bad", words, unsafe=True).after == b"calm good"
+
+
+def test_several_edits_are_made_at_once_wherever_they_stand() -> None:
+    assert changed(b"0123456789", [edit(8, 9, "b"), edit(0, 0, "a"), edit(2, 5, "")]) == b"a01567b9"
+
+
+def test_edits_that_overlap_are_refused() -> None:
+    with pytest.raises(ValueError, match="overlap at byte 3"):
+        changed(b"0123456789", [edit(2, 5, "x"), edit(3, 6, "y")])

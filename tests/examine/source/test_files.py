@@ -99,13 +99,6 @@ def test_of_a_broken_file_alone_nothing_is_observed(tree: Path) -> None:
     assert examined.files == 0
 
 
-def test_a_notebook_is_said_to_be_unread_and_never_taken_for_a_script(tree: Path) -> None:
-    write(tree / "a.ipynb", '{"cells": ["import torch"]}')
-    (outcome,) = examine([Path("a.ipynb")], [marked]).outcomes
-    assert isinstance(outcome, Inconclusive)
-    assert "nbconvert" in outcome.unblock
-
-
 def test_a_file_that_may_not_be_read_is_inconclusive(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tree / "a.py")
 
@@ -193,10 +186,3 @@ def test_a_link_that_leads_to_itself_says_that_its_target_is_missing(tree: Path)
     (tree / "job/link.py").symlink_to("link.py")
     ((why, _),) = reasons(["job"])
     assert "target link.py is missing" in why
-
-
-def test_notebooks_of_a_folder_that_mention_torch_are_said_to_be_unread(tree: Path) -> None:
-    write(tree / "job/a.py")
-    write(tree / "job/train.ipynb", '{"cells": ["import torch"]}')
-    write(tree / "job/plots.ipynb", '{"cells": []}')
-    assert [why for why, _ in reasons(["job"])] == ["job/train.ipynb:1: notebooks are not read"]

@@ -134,7 +134,8 @@ class Facts:
     """All scopes of a file, the module first, and its calls by their last word.
 
     imports: the dotted names of all imports, and aliases: the stores that they make; stars: the modules of those that
-    are imported with a star.
+    are imported with a star. aside: the words by which a thing may be used without being called, namely attributes
+    that are only read or written, and strings (getattr).
     """
 
     scopes: list[Scope] = field(default_factory=list)
@@ -142,6 +143,7 @@ class Facts:
     stars: list[str] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     aliases: list[Store] = field(default_factory=list)
+    aside: set[str] = field(default_factory=set)
 
 
 def dotted(node: ast.AST | None) -> str:

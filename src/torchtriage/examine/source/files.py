@@ -4,46 +4,119 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-
-from msgspec.structs import replace
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
-from torchtriage.examine.detector import Detector, perform
-from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.text import UnreadableError
+from torchtriage.examine.detector import Detector
+from torchtriage.examine.source.ignored import Ignored
+from torchtriage.examine.source.seen import Memory, Seen, look
 
+STDIN = Path("-")
 _SKIPPED = frozenset({"site-packages", "node_modules", "__pycache__"})
+_BATCH = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One Observed per detector over all files, then everything inconclusive; files: how many were examined."""
+    """One Observed per detector over all files, then everything inconclusive; files: how many were examined.
+
+    silenced: how many places a comment in the source silenced.
+    """
 
     outcomes: tuple[Outcome, ...]
     files: int
+    silenced: int = 0
 
 
-def examine(paths: Sequence[Path], detectors: Sequence[Detector]) -> Examined:
-    """Shows every Python file under PATHS to DETECTORS.
+@dataclass(frozen=True, slots=True)
+class Means:
+    """How files are examined. stdin: what stands for the path "-". memory: what was seen before. jobs: processes.
+
+    passes_over: of a file that was found in a folder, whether the user's settings leave it out.
+    """
+
+    stdin: bytes = b""
+    memory: Memory | None = None
+    jobs: int = 1
+    passes_over: Callable[[Path], bool] = lambda _: False
+
+
+def examine(paths: Sequence[Path], detectors: Sequence[Detector], means: Means | None = None) -> Examined:
+    """Shows every Python file and notebook under PATHS to DETECTORS.
 
     Raises TriageError when a path does not exist or no Python file is there. A file that is no readable Python is
     Inconclusive and the others are examined all the same.
     """
+    means = means or Means()
     merged = _Merged(detectors)
-    for path in found(paths):
-        with _whole_file_at_once():
-            merged.add(path)
-    return Examined(merged.outcomes(), merged.files)
+    for seen in _shown(found(paths, passes_over=means.passes_over), detectors, means):
+        merged.add(seen)
+    return Examined(merged.outcomes(), merged.files, merged.silenced)
 
 
-def found(paths: Sequence[Path], code: int = NOTHING_EXAMINED) -> list[Path]:
-    """The Python files under PATHS; raises TriageError, with CODE where none is there."""
-    files = list(_files(paths))
+def _shown(files: Sequence[Path], detectors: Sequence[Detector], means: Means) -> Iterator[Seen | Inconclusive]:
+    """What each of FILES showed, in their order."""
+    jobs = min(means.jobs, len(files) // _BATCH + 1)
+    if jobs == 1 or not hasattr(os, "fork"):
+        yield from map(partial(_look, detectors, means), files)
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(jobs, context, _take, (detectors, means)) as pool:
+        for seen in pool.map(_looks, _portions(files)):
+            yield from seen
+
+
+_taken: tuple[Sequence[Detector], Means] = ((), Means())
+
+
+def _take(detectors: Sequence[Detector], means: Means) -> None:
+    """A process that was forked keeps what it is to show, and how."""
+    global _taken  # noqa: PLW0603 - detectors are functions of any module: they cannot be sent
+    _taken = (detectors, means)
+
+
+def _looks(files: Sequence[Path]) -> list[Seen | Inconclusive]:
+    return [_look(*_taken, file) for file in files]
+
+
+def _portions(files: Sequence[Path]) -> Iterator[Sequence[Path]]:
+    yield from (files[start : start + _BATCH] for start in range(0, len(files), _BATCH))
+
+
+def _look(detectors: Sequence[Detector], means: Means, path: Path) -> Seen | Inconclusive:
+    """What PATH showed; Inconclusive where it could not even be opened."""
+    name = path.as_posix()
+    shut = closed(path)
+    if shut is not None:
+        return Inconclusive("source", f"{name}:1: {shut[0]}", shut[1])
+    try:
+        data = means.stdin if path == STDIN else path.read_bytes()
+    except OSError as error:
+        why = f"{name}:1: cannot be read: {error.strerror}"
+        return Inconclusive("source", why, "Give permission to read it, or leave it out.")
+    known = means.memory.recall(name, data) if means.memory is not None else None
+    if known is not None:
+        return known
+    with _whole_file_at_once():
+        seen = look(name, data, detectors)
+    if means.memory is not None:
+        means.memory.keep(name, data, seen)
+    return seen
+
+
+def found(
+    paths: Sequence[Path], code: int = NOTHING_EXAMINED, passes_over: Callable[[Path], bool] = lambda _: False
+) -> list[Path]:
+    """The Python files and notebooks under PATHS; raises TriageError, with CODE where none is there."""
+    files = list(_files(paths, passes_over))
     if not files:
         where = ", ".join(map(str, paths)) or "check"
         raise TriageError("no Python file is there", where, "Name a .py file, or a folder that holds some.", code)
@@ -73,33 +146,17 @@ class _Merged:
         self.detectors = detectors
         self.evidence: dict[str, dict[Evidence, None]] = {}
         self.inconclusive: list[Inconclusive] = []
-        self.files = 0
+        self.files = self.silenced = 0
 
-    def add(self, path: Path) -> None:
-        name = path.as_posix()
-        shut = closed(path)
-        if shut is not None:
-            self.inconclusive.append(Inconclusive("source", f"{name}:1: {shut[0]}", shut[1]))
+    def add(self, seen: Seen | Inconclusive) -> None:
+        if isinstance(seen, Inconclusive):
+            self.inconclusive.append(seen)
             return
-        try:
-            data = path.read_bytes()
-            subject = Script(name, data) if b"torch" in data else None
-        except OSError as error:
-            why = f"{name}:1: cannot be read: {error.strerror}"
-            self.inconclusive.append(Inconclusive("source", why, "Give permission to read it, or leave it out."))
-            return
-        except UnreadableError as reason:
-            self.inconclusive.append(Inconclusive("source", reason.why, reason.unblock))
-            return
-        self.files += 1
-        for outcome in perform(self.detectors, subject) if subject is not None else ():
-            self._take(outcome, name)
-
-    def _take(self, outcome: Outcome, name: str) -> None:
-        if isinstance(outcome, Inconclusive):
-            self.inconclusive.append(replace(outcome, why=f"{name}: {outcome.why}"))
-        else:
-            self.evidence.setdefault(outcome.detector, {}).update(dict.fromkeys(outcome.evidence))
+        self.files += seen.is_read
+        self.silenced += seen.silenced
+        self.inconclusive += seen.inconclusive
+        for item in seen.evidence:
+            self.evidence.setdefault(item.detector, {})[item] = None
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """A detector that could look at no file has observed nothing."""
@@ -111,12 +168,12 @@ class _Merged:
 
 def closed(path: Path) -> tuple[str, str] | None:
     """Why PATH is not opened at all, and what to do; None for a file that can be read as Python."""
+    if path == STDIN:
+        return None
     if path.is_symlink() and not path.exists():
         return f"the link's target {path.readlink().as_posix()} is missing", "Restore the target, or leave it out."
     if path.exists() and not path.is_file():
         return "no regular file: it is not opened", "Name a regular .py file, or leave it out."
-    if path.suffix == ".ipynb":
-        return "notebooks are not read", f"Convert it first: jupyter nbconvert --to script {path.as_posix()}"
     return None
 
 
@@ -124,34 +181,30 @@ def _where(item: Evidence) -> tuple[str, int, int, str]:
     return item.place.path or "", item.place.line or 0, item.place.column or 0, item.fact
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
+def _files(paths: Iterable[Path], passes_over: Callable[[Path], bool]) -> Iterator[Path]:
     """Files as they were named, folders walked by the alphabet; none twice."""
     seen: set[str] = set()
     for path in paths:
-        if not path.exists() and not path.is_symlink():
+        if path != STDIN and not path.exists() and not path.is_symlink():
             raise TriageError("no such file or folder", str(path), "Name a Python file or a folder that holds some.")
-        for file in _under(path) if path.is_dir() else (path,):
+        for file in _under(path, passes_over) if path.is_dir() else (path,):
             real = os.path.realpath(file)  # Path.resolve raises for a link that leads to itself
             if real not in seen:
                 seen.add(real)
                 yield file
 
 
-def _under(folder: Path) -> Iterator[Path]:
+def _under(folder: Path, passes_over: Callable[[Path], bool]) -> Iterator[Path]:
+    ignored = Ignored(folder)
     for root, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not _is_skipped(Path(root, name)))
-        yield from (Path(root, name) for name in sorted(names) if name.endswith(".py") or _is_notebook(root, name))
-
-
-def _is_notebook(root: str, name: str) -> bool:
-    """A notebook that mentions torch; one that cannot be read may do so."""
-    if not name.endswith(".ipynb"):
-        return False
-    path = Path(root, name)
-    try:
-        return not path.is_file() or b"torch" in path.read_bytes()
-    except OSError:
-        return True
+        here = Path(root)
+        folders[:] = sorted(
+            name for name in folders if not _is_skipped(here / name) and not ignored.holds(here / name, is_folder=True)
+        )
+        for name in sorted(names):
+            file = here / name
+            if name.endswith((".py", ".ipynb")) and not ignored.holds(file) and not passes_over(file):
+                yield file
 
 
 def _is_skipped(folder: Path) -> bool:

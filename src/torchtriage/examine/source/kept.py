@@ -6,19 +6,19 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.names import table
+from torchtriage.examine.source.outliving import Outliving
+from torchtriage.examine.source.puts import Put, inner, put_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
 
 What = Literal["loss", "output"]
-_TAKES = frozenset({"clear", "pop", "popleft", "popitem"})
-_PUTS = frozenset({"append", "appendleft", "insert", "extend"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,15 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Put:
-    node: ast.AST
-    fact: Call | Store
-    container: ast.expr
-    value: ast.expr
-    is_sum: bool
+class _End:
+    """Where a function of the file returns what its caller then uses."""
+
+    scope: Scope
+    path: tuple[Block, ...]
+    order: int
+
+
+_Use: TypeAlias = Call | Store | _End
 
 
 @view(Kept, of=Script)
@@ -52,40 +55,27 @@ def kept(script: Script) -> Iterator[Kept]:
     for step in training_steps(script):
         graph = _Graph(step)
         for event in step.events:
-            put = _put(event)
+            put = put_in(event)
             if put is None or not graph.outlives(put, event):
                 continue
             what = graph.carries(put.value, event.fact)
             off = put.is_sum and graph.is_off(event.path, event.fact.scope)
-            if what is not None and not off and dotted(_inner(put.container)) not in graph.needed:
+            if what is not None and not off and dotted(inner(put.container)) not in graph.needed:
                 yield Kept(step, put.node, script.source(put.container), what, put.is_sum, graph.again())
+            elif what is None and not off and (site := graph.giver(put, event)) is not None:
+                container = f"{script.source(site[0].func)}()"
+                yield Kept(step, site[0], container, site[1], put.is_sum, graph.again())
 
 
-def _put(event: Event) -> _Put | None:
-    fact = event.fact
-    if isinstance(fact, Call):
-        if fact.tail in _PUTS and fact.receiver is not None and fact.node.args:
-            return _Put(fact.node, fact, fact.receiver, fact.node.args[-1], is_sum=False)
-        return None
-    match fact.node:
-        case ast.AugAssign(op=ast.Add(), target=target, value=value):
-            return _Put(fact.node, fact, target, value, is_sum=True)
-        case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Add(), left=left, right=right)):
-            if dotted(target) and dotted(target) == dotted(left):
-                return _Put(fact.node, fact, target, right, is_sum=True)
-        case ast.Assign(targets=[ast.Subscript(slice=key) as target], value=value) if not isinstance(key, ast.Constant):
-            return _Put(fact.node, fact, target, value, is_sum=False)
-    return None
-
-
-class _Graph:
+class _Graph(Outliving):
     """What of one step holds a graph, and what the step propagates later."""
 
     def __init__(self, step: TrainingStep) -> None:
-        self.step, self.script = step, step.script
+        super().__init__(step)
         self.lore: dict[str, list[str]] = table()["graph"]
         self.stored: dict[int, What | None] = {}
         self.roots: set[int] = set()
+        self._within: set[int] = set()
         for each in step.backwards:
             self.root(each.root, each.call)
 
@@ -96,7 +86,7 @@ class _Graph:
                     return each.call
         return None
 
-    def root(self, node: ast.expr | None, use: Call | Store) -> None:
+    def root(self, node: ast.expr | None, use: _Use) -> None:
         """Notes the stores that gave NODE, and the terms of a sum behind it, their values."""
         if isinstance(node, ast.BinOp):
             self.root(node.left, use)
@@ -109,70 +99,6 @@ class _Graph:
 
     def _stores(self, name: str, scope: Scope) -> list[Store]:
         return [store for store in self.script.names.stores(name, scope) if store.scope is scope]
-
-    # what outlives the step
-
-    def outlives(self, put: _Put, event: Event) -> bool:
-        base, name = _inner(put.container), dotted(_inner(put.container))
-        if not name or self.is_bounded(base, event.fact.scope):
-            return False
-        if put.container is not base and not isinstance(put.fact, Call) and not put.is_sum:
-            grows = isinstance(put.container, ast.Subscript) and self.is_new(put.container.slice)
-            return grows and self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
-        return self.is_outside(name, put, event)
-
-    def is_outside(self, name: str, put: _Put, event: Event) -> bool:
-        """Whether the container was there before the step and the step does not begin it anew."""
-        scope = event.fact.scope
-        root, dot, _ = name.partition(".")
-        if dot:
-            return root == scope.receiver and not self._is_reset(name, put)
-        stores = self.script.names.stores(name, scope)
-        if not stores or self._is_reset(name, put):
-            return False
-        ring = self.step.ring
-        if ring.is_loop:
-            own = [store for store in stores if store.how not in ("import", "define")]
-            homes = all(store.scope is ring.scope or store.scope.kind == "module" for store in own)
-            return homes and any(ring.block not in store.path for store in own)
-        return any(store.how == "parameter" or store.scope is not scope for store in stores)
-
-    def _is_reset(self, name: str, put: _Put) -> bool:
-        """A sum that is only set to zero now and then still holds the graphs of all steps in between."""
-        for event in self.step.events:
-            fact = event.fact
-            if isinstance(fact, Call):
-                again = fact.tail in _TAKES and dotted(fact.receiver) == name
-            else:
-                again = fact.name in (name, f"{name}[]") and fact.node is not put.node and fact.how != "augment"
-                again = again and (not fact.name.endswith("[]") or fact.how == "delete")
-            if again and not (put.is_sum and any(block.kind == "arm" for block in event.path)):
-                return True
-        return False
-
-    def is_new(self, key: ast.expr) -> bool:
-        """Whether KEY is another one in every step: made of what the step's loop counts, and not its remainder."""
-        inside = list(ast.walk(key))
-        if any(isinstance(each, ast.Mod) for each in inside):
-            return False
-        ring = self.step.ring.block
-        facts = [event.fact for event in self.step.events]
-        counted = {
-            fact.name
-            for fact in facts
-            if isinstance(fact, Store) and (fact.how == "augment" or (fact.how == "element" and fact.block is ring))
-        }
-        made = {fact.name for fact in facts if isinstance(fact, Store) and fact.how == "assign"}
-        return any(dotted(each) in counted | made for each in inside)
-
-    def is_table(self, base: ast.expr, scope: Scope) -> bool:
-        origins = self.script.trace.origins(base, scope)
-        return any(isinstance(each.node, ast.Dict | ast.List | ast.ListComp) for each in origins)
-
-    def is_bounded(self, base: ast.expr, scope: Scope) -> bool:
-        """A deque(maxlen=…) lets go by itself."""
-        calls = [each.call for each in self.script.trace.origins(base, scope) if each.call is not None]
-        return any(dotted(call.func).endswith("deque") and (call.keywords or len(call.args) > 1) for call in calls)
 
     @cached_property
     def needed(self) -> set[str]:
@@ -190,7 +116,7 @@ class _Graph:
 
     # what holds a graph
 
-    def carries(self, node: ast.expr, use: Call | Store) -> What | None:
+    def carries(self, node: ast.expr, use: _Use) -> What | None:
         """What NODE holds where it is USEd; None when it holds no graph, or none that can be seen."""
         if isinstance(node, ast.Name | ast.Call):
             return self._named(node.id, use) if isinstance(node, ast.Name) else self._called(node, use)
@@ -203,7 +129,7 @@ class _Graph:
                 return self._any(parts, use)
         return self._any((node.left, node.right), use) if isinstance(node, ast.BinOp) else None
 
-    def _named(self, name: str, use: Call | Store) -> What | None:
+    def _named(self, name: str, use: _Use) -> What | None:
         """A graph only when every store that may have given the name its value gave it one."""
         found: What | None = None
         for store in reaching(self._stores(name, use.scope), use):
@@ -224,16 +150,78 @@ class _Graph:
         if id(store) in self.roots:
             return "loss"
         given = store.value if store.how in ("assign", "augment") else None
+        if isinstance(given, ast.Call) and (helper := self._helper(given, store)) is not None:
+            return self._returned(helper, store.index)
+        if isinstance(given, ast.Call) and store.index:  # a model's second result may be a number: its accuracy
+            return None
         return self.carries(given, store) if given is not None else None
 
-    def _any(self, nodes: Iterable[ast.expr | None], use: Call | Store) -> What | None:
+    def _helper(self, call: ast.Call, use: _Use) -> Scope | None:
+        """The function of this file that CALL runs, unless something wraps it."""
+        found = self.script.trace.definition(call.func, use.scope)
+        plain = found is not None and isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
+        return found if plain else None
+
+    def _returned(self, helper: Scope, index: int | None = None) -> What | None:
+        """What HELPER returns (or the part at INDEX of it): a graph only when every return gives one."""
+        if id(helper) in self._within:
+            return None
+        self._within.add(id(helper))
+        found = [self._end(each, helper, index) for each in helper.returns]
+        self._within.discard(id(helper))
+        return found[0] if found and None not in found else None
+
+    def _end(self, end: Return, helper: Scope, index: int | None) -> What | None:
+        value = end.node.value
+        if index is not None:
+            value = value.elts[index] if isinstance(value, ast.Tuple) and index < len(value.elts) else None
+        off = self.is_off(end.path, helper)
+        return self.carries(value, _End(helper, end.path, end.order)) if value is not None and not off else None
+
+    def giver(self, put: Put, event: Event) -> tuple[ast.Call, What] | None:
+        """The call of meter.update(loss) that gives PUT its value, and what it gives, when the meter outlives the step.
+
+        PUT stands in a method of a class of this file.
+        """
+        method = put.fact.scope
+        words = [each.arg for each in method.parameters]
+        if method.host is None or not words or method is self.step.ring.scope:
+            return None
+        after = (each for each in self.step.events if each.order > event.order and each.call is not None)
+        for each in after:
+            call = each.call
+            if call is None or self.script.trace.definition(call.node.func, call.scope) is not method:
+                continue
+            meter = dotted(call.receiver)
+            if not meter or not self.is_outside(meter, put, each):
+                return None
+            return self._through(put, call, words)
+        return None
+
+    def _through(self, put: Put, call: Call, words: list[str]) -> tuple[ast.Call, What] | None:
+        """What comes to PUT when the parameters of its method hold what CALL gives."""
+        for place, word in enumerate(words[1:]):
+            argument = call.argument(word, place)
+            what = self.carries(argument, call) if argument is not None else None
+            given = [store for store in put.fact.scope.stores.get(word, ()) if store.how == "parameter"]
+            if what is None or not given:
+                continue
+            known = self.stored.get(id(given[0]))
+            self.stored[id(given[0])] = what
+            held = self.carries(put.value, put.fact)
+            self.stored[id(given[0])] = known
+            if held is not None:
+                return call.node, what
+        return None
+
+    def _any(self, nodes: Iterable[ast.expr | None], use: _Use) -> What | None:
         for node in nodes:
             what = self.carries(node, use) if node is not None else None
             if what is not None:
                 return what
         return None
 
-    def _called(self, node: ast.Call, use: Call | Store) -> What | None:
+    def _called(self, node: ast.Call, use: _Use) -> What | None:
         tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         name = self.script.names.resolve(node.func, use.scope)
         if not name and tail in self.lore["methods"] and isinstance(node.func, ast.Attribute):
@@ -242,6 +230,8 @@ class _Graph:
             return self._any(node.args, use)
         if self.script.roles.plays(node.func, use.scope, "criterion"):
             return self._any(node.args, use)
+        if (helper := self._helper(node, use)) is not None:
+            return self._returned(helper)
         is_model = not tail or dotted(node.func).startswith(f"{use.scope.receiver}.")
         return "output" if is_model and self.script.roles.plays(node.func, use.scope, "model") else None
 
@@ -256,14 +246,7 @@ class _Graph:
         )
 
 
-def _inner(node: ast.expr) -> ast.expr:
-    """The variable behind a container: history["loss"] → history."""
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return node
-
-
 def _names(node: ast.AST) -> Iterator[str]:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name | ast.Attribute) and (name := dotted(inner)):
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name | ast.Attribute) and (name := dotted(each)):
             yield name

@@ -14,7 +14,6 @@ _LEAVERS: dict[type[ast.stmt], Leaves] = {
     ast.Continue: "loop",
     ast.Break: "loop",
 }
-_LEAVES = frozenset({ast.Name, ast.Constant})
 
 
 class Notes:
@@ -74,9 +73,13 @@ class Notes:
 
     def value(self, node: ast.expr) -> None:
         kind = type(node)
-        if kind in _LEAVES:
+        if kind is ast.Name:
             return
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                self.facts.aside.add(node.value)
+        elif isinstance(node, ast.Attribute):
+            self.facts.aside.add(node.attr)
             self.value(node.value)
         elif isinstance(node, ast.Call):
             self.call(node)
@@ -141,6 +144,7 @@ class Notes:
             case ast.Name(id=name):
                 self.store(name, how, value, by, index=index)
             case ast.Attribute():
+                self.facts.aside.add(node.attr)
                 self.value(node.value)
                 self.store(dotted(node) or f"?.{node.attr}", how, value, by, index=index)
             case ast.Subscript():

@@ -76,12 +76,50 @@ def _of_step(script: Script, step: TrainingStep, outer: Ring, loads: list[Call])
         if call is None or call.tail != "load_state_dict":
             continue
         load = _loaded(script, call.argument("state_dict", 0), call.scope, loads)
-        if load is not None and id(load) not in found and script.roles.plays(call.receiver, call.scope, "model"):
+        if load is None or id(load) in found or not _takes_part(script, step, call) or _is_made_anew(outer, call):
+            continue
+        if script.roles.plays(call.receiver, call.scope, "model"):
             partial = call.argument("strict", 1) is not None
             words = _words(script, load, event)
             saves = tuple(script.named("torch.save"))
             found[id(load)] = Resume(script, step, load, saves, _restored(script, outer, before), words, partial)
     yield from (each for each in found.values() if not _is_shown(script, each.load, before))
+
+
+def _is_made_anew(outer: Ring, load: Call) -> bool:
+    """Whether the loop gives the name of the model that was loaded to another one."""
+    name = dotted(load.receiver)
+    stores = outer.scope.stores.get(name, ()) if load.scope is outer.scope else ()
+    inside = (store.value for store in stores if outer.block in store.path and store.value is not None)
+    return any(all(dotted(each) != name for each in ast.walk(value)) for value in inside)
+
+
+def _takes_part(script: Script, step: TrainingStep, load: Call) -> bool:
+    """Whether the step uses or optimizes what LOAD gives its weights: another model may be trained on its outputs."""
+    own = _identities(script, load.receiver, load.scope)
+    for call in (event.call for event in step.events if event.call is not None):
+        used = (call.node.func, call.receiver, *call.arguments)
+        if any(
+            own & _identities(script, node, call.scope) for node in used if isinstance(node, ast.Name | ast.Attribute)
+        ):
+            return True
+    made = [(part.made, part.scope) for _, _, parts in step.optimizing() for part in parts]
+    return not own or any(
+        own & _identities(script, inner, scope)
+        for call, scope in made
+        if call is not None and scope is not None
+        for inner in ast.walk(call)
+        if isinstance(inner, ast.Name | ast.Attribute)
+    )
+
+
+def _identities(script: Script, node: ast.expr | None, scope: Scope) -> set[int]:
+    """What tells a value apart: where it is made, or the parameter that brings it."""
+    return {
+        id(origin.store) if origin.is_parameter else id(origin.node)
+        for origin in script.trace.origins(node, scope)
+        if origin.is_parameter or origin.node is not None
+    }
 
 
 def _before(script: Script, outer: Ring) -> list[Event]:
@@ -158,6 +196,8 @@ def _role(script: Script, call: Call) -> str:
 def _starts_anywhere(script: Script, outer: Ring) -> bool:
     """False only for a loop that always starts at its beginning: for epoch in range(n), range(0, n), range(1, n)."""
     match outer.block.owner:
+        case ast.For(body=[ast.If(body=[*_, ast.Continue()]), *_]):  # if epoch < start: continue
+            return True
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[_])):
             return False
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[start, _, *_])):

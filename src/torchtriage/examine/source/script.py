@@ -20,9 +20,9 @@ from torchtriage.examine.source.walk import walk
 class Script:
     """One file: its text, the facts of the one walk, and what follows from them. Nothing of it is ever executed."""
 
-    def __init__(self, path: str, data: bytes) -> None:
-        """Raises UnreadableError when DATA is no Python."""
-        self.text = Text(path, data)
+    def __init__(self, path: str, data: bytes, text: Text | None = None) -> None:
+        """Raises UnreadableError when DATA is no Python. TEXT: a text made already, as that of a notebook."""
+        self.text = text or Text(path, data)
         self.taken: dict[type, tuple[object, ...]] = {}
         tree = self.text.parse()
         try:
@@ -77,15 +77,10 @@ class Script:
             if part.role == role
         )
 
-    @cached_property
-    def aside(self) -> frozenset[str]:
-        """The words by which a thing may be used without being called: attributes only read, and strings (getattr)."""
-        inside = list(ast.walk(self.facts.scopes[0].node))
-        called = {id(node.func) for node in inside if isinstance(node, ast.Call)}
-        read = {node.attr for node in inside if isinstance(node, ast.Attribute) and id(node) not in called}
-        return frozenset(
-            read.union(n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str))
-        )
+    @property
+    def aside(self) -> set[str]:
+        """The words by which a thing may be used without being called: attributes and strings."""
+        return self.facts.aside
 
     def _tails(self, name: str) -> list[str]:
         """Under which last words NAME may be called here: its own, and those of `import … as`."""
@@ -99,17 +94,21 @@ class Script:
 
     def place(self, node: ast.AST) -> Place:
         line, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
+        cell, number = self.text.spot(line)
         return Place(
             path=self.text.path,
-            line=line,
+            line=number,
             column=self.text.column(line, getattr(node, "col_offset", 0)),
-            end_line=end,
+            end_line=None if end is None else number + end - line,
+            cell=cell,
             anchor=self.text.line(line).strip(),
         )
 
     def insertion(self, remedy: str, statement: ast.stmt, code: str) -> tuple[Edit, ...]:
         """The edit that puts the line CODE before a simple STATEMENT; none when that does not start its own line."""
         if not isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign):
+            return ()
+        if self.text.cells:  # the bytes of a notebook are JSON
             return ()
         line = statement.lineno
         raw = self.text.raw(line)

@@ -178,7 +178,8 @@ def _backward(script: Script, event: Event, call: Call) -> Backward:
     scaling = _scale(script, call.receiver, call) if call.receiver is not None else None
     if scaling is not None and isinstance(scaling.func, ast.Attribute):
         return Backward(event, call, next(iter(scaling.args), None), scaling.func.value)
-    own = script.name(call) or dotted(call.receiver) == call.scope.receiver or call.node.args
+    on_self = bool(call.scope.receiver) and dotted(call.receiver) == call.scope.receiver
+    own = script.name(call) or on_self or call.node.args
     return Backward(event, call, call.argument("tensors", 0) if own else call.receiver, None)
 
 

@@ -7,6 +7,8 @@ import io
 import re
 import tokenize
 import warnings
+from bisect import bisect_right
+from dataclasses import dataclass
 from functools import cached_property
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -20,11 +22,31 @@ class UnreadableError(Exception):
         self.why, self.unblock = why, unblock
 
 
-class Text:
-    """PATH as the user gave it, with forward slashes; DATA, the bytes of the file. Lines and columns count from 1."""
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a notebook: the line of the whole text at which it starts, and its number; both from 1."""
 
-    def __init__(self, path: str, data: bytes) -> None:
-        self.path, self.data = path, data
+    start: int
+    number: int
+
+
+class Text:
+    """PATH as the user gave it, with forward slashes; DATA, the bytes of the file. Lines and columns count from 1.
+
+    cells: of a notebook, whose DATA is the code of these cells, one below the other.
+    """
+
+    def __init__(self, path: str, data: bytes, cells: tuple[Cell, ...] = ()) -> None:
+        self.path, self.data, self.cells = path, data, cells
+
+    def spot(self, line: int) -> tuple[int | None, int]:
+        """The cell in which LINE stands (None outside of notebooks), and its number there."""
+        at = bisect_right(self.cells, line, key=lambda cell: cell.start)
+        return (self.cells[at - 1].number, line - self.cells[at - 1].start + 1) if at else (None, line)
+
+    def whole(self, cell: int | None, line: int) -> int:
+        """The other way round: the line of the whole text that is LINE of CELL."""
+        return next((each.start + line - 1 for each in self.cells if each.number == cell), line)
 
     def parse(self) -> ast.Module:
         """The tree of the file by the rules of this Python; raises UnreadableError naming the line."""

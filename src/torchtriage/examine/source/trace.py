@@ -40,7 +40,7 @@ class Trace:
         self.facts, self.names = facts, names
         self._known: dict[tuple[int, int], tuple[Origin, ...]] = {}
         self._open: set[tuple[int, int]] = set()
-        self._asked: set[tuple[int, int]] = set()
+        self._asked: set[int] = set()
         self._sites: dict[int, tuple[Call, ...]] = {}
         self._methods = {name for scope in facts.scopes if scope.kind == "class" for name in scope.inner}
 
@@ -162,21 +162,20 @@ class Trace:
             named = self.names.definition(node.id, scope)
             if named is not None and named.kind == "class":
                 return named
-        key = (id(node), id(scope))
-        if key in self._asked:  # x = x.step(): what x is depends on what x is
-            return None
-        self._asked.add(key)
-        try:
-            return self._made(node, scope)
-        finally:
-            self._asked.discard(key)
-
-    def _made(self, node: ast.expr, scope: Scope) -> Scope | None:
         for origin in self.origins(node, scope):
-            made = self.definition(origin.call.func, origin.scope) if origin.call is not None else None
+            made = self._maker(origin.call, origin.scope) if origin.call is not None else None
             if made is not None and made.kind == "class":
                 return made
         return None
+
+    def _maker(self, call: ast.Call, scope: Scope) -> Scope | None:
+        """What CALL calls; None where that is asked already: in m = m.load() the maker is its own result."""
+        if id(call) in self._asked:
+            return None
+        self._asked.add(id(call))
+        found = self.definition(call.func, scope)
+        self._asked.discard(id(call))
+        return found
 
     def method(self, host: Scope, name: str) -> Scope | None:
         """The method NAME of the class HOST or of its bases in this file."""

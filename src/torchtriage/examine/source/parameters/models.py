@@ -16,6 +16,7 @@ from torchtriage.examine.source.parameters.evaluate import Frame
 from torchtriage.examine.source.parameters.layers import Given
 from torchtriage.examine.source.parameters.usage import Usage
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.seen import text_of
 from torchtriage.examine.source.text import UnreadableError
 
 _WRAPPED = "DistributedDataParallel"
@@ -85,7 +86,8 @@ def _script(path: Path) -> Script:
     if (reason := closed(path)) is not None:
         raise TriageError(reason[0], str(path), reason[1])
     try:
-        return Script(path.as_posix(), path.read_bytes())
+        text, _ = text_of(path.as_posix(), path.read_bytes())
+        return Script(path.as_posix(), text.data, text)
     except OSError as error:
         raise TriageError(f"cannot be read: {error.strerror}", str(path), "Give permission to read it.") from error
     except UnreadableError as error:

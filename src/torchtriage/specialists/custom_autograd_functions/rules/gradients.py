@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.classes import FunctionClass
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.held import Edited, edits, shared
+from torchtriage.examine.source.script import Script
 
 # Decorators that leave the signature of forward and backward as it is.
 _HARMLESS = frozenset(
@@ -18,7 +22,7 @@ _HARMLESS = frozenset(
 @detector("source/gradient-count")
 def gradient_count(function: FunctionClass) -> Iterator[Sighting]:
     """The backward method returns another number of gradients than forward has inputs."""
-    if function.is_open or not function.decorators <= _HARMLESS:
+    if function.is_open or not function.decorators <= _HARMLESS or _is_never_reached(function):
         return
     most = len(function.inputs)
     least = most - function.optional
@@ -32,9 +36,152 @@ def gradient_count(function: FunctionClass) -> Iterator[Sighting]:
             )
 
 
+def _is_never_reached(function: FunctionClass) -> bool:
+    """Whether the outputs are marked so that no gradient comes back: indices, counts."""
+    methods = (function.forward, function.scope.inner.get("setup_context", function.forward))
+    return any(call.tail == "mark_non_differentiable" for method in methods for call in method.calls)
+
+
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
 def _noun(count: int, noun: str) -> str:
     return noun if count == 1 else f"{noun}s"
+
+
+@detector("source/grad-output-edited")
+def grad_output_edited(function: FunctionClass) -> Iterator[Sighting]:
+    """The backward method changes the gradient that it is given in place."""
+    backward, script = function.backward, function.script
+    told: set[str] = set()
+    for edited in edits(script, backward):
+        given = shared(edited.target, backward, edited.by)
+        if given is None or given.node in backward.parameters[:1] or given.name in _starred(function) | told:
+            continue
+        told.add(given.name)
+        word = script.source(edited.target)
+        also = "" if word == given.name else f" (as {word})"
+        yield script.seen(
+            edited.node,
+            f"{given.name}{also} is changed here, and the engine may hand the very same tensor to other branches of "
+            "the graph: their gradients come out wrong",
+            _clone(script, edited, given.name),
+        )
+
+
+def _starred(function: FunctionClass) -> set[str]:
+    node = function.backward.node
+    args = node.args if isinstance(node, ast.FunctionDef) else None
+    return {each.arg for each in (args.vararg, args.kwarg) if each is not None} if args is not None else set()
+
+
+def _clone(script: Script, edited: Edited, name: str) -> tuple[Edit, ...]:
+    """A copy made in the line before; only where it is the parameter's own name that is changed."""
+    statement = edited.by.statement if isinstance(edited.by, Call) else edited.by.node
+    if dotted(edited.target) != name or not isinstance(statement, ast.stmt) or len(edited.by.path) > 1:
+        return ()
+    return script.insertion("clone-first", statement, f"{name} = {name}.clone()")
+
+
+@detector("source/not-once-differentiable")
+def not_once_differentiable(function: FunctionClass) -> Iterator[Sighting]:
+    """The backward method leaves the graph and does not say that it can be differentiated only once."""
+    if not function.decorators <= _HARMLESS or "torch.autograd.once_differentiable" in function.decorators:
+        return
+    backward, script = function.backward, function.script
+    if function.decorators & {"torch.no_grad"}:
+        return
+    left = next(iter(_leaving(function)), None)
+    if left is not None:
+        node, what = left
+        yield script.seen(
+            node,
+            f"{what} cuts the graph of a second derivative here: with create_graph=True the result is wrong, without "
+            "an error",
+            _once(script, backward),
+        )
+
+
+def _leaving(function: FunctionClass) -> Iterator[tuple[ast.AST, str]]:
+    """Where backward leaves the graph with what it was given or has saved."""
+    backward = function.backward
+    own = {
+        name
+        for name, stores in backward.stores.items()
+        for store in stores
+        if (store.how == "parameter" and store.node not in backward.parameters[:1]) or _is_saved(store.value, backward)
+    }
+    for node in ast.walk(backward.node):
+        match node:
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=called))]):
+                if function.script.names.resolve(called, backward) in ("torch.no_grad", "torch.inference_mode"):
+                    yield node, f"{dotted(called)}()"
+            case ast.Attribute(value=ast.Name(id=name), attr="data", ctx=ast.Load()) if name in own:
+                yield node, f"{name}.data"
+            case ast.Call(func=ast.Attribute(value=value, attr="numpy")) if _root(value) in own:
+                yield node, "numpy()"
+
+
+def _root(node: ast.expr) -> str:
+    """The name that a chain of methods starts at: grad.detach().cpu() → grad."""
+    while isinstance(node, ast.Attribute | ast.Call):
+        node = node.value if isinstance(node, ast.Attribute) else node.func
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_saved(node: ast.expr | None, backward: Scope) -> bool:
+    context = backward.parameters[0].arg if backward.parameters else ""
+    node = node.value if isinstance(node, ast.Subscript) else node
+    return dotted(node) in (f"{context}.saved_tensors", f"{context}.saved_variables")
+
+
+def _once(script: Script, backward: Scope) -> tuple[Edit, ...]:
+    """The decorator under the others, by its full name; only where the file says `torch`."""
+    if script.names.resolve(ast.Name("torch"), backward) != "torch" or script.text.cells:
+        return ()
+    node = backward.node
+    if not isinstance(node, ast.FunctionDef) or script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    raw = script.text.raw(node.lineno)
+    indent = raw[: len(raw) - len(raw.lstrip(b" \t"))].decode()
+    start = script.text.start(node.lineno)
+    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
+    code = f"{indent}@torch.autograd.function.once_differentiable{end}"
+    return (Edit("mark-it", script.text.path, start, start, code),)
+
+
+# What autocast computes in half precision, and what takes care of precision by hand.
+_MATRIX = frozenset({"matmul", "mm", "bmm", "addmm", "linear", "conv1d", "conv2d", "conv3d", "einsum", "baddbmm"})
+_CARED = frozenset({"to", "float", "half", "bfloat16", "type_as", "type", "double", "is_autocast_enabled", "autocast"})
+
+
+@detector("source/autocast-not-handled")
+def autocast_not_handled(function: FunctionClass) -> Iterator[Sighting]:
+    """An autograd function with matrix products is used under autocast, without custom_fwd and custom_bwd."""
+    script = function.script
+    if not any(_is_on(call) for call in script.named("torch.amp.autocast")):
+        return
+    known = function.decorators
+    if "" in known or not known <= _HARMLESS or known & {"torch.amp.custom_fwd", "torch.amp.custom_bwd"}:
+        return
+    both = (function.forward, function.backward)
+    if any(call.tail in _CARED for method in both for call in method.calls):
+        return
+    if all(_multiplies(method) for method in both):
+        yield script.seen(
+            function.forward.node,
+            f"forward of {function.scope.name} runs under autocast, its backward does not: the products get half "
+            "precision on one side and float32 on the other, and torch raises RuntimeError",
+        )
+
+
+def _is_on(call: Call) -> bool:
+    enabled = call.argument("enabled")
+    return not (isinstance(enabled, ast.Constant) and enabled.value is False)
+
+
+def _multiplies(method: Scope) -> bool:
+    if any(call.tail in _MATRIX for call in method.calls):
+        return True
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult) for node in ast.walk(method.node))

@@ -1,21 +1,23 @@
-"""What the source alone shows about mixed precision."""
+"""What the source alone shows about gradients that are clipped while they are scaled."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Block, Call, dotted
-from torchtriage.examine.source.flow import reaches, shared, surely
+from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.flow import reaches, surely
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
+    UNSCALERS,
+    is_disabled,
+    is_elsewhere,
+    scaler_steps,
+)
 
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"})
-
-# Read off the scaler and not called: unscale_ under a name of its own, or the factor for division by hand.
-_UNSCALERS = frozenset({"unscale_", "get_scale", "_scale"})
 
 
 @detector("source/clip-before-unscale")
@@ -25,10 +27,10 @@ def clip_before_unscale(step: TrainingStep) -> Iterator[Sighting]:
     if any(step.calls("get_scale")) or step.handed_over("scaler"):  # unscaled by hand, or out of sight
         return
     for backward in step.backwards:
-        if backward.scaler is None or _is_disabled(step, backward):
+        if backward.scaler is None or is_disabled(step, backward):
             continue
         for clip, call in _clips(step):
-            if _is_scaled(step, backward, clip) and not script.aside & _UNSCALERS:
+            if _is_scaled(step, backward, clip) and not script.aside & UNSCALERS:
                 yield script.seen(
                     call.node,
                     f"the gradients of line {backward.call.node.lineno} are still multiplied by the loss scale here "
@@ -41,36 +43,9 @@ def _is_scaled(step: TrainingStep, backward: Backward, clip: Event) -> bool:
     """Whether the gradients of BACKWARD come to CLIP as they are: neither unscaled nor used up by then."""
     if not reaches(backward.event, clip) or step.before(clip, "unscale_") is not None:
         return False
-    if _is_elsewhere(step, backward, clip) or _is_overtaken(step, backward, clip):
+    if is_elsewhere(step, backward, clip) or _is_overtaken(step, backward, clip):
         return False
-    steps = (
-        event for event, call in step.calls("step") if step.script.roles.plays(call.receiver, call.scope, "scaler")
-    )
-    return not any(reaches(backward.event, event) and reaches(event, clip) for event in steps)
-
-
-def _is_elsewhere(step: TrainingStep, backward: Backward, clip: Event) -> bool:
-    """Whether the two may never run in one step: `if fp16: …` around the one, `if not fp16: …` around the other.
-
-    What the scaler is enabled by counts as a condition of the backward.
-    """
-    common = shared(backward.event, clip)
-    inside = _tests(clip.path[common:])
-    if {*_words([*_tests(backward.event.path[common:]), *_enabled(step, backward)])} & {*_words(inside)}:
-        return True
-    return any(isinstance(node, ast.Not) for test in inside for node in ast.walk(test))
-
-
-def _tests(path: Iterable[Block]) -> list[ast.expr]:
-    return [block.owner.test for block in path if isinstance(block.owner, ast.If)]
-
-
-def _words(tests: Iterable[ast.expr]) -> Iterator[str]:
-    """The last words of the names in TESTS: a flag may be args.fp16 here and self.fp16 there."""
-    for test in tests:
-        inside = list(ast.walk(test))
-        parts = {id(node.value) for node in inside if isinstance(node, ast.Attribute)}
-        yield from (dotted(node).rpartition(".")[2] for node in inside if dotted(node) and id(node) not in parts)
+    return not any(reaches(backward.event, event) and reaches(event, clip) for event, _ in scaler_steps(step))
 
 
 def _is_overtaken(step: TrainingStep, backward: Backward, clip: Event) -> bool:
@@ -87,16 +62,6 @@ def _clips(step: TrainingStep) -> Iterator[tuple[Event, Call]]:
     for event, call in step.calls("clamp_"):
         if dotted(call.receiver).endswith((".grad", ".grad.data")):
             yield event, call
-
-
-def _is_disabled(step: TrainingStep, backward: Backward) -> bool:
-    return any(isinstance(each, ast.Constant) and each.value is False for each in _enabled(step, backward))
-
-
-def _enabled(step: TrainingStep, backward: Backward) -> list[ast.expr]:
-    """What the scaler is given as enabled=."""
-    made = step.script.roles.made(backward.scaler, backward.call.scope, "scaler")
-    return [keyword.value for part in made if part.made for keyword in part.made.keywords if keyword.arg == "enabled"]
 
 
 def _edit(step: TrainingStep, backward: Backward, clip: Event, call: Call) -> tuple[Edit, ...]:

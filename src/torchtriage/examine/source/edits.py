@@ -1,0 +1,81 @@
+"""Changes of text that remedies propose: put into the bytes of a file, and kept only where they keep their word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torchtriage.core.evidence import Edit
+from torchtriage.core.fault import EditSafety
+from torchtriage.core.finding import Finding
+
+MOST = 200
+Judge = Callable[[bytes], Sequence[Finding] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """One file before and after. done: the findings whose edits stand; refused: those whose edits did not help."""
+
+    path: str
+    before: bytes
+    after: bytes
+    done: tuple[Finding, ...]
+    refused: tuple[Finding, ...]
+
+
+def mended(path: str, data: bytes, judge: Judge, *, unsafe: bool = False) -> Mended:
+    """DATA with the edits of its findings, one after the other.
+
+    JUDGE: the findings of a content of PATH; None for one that is no Python. An edit stays only when its finding is
+    gone, no other has come and the rest of the file is as it was.
+    """
+    now, done, refused = data, [], []
+    tried: set[tuple[str, int]] = set()
+    found = judge(now) or ()
+    for _ in range(MOST):
+        finding = next((each for each in found if _edits(each, unsafe) and _key(each, found) not in tried), None)
+        if finding is None:
+            break
+        after = changed(now, _edits(finding, unsafe))
+        left = judge(after)
+        if left is not None and _helped(finding, found, left):
+            now, found = after, left
+            done.append(finding)
+        else:
+            tried.add(_key(finding, found))
+            refused.append(finding)
+    return Mended(path, data, now, tuple(done), tuple(refused))
+
+
+def changed(data: bytes, edits: Sequence[Edit]) -> bytes:
+    """DATA with EDITS; raises ValueError where two of them overlap."""
+    parts, at = [], 0
+    for edit in sorted(edits, key=lambda each: (each.start, each.end)):
+        if edit.start < at:
+            raise ValueError(f"{edit.path}: two edits overlap at byte {edit.start}")
+        parts += [data[at : edit.start], edit.text.encode()]
+        at = edit.end
+    return b"".join([*parts, data[at:]])
+
+
+def _edits(finding: Finding, unsafe: bool) -> tuple[Edit, ...]:
+    """The edits of the first remedy that may be applied and has some."""
+    for remedy in finding.remedies:
+        if remedy.edit is EditSafety.SAFE or (unsafe and remedy.edit is EditSafety.UNSAFE):
+            own = tuple(dict.fromkeys(e for item in finding.evidence for e in item.edits if e.remedy == remedy.id))
+            if own:
+                return own
+    return ()
+
+
+def _helped(finding: Finding, before: Sequence[Finding], after: Sequence[Finding]) -> bool:
+    then, now = (Counter(each.fault.slug for each in found) for found in (before, after))
+    return now[finding.fault.slug] < then[finding.fault.slug] and not now - then
+
+
+def _key(finding: Finding, found: Sequence[Finding]) -> tuple[str, int]:
+    """A finding among those of the same words in one file, whatever lines they stand in."""
+    alike = [each for each in found if each.fingerprint == finding.fingerprint]
+    return finding.fingerprint, len(alike) - alike.index(finding)

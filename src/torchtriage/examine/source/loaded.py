@@ -1,0 +1,133 @@
+"""Dataset classes of the file, and the loaders that read them in worker processes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from torchtriage.examine.detector import view
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.script import Script
+
+_ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")
+_DATASETS = (*_ITERABLE, "torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset")
+_DEEP, _MANY = 6, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A loader that reads a dataset in worker processes. workers: how many; None when this file does not say."""
+
+    loader: Call
+    workers: int | None
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the workers may live for several epochs."""
+        given = self.loader.argument("persistent_workers", 13)
+        return given is not None and not (isinstance(given, ast.Constant) and given.value is False)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDataset:
+    """A dataset class and the loaders of this file that read it in workers which nothing seeds or splits anew."""
+
+    script: Script
+    scope: Scope
+    is_iterable: bool
+    reads: tuple[Read, ...]
+
+    def method(self, *names: str) -> Scope | None:
+        """The first of the methods with these NAMES, its own or of a base in this file."""
+        found = (self.script.trace.method(self.scope, name) for name in names)
+        return next((each for each in found if each is not None), None)
+
+
+@view(LoadedDataset, of=Script)
+def loaded(script: Script) -> Iterator[LoadedDataset]:
+    loaders = list(script.named("torch.utils.data.DataLoader"))
+    if not loaders or any(script.calls("get_worker_info")) or "get_worker_info" in script.facts.stars:
+        return
+    for scope in script.classes:
+        bases = script.trace.bases(scope)
+        if any(base in _DATASETS or base.startswith("torchvision.datasets.") for base in bases):
+            reads = tuple(_reads(script, scope, loaders))
+            if reads:
+                yield LoadedDataset(script, scope, any(base in _ITERABLE for base in bases), reads)
+
+
+def _reads(script: Script, dataset: Scope, loaders: list[Call]) -> Iterator[Read]:
+    for call in loaders:
+        count = workers(script, call)
+        if count == 0 or _is_told(script, call):
+            continue
+        if dataset in _sources(script, call.argument("dataset", 0), call.scope):
+            yield Read(call, count)
+
+
+def workers(script: Script, call: Call) -> int | None:
+    """How many workers a loader has; None when this file does not say, 0 when none are asked for."""
+    given = call.argument("num_workers", 5)
+    if given is None:
+        return 0
+    counts = [_count(script, origin.node) for origin in script.trace.origins(given, call.scope)]
+    known = [count for count in counts if count is not None]
+    return max(known) if known and len(known) == len(counts) else None
+
+
+def _count(script: Script, node: ast.expr | None) -> int | None:
+    """The number that NODE is; of an option of the command line, its default."""
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Attribute(attr=word):
+            return next((each for each in _defaults(script, word)), None)
+    return None
+
+
+def _defaults(script: Script, word: str) -> Iterator[int]:
+    for call in script.calls("add_argument"):
+        options = [each.value for each in call.node.args if isinstance(each, ast.Constant)]
+        if any(str(each).lstrip("-").replace("-", "_") == word for each in options):
+            match call.argument("default"):
+                case ast.Constant(value=int(value)):
+                    yield value
+
+
+def _is_told(script: Script, call: Call) -> bool:
+    """Whether a worker_init_fn, or arguments that cannot be seen, may tell each worker its part."""
+    if any(keyword.arg is None for keyword in call.node.keywords):
+        return True
+    given = call.argument("worker_init_fn", 10)
+    if given is None or (isinstance(given, ast.Constant) and given.value is None):
+        return False
+    own = script.trace.definition(given, call.scope)
+    node = own.node if own is not None else given
+    if own is None and not isinstance(given, ast.Lambda):
+        return True
+    inside = {dotted(each).rpartition(".")[2] for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)}
+    return bool(inside & {"dataset", "get_worker_info"})
+
+
+def _sources(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> list[Scope]:
+    """The dataset classes whose instances NODE holds: also inside of Subset, ConcatDataset, random_split."""
+    if node is None or deep > _DEEP:
+        return []
+    found: list[Scope] = []
+    if (own := script.trace.instance(node, scope)) is not None:
+        found.append(own)
+    for origin in islice(script.trace.origins(node, scope), _MANY):
+        value, inner = origin.node, origin.scope
+        if value is None and origin.store is not None and origin.store.index is not None:  # a, b = random_split(…)
+            value, inner = origin.store.value, origin.store.scope
+        if isinstance(value, ast.Call):
+            for argument in value.args:
+                found += _sources(script, argument, inner, deep + 1)
+        elif isinstance(value, ast.List | ast.Tuple):
+            for part in value.elts:
+                found += _sources(script, part, inner, deep + 1)
+        elif isinstance(value, ast.Subscript):
+            found += _sources(script, value.value, inner, deep + 1)
+    return found

@@ -1,0 +1,108 @@
+"""What the detectors saw in one file, and the memory of it: the same content is examined once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from torchtriage.catalog.cache import folder
+from torchtriage.core.evidence import Evidence, Inconclusive
+from torchtriage.examine.detector import Detector, perform
+from torchtriage.examine.source import notebook
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.suppressions import applied
+from torchtriage.examine.source.text import Text, UnreadableError
+
+KEPT = 3
+
+
+class Seen(Struct, frozen=True):
+    """What one file showed. silenced: how many places a comment silenced. is_read: whether it could be read."""
+
+    evidence: tuple[Evidence, ...] = ()
+    inconclusive: tuple[Inconclusive, ...] = ()
+    silenced: int = 0
+    is_read: bool = True
+
+
+def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
+    """Shows the file PATH with the content DATA to DETECTORS. One that mentions no torch shows nothing."""
+    if b"torch" not in data:
+        return Seen()
+    try:
+        text, unread = text_of(path, data)
+        script = Script(path, text.data, text)
+    except UnreadableError as reason:
+        return Seen((), (Inconclusive("source", reason.why, reason.unblock),), is_read=False)
+    evidence: list[Evidence] = []
+    inconclusive = [Inconclusive("source", why, "Mend the cell: the others are examined.") for why in unread]
+    for outcome in perform(detectors, script):
+        if isinstance(outcome, Inconclusive):
+            inconclusive.append(replace(outcome, why=f"{path}: {outcome.why}"))
+        else:
+            evidence.extend(dict.fromkeys(outcome.evidence))
+    if text.cells:  # bytes of the code are no bytes of the notebook's file
+        evidence = [replace(each, edits=()) for each in evidence]
+    kept, complaints = applied(text, evidence)
+    return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept))
+
+
+def text_of(path: str, data: bytes) -> tuple[Text, tuple[str, ...]]:
+    """The Python of a file or notebook, and what of a notebook is none; raises UnreadableError."""
+    if not path.endswith(".ipynb"):
+        return Text(path, data), ()
+    book = notebook.read(path, data)
+    return book.text, book.unread
+
+
+class Memory:
+    """Files outside of every repository, one for each file examined, named by what was examined and by what.
+
+    A memory that cannot be read or written costs time and nothing else.
+    """
+
+    def __init__(self, code: Iterable[Path], home: Path | None = None) -> None:
+        """CODE: the files of the program that decide what is seen."""
+        mark = blake2b(digest_size=8)
+        for path in sorted(code):
+            about = path.stat()
+            mark.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
+        self.parent = home or Path(folder(), "check")
+        self.home = self.parent / mark.hexdigest()
+
+    def recall(self, path: str, data: bytes) -> Seen | None:
+        """What PATH showed when it last had the content DATA; None where nobody remembers."""
+        with suppress(OSError, msgspec.DecodeError, ValueError):
+            return msgspec.json.decode(self._file(path, data).read_bytes(), type=Seen)
+        return None
+
+    def keep(self, path: str, data: bytes, seen: Seen) -> None:
+        target = self._file(path, data)
+        with suppress(OSError, UnicodeEncodeError):
+            if not self.home.exists():
+                self._forget()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            beside = target.with_suffix(f".{os.getpid()}.tmp")
+            beside.write_bytes(msgspec.json.encode(seen))
+            beside.replace(target)
+
+    def _file(self, path: str, data: bytes) -> Path:
+        name = blake2b(path.encode("utf-8", "surrogateescape") + b"\0" + data, digest_size=16).hexdigest()
+        return self.home / name[:2] / f"{name[2:]}.json"
+
+    def _forget(self) -> None:
+        """Only the memories of the last KEPT versions of the program stay."""
+        if not self.parent.exists():
+            return
+        from shutil import rmtree
+
+        homes = sorted(self.parent.iterdir(), key=lambda home: home.stat().st_mtime_ns, reverse=True)
+        for old in homes[KEPT - 1 :]:
+            rmtree(old, ignore_errors=True)

@@ -1,0 +1,206 @@
+"""What the source alone shows about datasets that are read by several worker processes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event, Ring
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.loaded import LoadedDataset, Read
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.trace import Origin
+
+_GENERATORS = frozenset(
+    {"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"}
+    | {"torch.Generator"}
+)
+_SEEDS = ("seed", "manual_seed", "set_state", "setstate", "jumped", "advance")
+_SPLIT = re.compile(r"worker|rank|world|num_?replicas|num_?shards|n_?shards|shard_?(id|idx|index|num|count)")
+
+# What reads data that is there, so that every worker that runs it reads the same.
+_OPENS = frozenset(
+    {"builtins.open", "builtins.range", "gzip.open", "bz2.open", "lzma.open", "io.open", "tarfile.open"}
+    | {"zipfile.ZipFile", "numpy.load", "numpy.memmap", "torch.load", "h5py.File", "csv.reader", "csv.DictReader"}
+    | {"json.load", "PIL.Image.open", "cv2.VideoCapture", "cv2.imread", "sqlite3.connect", "glob.glob", "glob.iglob"}
+    | {"os.listdir", "os.walk", "os.scandir", "pyarrow.parquet.ParquetFile", "pyarrow.parquet.read_table"}
+    | {f"pandas.read_{kind}" for kind in ("csv", "parquet", "json", "table", "feather", "pickle", "sql")}
+)
+_ELSEWHERE = (
+    "datasets",
+    "webdataset",
+    "torchdata",
+    "streaming",
+    "litdata",
+    "ffcv",
+    "tensorflow",
+    "tensorflow_datasets",
+)
+
+
+@detector("source/dataset-owned-rng")
+def dataset_owned_rng(dataset: LoadedDataset) -> Iterator[Sighting]:
+    """A random generator that belongs to the dataset draws the same numbers in every worker."""
+    script = dataset.script
+    if not any(script.named(*_GENERATORS)):
+        return
+    method = dataset.method("__getitem__", "__getitems__", "__iter__")
+    read = next((each for each in dataset.reads if each.workers != 1 or not each.lasts), None)
+    if method is None or read is None or _is_copied_by_hand(dataset):
+        return
+    for made, name in _drawn_from(script, method):
+        if not _is_seeded_later(script, dataset.scope, name):
+            yield script.seen(made, _copies(name, read))
+            return
+
+
+def _copies(name: str, read: Read) -> str:
+    line, what = read.loader.node.lineno, name or "this generator"
+    if read.workers == 1:
+        return f"{what} goes into the worker of line {line} as a copy: every epoch draws the numbers of the first"
+    count = f"each of the {read.workers}" if read.workers else "each of the"
+    again = "" if read.lasts else ", and again in every epoch"
+    return f"{what} goes into {count} workers of line {line} as a copy: all draw the same numbers{again}"
+
+
+def _drawn_from(script: Script, method: Scope) -> Iterator[tuple[ast.Call, str]]:
+    """The generators made elsewhere that METHOD, and what it calls in this file, draws from; and their names."""
+    events = script.written.events(Ring(method.body, method))
+    inside = {id(method), *(id(event.fact.scope) for event in events)}
+    for call in (event.call for event in events if event.call is not None):
+        for node in (call.receiver, *call.arguments) if script.name(call) not in _GENERATORS else ():
+            if not isinstance(node, ast.Attribute | ast.Name):
+                continue
+            for origin in script.trace.origins(node, call.scope):
+                made = _generator(script, origin)
+                if made is not None and id(origin.scope) not in inside and origin.store is not None:
+                    yield made, dotted(node)
+
+
+def _generator(script: Script, origin: Origin) -> ast.Call | None:
+    """The constructor of the generator that ORIGIN is: also in torch.Generator().manual_seed(0)."""
+    call = origin.call
+    if call is not None and script.names.resolve(call.func, origin.scope) in _GENERATORS:
+        return call
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="manual_seed")):
+            return inner if script.names.resolve(inner.func, origin.scope) in _GENERATORS else None
+    return None
+
+
+def _is_copied_by_hand(dataset: LoadedDataset) -> bool:
+    return dataset.method("__getstate__", "__setstate__", "__reduce__") is not None
+
+
+def _is_seeded_later(script: Script, host: Scope, name: str) -> bool:
+    """Whether something but __init__ sets the generator or its seed: per epoch, per worker or per sample."""
+    ending, family = f".{name.rpartition('.')[2]}", script.trace.lineage(host)
+    for scope in script.facts.scopes:
+        for store in (store for stores in scope.stores.values() for store in stores):
+            if (store.name.endswith(ending) or f"{ending}." in store.name) and _is_later(store, store.name, family):
+                return True
+    return any(
+        f".{dotted(call.receiver)}".endswith(ending) and _is_later(call, dotted(call.receiver), family)
+        for call in script.calls(*_SEEDS)
+    )
+
+
+def _is_later(at: Store | Call, name: str, family: list[Scope]) -> bool:
+    """Whether it is done outside of __init__, and not by another class to itself."""
+    own = at.scope.host is not None and name.startswith(f"{at.scope.receiver}.")
+    return at.scope.host in family and at.scope.name != "__init__" if own else "." in name
+
+
+@detector("source/iterable-not-sharded")
+def iterable_not_sharded(dataset: LoadedDataset) -> Iterator[Sighting]:
+    """An IterableDataset gives every sample once for each worker."""
+    script, method = dataset.script, dataset.method("__iter__")
+    read = next((each for each in dataset.reads if each.workers != 1), None)
+    if not dataset.is_iterable or method is None or read is None:
+        return
+    if any(name.partition(".")[0] in _ELSEWHERE for name in script.facts.imports) or _is_split(script, dataset):
+        return
+    if _is_endless(method) or not _reads_all(script, method):
+        return
+    count = f"{read.workers} workers" if read.workers else "workers"
+    yield script.seen(
+        method.node,
+        f"this runs from its beginning in each of the {count} of the loader in line {read.loader.node.lineno}: "
+        f"an epoch holds every sample {f'{read.workers} times' if read.workers else 'once for each of them'}",
+    )
+
+
+def _is_split(script: Script, dataset: LoadedDataset) -> bool:
+    """Whether anything in the class speaks of workers or ranks, or takes only every n-th of something."""
+    for each in script.trace.lineage(dataset.scope):
+        for node in ast.walk(each.node):
+            if isinstance(node, ast.Mod) or (isinstance(node, ast.Slice) and node.step is not None):
+                return True
+            if isinstance(node, ast.Call) and dotted(node.func).endswith("islice") and len(node.args) > 2:
+                return True
+            word = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "arg", None)
+            if isinstance(word, str) and _SPLIT.search(word.lower()):
+                return True
+    return False
+
+
+def _is_endless(method: Scope) -> bool:
+    """A stream without end has no epoch in which a sample could come twice."""
+    for node in ast.walk(method.node):
+        if isinstance(node, ast.While) and isinstance(node.test, ast.Constant):
+            return True
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in ("cycle", "count", "repeat"):
+            return True
+    return False
+
+
+def _reads_all(script: Script, method: Scope) -> bool:
+    """Whether what it goes through is surely data that is there: files, lists, ranges; not samples that it draws."""
+    events = script.written.events(Ring(method.body, method))
+    names = [script.name(event.call) for event in events if event.call is not None]
+    drawn = any(_draws(name) for name in names)
+    opened = [name for name in names if name in _OPENS]
+    if any(name != "builtins.range" for name in opened) or any(_opens_path(event) for event in events):
+        return True
+    if drawn:
+        return False
+    scopes = {id(scope): scope for scope in (method, *(event.fact.scope for event in events))}.values()
+    return bool(opened) or any(_is_there(script, node, scope) for scope in scopes for node in _gone_through(scope))
+
+
+def _draws(name: str) -> bool:
+    words = name.rpartition(".")
+    random = words[0] in ("random", "numpy.random", "torch") and name.startswith(
+        ("random.", "numpy.random.", "torch.rand", "torch.normal", "torch.multinomial")
+    )
+    return random and words[2] not in ("shuffle", "permutation", "randperm", "seed")
+
+
+def _opens_path(event: Event) -> bool:
+    call: Call | None = event.call
+    return call is not None and call.receiver is not None and call.tail in ("iterdir", "rglob", "readlines")
+
+
+def _gone_through(scope: Scope) -> Iterator[ast.expr]:
+    for each in ast.walk(scope.node):
+        if isinstance(each, ast.For | ast.comprehension):
+            yield each.iter
+        elif isinstance(each, ast.YieldFrom | ast.Return) and each.value is not None:
+            yield each.value
+
+
+def _is_there(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
+    """A list, or an object that this file makes by reading or counting; through iter, enumerate, map and the like."""
+    for origin in script.trace.origins(node, scope):
+        match origin.node:
+            case ast.List() | ast.ListComp() | ast.Dict():
+                return True
+            case ast.Call(func=called, args=arguments):
+                name = script.names.resolve(called, origin.scope)
+                if name in _OPENS or name in ("builtins.sorted", "builtins.list"):
+                    return True
+                if name.startswith("builtins.") and deep < 4:
+                    return any(_is_there(script, each, origin.scope, deep + 1) for each in arguments)
+    return False

@@ -1,0 +1,159 @@
+"""Where things stand in the text, for edits, and which parts of a file a rule of this room asks for again and again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
+
+_DEEP = 6
+
+
+def replaced(script: Script, remedy: str, first: ast.expr, last: ast.expr, text: str) -> tuple[Edit, ...]:
+    """The edit that puts TEXT in the place of everything from the start of FIRST to the end of LAST."""
+    start, end = _start(script, first), _end(script, last)
+    return (Edit(remedy, script.text.path, start, end, text),) if _is_utf8(script) else ()
+
+
+def appended(script: Script, remedy: str, node: ast.expr, text: str) -> tuple[Edit, ...]:
+    """The edit that puts TEXT right after NODE."""
+    end = _end(script, node)
+    return (Edit(remedy, script.text.path, end, end, text),) if _is_utf8(script) else ()
+
+
+def dropped(script: Script, remedy: str, statement: ast.stmt, value: ast.expr) -> tuple[Edit, ...]:
+    """The edit that leaves only VALUE of a STATEMENT that ends with it."""
+    start = script.text.start(statement.lineno) + statement.col_offset
+    alone = value.end_lineno == statement.end_lineno and value.end_col_offset == statement.end_col_offset
+    return (Edit(remedy, script.text.path, start, _start(script, value), ""),) if alone and _is_utf8(script) else ()
+
+
+def _start(script: Script, node: ast.expr) -> int:
+    return script.text.start(node.lineno) + node.col_offset
+
+
+def _end(script: Script, node: ast.expr) -> int:
+    return script.text.start(node.end_lineno or node.lineno) + (node.end_col_offset or 0)
+
+
+def _is_utf8(script: Script) -> bool:
+    """Columns of the parser count bytes of UTF-8; in any other encoding an edit could land elsewhere."""
+    return script.text.encoding == "utf-8"
+
+
+def parts_of(script: Script, node: ast.expr | None, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
+    """The entries of the dictionaries that NODE may be: key, value, scope. Also those that are put in one by one."""
+    for origin in script.trace.origins(node, scope):
+        if isinstance(origin.node, ast.Dict):
+            yield from _pairs(origin.node, origin.scope)
+        elif origin.call is not None and dotted(origin.call.func) == "dict":
+            yield from ((each.arg, each.value, origin.scope) for each in origin.call.keywords if each.arg)
+    if isinstance(node, ast.Name):
+        for store in scope.stores.get(f"{node.id}[]", ()):
+            key = store.node.targets[0] if isinstance(store.node, ast.Assign) else None
+            if isinstance(key, ast.Subscript) and isinstance(key.slice, ast.Constant) and store.value is not None:
+                yield str(key.slice.value), store.value, scope
+
+
+def _pairs(node: ast.Dict, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant):
+            yield str(key.value), value, scope
+
+
+def saves(script: Script) -> Iterator[Call]:
+    """The torch.save calls of the file."""
+    yield from script.named("torch.save")
+
+
+def unwrapped(node: ast.expr | None) -> ast.expr | None:
+    """The model itself, of model.module and model._orig_mod."""
+    while isinstance(node, ast.Attribute) and node.attr in ("module", "_orig_mod"):
+        node = node.value
+    return node
+
+
+def states_of(store: Store) -> ast.expr | None:
+    """What STORE puts under its name, when it is one expression: of a tuple, the part that the name gets."""
+    if store.how != "assign" or store.value is None:
+        return None
+    if store.index is None:
+        return store.value
+    parts = store.value.elts if isinstance(store.value, ast.Tuple | ast.List) else []
+    return parts[store.index] if store.index < len(parts) else None
+
+
+def same_path(script: Script, one: tuple[ast.expr | None, Scope], other: tuple[ast.expr | None, Scope]) -> bool:
+    """Whether two paths are one: by what they come from, or, where callers decide that, by how they are written."""
+    if one[0] is None or other[0] is None:
+        return False
+    ends, others = _ends(script, *one), _ends(script, *other)
+    if ends and others:
+        return ends == others
+    alike = ast.dump(one[0]) == ast.dump(other[0])
+    return alike and all(_is_one_name(script, name, one[1], other[1]) for name in _roots(one[0]))
+
+
+def _roots(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _is_one_name(script: Script, name: str, here: Scope, there: Scope) -> bool:
+    """Whether NAME is the same variable in both scopes, or the object itself in two methods of one class."""
+    if here is there or (here.host is there.host is not None and here.receiver == there.receiver == name):
+        return True
+    return script.names.home(name, here) is script.names.home(name, there)
+
+
+def _ends(script: Script, node: ast.expr | None, scope: Scope) -> list[str]:
+    """The expressions and parameters that a path comes from; none when that cannot be seen."""
+    found = []
+    for origin in script.trace.origins(node, scope):
+        if origin.is_parameter:
+            found.append(f"parameter {id(origin.store)}")
+        elif origin.node is None:
+            return []
+        else:
+            found.append(ast.dump(origin.node))
+    return found
+
+
+def comes_from(script: Script, node: ast.expr | None, scope: Scope, load: Call, deep: int = 0) -> bool:
+    """Whether NODE is what LOAD returned, or an entry of it: checkpoint["model"], state.get("model")."""
+    while (holder := _holder(node)) is not None:
+        node = holder
+    if node is load.node:
+        return True
+    for origin in script.trace.origins(node, scope):
+        if origin.node is load.node:
+            return True
+        further = origin.node is not node and deep < _DEEP and _holder(origin.node) is not None
+        if further and comes_from(script, origin.node, origin.scope, load, deep + 1):
+            return True
+    return False
+
+
+def _holder(node: ast.expr | None) -> ast.expr | None:
+    """What NODE takes an entry out of."""
+    match node:
+        case ast.Subscript(value=value):
+            return value
+        case ast.Call(func=ast.Attribute(value=value, attr="get")):
+            return value
+    return None
+
+
+def is_passing(script: Script, path: ast.expr | None, scope: Scope) -> bool:
+    """Whether what is written or read there is gone with the process: a buffer, a temporary file."""
+    calls = ((origin.call, origin.scope) for origin in script.trace.origins(path, scope))
+    names = (script.names.resolve(call.func, inner) for call, inner in calls if call is not None)
+    return any(name.startswith(("io.", "tempfile.")) and name != "io.open" for name in names) or (
+        isinstance(path, ast.Attribute) and path.attr == "name" and is_passing(script, path.value, scope)
+    )
+
+
+def is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False

@@ -1,0 +1,151 @@
+"""What the source alone shows about files that are read: whom they are trusted to come from, and where they go."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
+    comes_from,
+    is_false,
+    is_passing,
+    same_path,
+    saves,
+)
+
+_DOWNLOADS = frozenset(
+    {"huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "urllib.request.urlretrieve"}
+    | {"urllib.request.urlopen", "gdown.download", "wget.download", "requests.get", "torch.hub.download_url_to_file"}
+    | {"huggingface_hub.cached_download", "boto3.client"}
+)
+_GIVERS = ("a download", "the command line", "the environment", "a caller")
+_PARSERS = ("parse_args", "parse_known_args")
+_FOREIGN = re.compile(r"pretrain|teacher|download|hub|url|backbone|init_from|external|third")
+_ASKS_RANK = re.compile(r"rank|is_main|is_master|main_process|master")
+
+
+@detector("source/pickle-trusted")
+def pickle_trusted(script: Script) -> Iterator[Sighting]:
+    """A file from outside this script is loaded with weights_only=False: code in it is run."""
+    writes = any(saves(script))
+    for call in script.named("torch.load"):
+        path = call.argument("f", 0)
+        if path is None or not is_false(call.argument("weights_only", 4)) or _is_own(script, call):
+            continue
+        giver = _giver(script, path, call.scope)
+        if giver is None or (writes and giver != "a download" and not _FOREIGN.search(_words(script, call))):
+            continue
+        yield script.seen(
+            call.node,
+            f"{script.source(path)} comes from {giver}, and weights_only=False lets that file run any code when it "
+            "is loaded",
+        )
+
+
+def _is_own(script: Script, load: Call) -> bool:
+    """Whether the file is one that this script writes itself."""
+    path = (load.argument("f", 0), load.scope)
+    return any(same_path(script, path, (save.argument("f", 1), save.scope)) for save in saves(script))
+
+
+def _words(script: Script, call: Call) -> str:
+    return f"{call.scope.name} {script.source(call.statement)}".lower()
+
+
+def _giver(script: Script, path: ast.expr, scope: Scope, deep: int = 0) -> str | None:
+    """Who decides what PATH is: the command line, the environment, a download, a caller; None for this file itself."""
+    found = set()
+    for origin in script.trace.origins(path, scope):
+        node = origin.node
+        if origin.is_parameter:
+            found.add(_caller(origin.scope))
+        elif isinstance(node, ast.Attribute | ast.Subscript):
+            found.add(_option(script, node, origin.scope))
+        elif isinstance(node, ast.Call):
+            found.add(_called(script, node, origin.scope, deep))
+        elif isinstance(node, ast.JoinedStr | ast.BinOp) and deep < 4:
+            names = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
+            found |= {_giver(script, each, origin.scope, deep + 1) for each in names}
+    return next((each for each in _GIVERS if each in found), None)
+
+
+def _caller(function: Scope) -> str | None:
+    """A public function that nothing in this file calls is called by somebody else."""
+    return None if function.name.startswith(("_", "test")) or function.kind == "lambda" else "a caller"
+
+
+def _option(script: Script, node: ast.Attribute | ast.Subscript, scope: Scope) -> str | None:
+    for origin in script.trace.origins(node.value, scope):
+        if origin.call is not None and script.names.resolve(origin.call.func, origin.scope) in _DOWNLOADS:
+            return "a download"
+        if origin.call is not None and dotted(origin.call.func).rpartition(".")[2] in _PARSERS:
+            return "the command line"
+    base = script.names.resolve(node.value if isinstance(node, ast.Subscript) else node, scope)
+    return {"sys.argv": "the command line", "os.environ": "the environment"}.get(base)
+
+
+def _called(script: Script, node: ast.Call, scope: Scope, deep: int) -> str | None:
+    name = script.names.resolve(node.func, scope)
+    if name in _DOWNLOADS:
+        return "a download"
+    if name == "builtins.input":
+        return "the command line"
+    if name in ("os.environ.get", "os.getenv"):
+        return "the environment"
+    given = [*node.args]
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "open":
+        given.append(node.func.value)
+    passes = name.startswith(("os.path.", "pathlib.", "io.")) or name in ("builtins.str", "builtins.open")
+    if deep > 4 or not (passes or (isinstance(node.func, ast.Attribute) and node.func.attr == "open")):
+        return None
+    found = {_giver(script, each, scope, deep + 1) for each in given}
+    return next((each for each in found if each), None)
+
+
+@detector("source/loads-to-saved-device")
+def loads_to_saved_device(script: Script) -> Iterator[Sighting]:
+    """Every rank loads the checkpoint to the device that it was saved from."""
+    if script.hidden or not any(script.named("torch.distributed.init_process_group")) or not _uses_cuda(script):
+        return
+    loads = list(script.named("torch.load"))
+    if any(script.named("torch.set_default_device")):
+        return
+    for call in loads:
+        if _is_placed(call) or _is_for_one_rank(script, call) or not _is_state(script, call):
+            continue
+        if is_passing(script, call.argument("f", 0), call.scope):
+            continue
+        path = (call.argument("f", 0), call.scope)
+        others = (each for each in loads if each.scope is call.scope and _is_placed(each))
+        if any(same_path(script, path, (each.argument("f", 0), each.scope)) for each in others):
+            continue
+        yield script.seen(
+            call.node,
+            "without map_location every rank puts a copy of the tensors on the device that rank 0 saved them from, "
+            "usually GPU 0",
+        )
+
+
+def _uses_cuda(script: Script) -> bool:
+    told = {word for word in script.aside if "cuda" in word or word == "nccl"}
+    return bool(told) or any(script.calls("cuda"))
+
+
+def _is_placed(call: Call) -> bool:
+    return call.argument("map_location", 1) is not None or any(each.arg is None for each in call.node.keywords)
+
+
+def _is_for_one_rank(script: Script, call: Call) -> bool:
+    tests = (block.owner.test for block in call.path if isinstance(block.owner, ast.If))
+    return any(_ASKS_RANK.search(script.source(test).lower()) for test in tests)
+
+
+def _is_state(script: Script, load: Call) -> bool:
+    """Whether it is given to load_state_dict, and not data of another kind."""
+    return any(
+        comes_from(script, call.argument("state_dict", 0), call.scope, load) for call in script.calls("load_state_dict")
+    )

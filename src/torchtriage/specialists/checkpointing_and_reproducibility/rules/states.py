@@ -1,0 +1,147 @@
+"""What the source alone shows about state_dict and load_state_dict: whether they are called, and with what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
+    appended,
+    dropped,
+    parts_of,
+    saves,
+    states_of,
+    unwrapped,
+)
+
+_STATEFUL = frozenset({"model", "optimizer", "scheduler", "scaler"})
+_CHAINED = ("to", "cuda", "cpu", "eval", "train", "half", "float", "parameters", "state_dict", "requires_grad_")
+_PATHS = ("os.path.join", "builtins.str", "pathlib.Path", "os.path.abspath", "os.path.expanduser", "os.path.realpath")
+
+
+@detector("source/state-dict-not-called")
+def state_dict_not_called(script: Script) -> Iterator[Sighting]:
+    """A state_dict is named but not called, or load_state_dict is given a path or asked for a module."""
+    yield from _named_only(script)
+    for call in script.calls("load_state_dict"):
+        if _is_stateful(script, call.receiver, call.scope):
+            yield from _given_a_path(script, call)
+    yield from _taken_for_a_module(script)
+
+
+def _named_only(script: Script) -> Iterator[Sighting]:
+    seen = set()
+    for node, scope in _expected_states(script):
+        if not isinstance(node, ast.Attribute) or node.attr != "state_dict" or id(node) in seen:
+            continue
+        if _is_stateful(script, node.value, scope):
+            seen.add(id(node))
+            yield script.seen(
+                node,
+                f"{script.source(node)} without parentheses is the method and not the state: torch.load refuses the "
+                "file, or load_state_dict raises TypeError",
+                edits=appended(script, "call-it", node, "()"),
+            )
+
+
+def _expected_states(script: Script) -> Iterator[tuple[ast.expr, Scope]]:
+    """Every expression that should be a state: what is saved, the entries of it, and what is loaded."""
+    for call in saves(script):
+        given = call.argument("obj", 0)
+        yield from ((origin.node, origin.scope) for origin in script.trace.origins(given, call.scope) if origin.node)
+        yield from ((value, scope) for _, value, scope in parts_of(script, given, call.scope))
+    for call in script.calls("load_state_dict", "deepcopy"):
+        given = call.argument("state_dict", 0)
+        yield from ((origin.node, origin.scope) for origin in script.trace.origins(given, call.scope) if origin.node)
+
+
+def _is_stateful(script: Script, node: ast.expr | None, scope: Scope) -> bool:
+    """A module, optimizer, scheduler or scaler whose methods are those of torch."""
+    node = unwrapped(node)
+    if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:
+        return "torch.nn.Module" in script.trace.bases(scope.host) and not _has_own(script, scope.host)
+    own = script.trace.instance(node, scope) if node is not None else None
+    if own is not None and _has_own(script, own):
+        return False
+    return any(part.role in _STATEFUL for part in script.roles.parts(node, scope))
+
+
+def _has_own(script: Script, host: Scope) -> bool:
+    names = ("state_dict", "load_state_dict")
+    return any(name in host.attributes or script.trace.method(host, name) is not None for name in names)
+
+
+def _given_a_path(script: Script, call: Call) -> Iterator[Sighting]:
+    given = call.argument("state_dict", 0)
+    origins = script.trace.origins(given, call.scope)
+    if given is not None and origins and all(_is_path(script, each.node, each.scope) for each in origins):
+        yield script.seen(
+            call.node,
+            f"load_state_dict takes the state itself and {script.source(given)} is a path: TypeError, "
+            "expected state_dict to be dict-like",
+        )
+
+
+def _is_path(script: Script, node: ast.expr | None, scope: Scope) -> bool:
+    match node:
+        case ast.Constant(value=str()) | ast.JoinedStr():
+            return True
+        case ast.Call(func=called):
+            return script.names.resolve(called, scope) in _PATHS
+        case ast.BinOp(left=left, op=ast.Div() | ast.Add(), right=right):
+            sides = (origin for side in (left, right) for origin in script.trace.origins(side, scope))
+            return any(_is_path(script, each.node, each.scope) for each in sides)
+        case ast.Attribute(value=base) if _is_parsed(script, base, scope):
+            return True
+        case ast.Name() | ast.Attribute():  # the annotation of a parameter
+            return script.names.resolve(node, scope) in ("builtins.str", "pathlib.Path", "os.PathLike")
+    return False
+
+
+def _is_parsed(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE holds the options of the command line, which are never a state."""
+    calls = [origin.call for origin in script.trace.origins(node, scope)]
+    return bool(calls) and all(call is not None and dotted(call.func).endswith(".parse_args") for call in calls)
+
+
+def _taken_for_a_module(script: Script) -> Iterator[Sighting]:
+    loading = {id(call.node): call for call in script.calls("load_state_dict")}
+    if not loading:
+        return
+    for scope in script.facts.scopes:
+        for stores in scope.stores.values():
+            for store in stores:
+                value = states_of(store)
+                call = loading.get(id(value)) if value is not None else None
+                if call is not None and _loses(script, store, call):
+                    yield script.seen(store.node, _answer(script, call), edits=_only_call(script, store))
+    for call in script.calls(*_CHAINED):
+        inner = loading.get(id(call.receiver))
+        if inner is not None and _is_stateful(script, inner.receiver, inner.scope):
+            yield script.seen(call.node, f"{_answer(script, inner)}, which has no .{call.tail}()")
+
+
+def _loses(script: Script, store: Store, call: Call) -> bool:
+    """Whether the name that held the thing, or is to hold it, gets what load_state_dict returns."""
+    same = bool(dotted(call.receiver)) and dotted(call.receiver) == store.name
+    made = isinstance(call.receiver, ast.Call)
+    return (same or made) and _is_stateful(script, call.receiver, call.scope)
+
+
+def _answer(script: Script, call: Call) -> str:
+    parts = script.roles.parts(call.receiver, call.scope)
+    what = "the missing and unexpected keys" if any(part.role == "model" for part in parts) else "None"
+    return f"load_state_dict loads in place and returns {what}, not the {parts[0].role if parts else 'module'}"
+
+
+def _only_call(script: Script, store: Store) -> tuple[Edit, ...]:
+    match store.node:
+        case ast.Assign(targets=[ast.Name() | ast.Attribute()], value=ast.Call(func=ast.Attribute(value=value))) if (
+            dotted(value) == store.name
+        ):
+            return dropped(script, "call-it", store.node, store.node.value)
+    return ()

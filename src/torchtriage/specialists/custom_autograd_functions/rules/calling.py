@@ -1,0 +1,177 @@
+"""How autograd functions are declared and called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.script import Script
+
+_FUNCTION = "torch.autograd.Function"
+
+
+def _is_function(script: Script, scope: Scope | None) -> bool:
+    return scope is not None and scope.kind == "class" and _FUNCTION in script.trace.bases(scope)
+
+
+@detector("source/function-called-directly")
+def function_called_directly(script: Script) -> Iterator[Sighting]:
+    """An autograd function is called as an object, or its forward by hand, instead of through apply."""
+    if not any(_is_function(script, scope) for scope in script.classes):
+        return
+    told: set[int] = set()
+    for called in [call for calls in script.facts.calls.values() for call in calls]:
+        made = _made(script, called)
+        if made is not None:
+            name = dotted(made.func)
+            once = _edit(script, made, f"{name}.apply") if id(made) not in told and not _is_more(made) else ()
+            told.add(id(made))
+            yield script.seen(
+                called.node,
+                f"{name}(…) makes an object and calls it, which torch refuses with RuntimeError (legacy autograd "
+                f"function): the way in is {name}.apply",
+                once,
+            )
+    yield from _forwards(script)
+
+
+def _made(script: Script, called: Call) -> ast.Call | None:
+    """The call that made the autograd function which CALLED calls; None for anything else."""
+    if isinstance(called.node.func, ast.Call):
+        made = called.node.func
+        return made if _is_function(script, script.trace.definition(made.func, called.scope)) else None
+    if called.receiver is not None and dotted(called.receiver) != called.scope.receiver:
+        return None
+    if called.receiver is None and script.names.definition(called.tail, called.scope) is not None:
+        return None
+    ends = script.trace.origins(called.node.func, called.scope)
+    origin = ends[0].call if len(ends) == 1 else None
+    if origin is None or origin is called.node:
+        return None
+    return origin if _is_function(script, script.trace.definition(origin.func, ends[0].scope)) else None
+
+
+def _is_more(made: ast.Call) -> bool:
+    return bool(made.args or made.keywords)
+
+
+def _forwards(script: Script) -> Iterator[Sighting]:
+    """Calls of Fn.forward from outside of autograd functions."""
+    for call in script.calls("forward"):
+        receiver = call.receiver
+        named = receiver.func if isinstance(receiver, ast.Call) else receiver
+        host = script.names.definition(named.id, call.scope) if isinstance(named, ast.Name) else None
+        if host is None or not _is_function(script, host) or not isinstance(named, ast.Name):
+            continue
+        forward = host.inner.get("forward")
+        if forward is None or _is_inside(script, call) or any(isinstance(e, ast.Starred) for e in call.node.args):
+            continue
+        spare = 0 if "setup_context" in host.inner else 1
+        least, most = _bounds(forward)
+        given = len(call.node.args) + len(call.node.keywords)
+        if spare and given < least and given >= least - 1:
+            yield script.seen(
+                call.node,
+                f"{named.id}.forward needs a ctx that only apply can give: TypeError, one argument is missing",
+                _edit(script, call.node.func, f"{named.id}.apply"),
+            )
+        elif least <= given <= most and _is_never_applied(script, named.id) and not _is_without_gradient(call):
+            yield script.seen(
+                call.node,
+                f"{named.id}.forward is called by hand, so {named.id}.backward is never used: the way in is "
+                f"{named.id}.apply",
+            )
+
+
+def _bounds(forward: Scope) -> tuple[int, int]:
+    node = forward.node
+    if not isinstance(node, ast.FunctionDef):
+        return 0, 0
+    count = len(node.args.posonlyargs) + len(node.args.args)
+    return count - len(node.args.defaults), 99 if node.args.vararg or node.args.kwarg else count
+
+
+def _is_inside(script: Script, call: Call) -> bool:
+    scope: Scope | None = call.scope
+    while scope is not None:
+        if _is_function(script, scope):
+            return True
+        scope = scope.parent
+    return False
+
+
+def _is_never_applied(script: Script, name: str) -> bool:
+    """Whether the file nowhere uses NAME but to call its forward: not NAME.apply, not by handing NAME on."""
+    for node in ast.walk(script.facts.scopes[0].node):
+        match node:
+            case ast.Attribute(value=ast.Name(id=own), attr=attr) if own == name and attr != "forward":
+                return False
+            case ast.Constant(value=str(text)) if text == name:
+                return False
+            case ast.Call(args=arguments) if any(isinstance(e, ast.Name) and e.id == name for e in arguments):
+                return False
+            case ast.ClassDef(bases=bases) if any(isinstance(e, ast.Name) and e.id == name for e in bases):
+                return False
+    return True
+
+
+def _is_without_gradient(call: Call) -> bool:
+    owners = [block.owner for block in call.path if isinstance(block.owner, ast.With)]
+    words = {dotted(each) for owner in owners for item in owner.items for each in ast.walk(item.context_expr)}
+    node = call.scope.node
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    words |= {dotted(each) for decorator in decorators for each in ast.walk(decorator)}
+    return any(word.rpartition(".")[2] in ("no_grad", "inference_mode") for word in words)
+
+
+@detector("source/backward-not-static")
+def backward_not_static(script: Script) -> Iterator[Sighting]:
+    """A method of an autograd function is not static."""
+    for scope in script.classes:
+        if not _is_function(script, scope):
+            continue
+        for name in ("forward", "backward", "setup_context"):
+            method = scope.inner.get(name)
+            if method is None or len(scope.stores.get(name, ())) != 1 or not isinstance(method.node, ast.FunctionDef):
+                continue
+            known = {_plain(script, each, scope) for each in method.node.decorator_list}
+            if not known <= _BESIDE:
+                continue
+            yield script.seen(
+                method.node,
+                f"{name} of {scope.name} lacks @staticmethod: it works through apply only, its first argument is "
+                "ctx and never the object, and what __init__ sets is not there",
+                _static(script, scope, method.node),
+            )
+            break
+
+
+_BESIDE = frozenset({"torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.autograd.once_differentiable"})
+
+
+def _plain(script: Script, decorator: ast.expr, scope: Scope) -> str:
+    return script.names.resolve(decorator.func if isinstance(decorator, ast.Call) else decorator, scope)
+
+
+def _static(script: Script, scope: Scope, node: ast.FunctionDef) -> tuple[Edit, ...]:
+    """A line with @staticmethod; only for a class that never meant to have objects."""
+    if "__init__" in scope.inner or script.text.cells or script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    raw = script.text.raw(line)
+    indent = raw[: len(raw) - len(raw.lstrip(b" \t"))]
+    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
+    start = script.text.start(line)
+    return (Edit("make-static", script.text.path, start, start, f"{indent.decode()}@staticmethod{end}"),)
+
+
+def _edit(script: Script, node: ast.expr, code: str) -> tuple[Edit, ...]:
+    """The edit that puts CODE in the place of NODE, where the bytes of the file are those of the parser."""
+    if script.text.cells or script.text.encoding not in ("utf-8", "utf-8-sig") or node.end_lineno is None:
+        return ()
+    start = script.text.start(node.lineno) + node.col_offset
+    end = script.text.start(node.end_lineno) + (node.end_col_offset or 0)
+    return (Edit("call-apply", script.text.path, start, end, code),)

@@ -1,0 +1,219 @@
+"""What forward keeps for backward, and what it does to its inputs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.classes import FunctionClass
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import Spot, reaching
+from torchtriage.examine.source.held import Inputs, edits, shared
+
+# Attributes of ctx that the engine itself reads.
+_ENGINES = frozenset({"to_save", "dirty_tensors", "non_differentiable", "saved_for_forward", "needs_input_grad"})
+
+_PLAIN = frozenset(
+    {"builtins.int", "builtins.float", "builtins.bool", "builtins.str", "builtins.tuple", "builtins.list"}
+    | {"builtins.dict", "torch.Size", "torch.dtype", "torch.device", "typing.Tuple", "typing.List", "typing.Dict"}
+    | {"typing.Sequence", "typing.Callable", "collections.abc.Sequence", "collections.abc.Callable"}
+)
+_MAKERS = frozenset({"len", "int", "float", "bool", "str", "tuple", "list", "dict", "range"})
+_ASKED = frozenset({"size", "dim", "item", "numel", "tolist", "stride", "nelement", "element_size"})
+_READ = frozenset({"shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout"})
+_KINDS = {ast.List: "list", ast.Tuple: "tuple", ast.Dict: "dict", ast.Set: "set", ast.JoinedStr: "str"}
+
+
+@detector("source/saved-non-tensor")
+def saved_non_tensor(function: FunctionClass) -> Iterator[Sighting]:
+    """save_for_backward is given something that is no tensor."""
+    inputs = Inputs(function)
+    for scope in inputs.scopes:
+        for call in scope.calls:
+            if call.tail != "save_for_backward" or dotted(call.receiver) != inputs.context(scope):
+                continue
+            for argument in call.node.args:
+                what = _no_tensor(argument, call, inputs)
+                if what:
+                    text = function.script.source(argument)
+                    yield function.script.seen(
+                        call.node,
+                        f"save_for_backward takes only tensors and None, and {text} is {what}: torch raises TypeError "
+                        "as soon as an input needs a gradient",
+                    )
+
+
+def _no_tensor(node: ast.expr, at: Call, inputs: Inputs) -> str:
+    """What NODE is, where it surely is no tensor: "an int"; else ""."""
+    found = inputs.at(node, at.scope, at)
+    if found is not None:
+        return "" if _is_asked(found.arg, at) else _annotated(found, inputs) or _applied(found, inputs)
+    return _plain(node, at.scope, at, inputs)
+
+
+def _is_asked(name: str, at: Spot) -> bool:
+    """Whether a test around AT asks what NAME is."""
+    tests = (block.owner.test for block in at.path if isinstance(block.owner, ast.If))
+    return any(isinstance(each, ast.Name) and each.id == name for test in tests for each in ast.walk(test))
+
+
+def _annotated(argument: ast.arg, inputs: Inputs) -> str:
+    note = argument.annotation
+    whole = note.value if isinstance(note, ast.Subscript) else note
+    name = inputs.script.names.resolve(whole, inputs.function.scope)
+    return f"annotated as {inputs.script.source(note)}" if note is not None and name in _PLAIN else ""
+
+
+def _applied(argument: ast.arg, inputs: Inputs) -> str:
+    """What a literal given to apply makes of it."""
+    place = next(i for i, each in enumerate(inputs.function.inputs) if each is argument)
+    if argument.annotation is not None or inputs.function.is_open:
+        return ""
+    for call in inputs.script.calls("apply"):
+        host = None if call.receiver is None else inputs.script.trace.instance(call.receiver, call.scope)
+        if host is not inputs.function.scope:
+            continue
+        given = call.node.args[place : place + 1]
+        if any(isinstance(each, ast.Starred) for each in call.node.args):
+            continue
+        kind = _literal(given[0]) if given else ""
+        if kind:
+            return f"{kind} in line {call.node.lineno}"
+    return ""
+
+
+def _literal(node: ast.expr) -> str:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _literal(operand)
+        case ast.Constant(value=None):
+            return ""
+        case ast.Constant(value=value):
+            kind = type(value).__name__
+            return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+    kind = _KINDS.get(type(node), "")
+    return f"a {kind}" if kind else ""
+
+
+def _plain(node: ast.expr, scope: Scope, at: Spot, inputs: Inputs, deep: int = 0) -> str:
+    match node:
+        case ast.Name(id=name) if deep < 4:
+            return _named(name, scope, at, inputs, deep)
+        case ast.Call(func=ast.Name(id=name)) if name in _MAKERS and not inputs.script.names.stores(name, scope):
+            return f"the value of {name}()"
+        case ast.Call(func=ast.Attribute(attr=attr)) if attr in _ASKED:
+            return f"the value of {attr}()"
+        case ast.Attribute(attr=attr) if attr in _READ:
+            return f"a tensor's {attr}"
+        case ast.Subscript(value=ast.Attribute(attr="shape")):
+            return "an element of a shape"
+    return _literal(node)
+
+
+def _named(name: str, scope: Scope, at: Spot, inputs: Inputs, deep: int) -> str:
+    ways = reaching(scope.stores.get(name, []), at)
+    kinds = [
+        _plain(store.value, scope, store, inputs, deep + 1)
+        for store in ways
+        if store.how == "assign" and store.value is not None and not isinstance(store.value, ast.Tuple | ast.List)
+    ]
+    whole = [store for store in ways if store.index is None or _is_sizes(store.value)]
+    return kinds[0] if kinds and all(kinds) and len(kinds) == len(ways) == len(whole) else ""
+
+
+def _is_sizes(node: ast.expr | None) -> bool:
+    """Whether NODE is what sizes are unpacked from: x.shape, x.size()."""
+    match node:
+        case ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size"), args=[]):
+            return True
+    return False
+
+
+@detector("source/tensor-on-ctx")
+def tensor_on_ctx(function: FunctionClass) -> Iterator[Sighting]:
+    """An input or output tensor of forward is kept as an attribute of ctx."""
+    inputs = Inputs(function)
+    released = {name.partition(".")[2] for name in function.backward.stores}
+    for scope in inputs.scopes:
+        context = inputs.context(scope)
+        for name, stores in scope.stores.items():
+            root, _, attribute = name.partition(".")
+            if not context or root != context or not attribute.isidentifier():
+                continue
+            if attribute in released or attribute in _ENGINES:
+                continue
+            for store in stores:
+                yield from _kept(store, name, inputs)
+
+
+def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
+    if store.how != "assign" or store.index is not None or store.value is None:
+        return
+    parts = store.value.elts if isinstance(store.value, ast.Tuple | ast.List) else [store.value]
+    for part in parts:
+        found = inputs.at(part, store.scope, store)
+        if found is not None and _is_kept_tensor(found, inputs) and not _is_asked(found.arg, store):
+            yield inputs.script.seen(
+                store.node,
+                f"{name} keeps the input {found.arg} itself: unlike what save_for_backward keeps, it stays in memory "
+                "after backward, and a change of it in place gives a wrong gradient without an error",
+            )
+        elif inputs.is_output(part, store.scope, store):
+            yield inputs.script.seen(
+                store.node,
+                f"{name} keeps the output {inputs.script.source(part)}, which itself keeps ctx: the memory of this "
+                "circle waits for Python's garbage collector, step after step",
+            )
+
+
+def _is_kept_tensor(argument: ast.arg, inputs: Inputs) -> bool:
+    """Whether ARGUMENT surely is a tensor that is kept on ctx alone.
+
+    An annotation may be wrong: a number annotated as Tensor has no gradient. Saved as well, the version is checked.
+    """
+    saved = (call for scope in inputs.scopes for call in scope.calls if call.tail == "save_for_backward")
+    if any(inputs.at(each, call.scope, call) is argument for call in saved for each in call.node.args):
+        return False
+    return inputs.is_used(argument) or (inputs.is_tensor(argument) and _needs_gradient(inputs.function, argument))
+
+
+@detector("source/dirty-not-marked")
+def dirty_not_marked(function: FunctionClass) -> Iterator[Sighting]:
+    """The forward method changes an input in place and does not mark it dirty."""
+    inputs = Inputs(function)
+    if any(call.tail == "mark_dirty" for scope in inputs.scopes for call in scope.calls) or function.is_open:
+        return
+    told: set[str] = set()
+    for edited in edits(function.script, function.forward):
+        given = shared(edited.target, function.forward, edited.by)
+        found = next((each for each in function.inputs if given is not None and each is given.node), None)
+        if found is None or found.arg in told or not (edited.is_sure or inputs.is_tensor(found)):
+            continue
+        if _needs_gradient(function, found):
+            told.add(found.arg)
+            yield function.script.seen(
+                edited.node,
+                f"forward changes its input {found.arg} here and never calls ctx.mark_dirty({found.arg}): whoever else "
+                "uses it gets the gradient of the old values",
+            )
+
+
+def _needs_gradient(function: FunctionClass, argument: ast.arg) -> bool:
+    """Whether backward surely gives ARGUMENT a gradient: a buffer gets None."""
+    place = next(i for i, each in enumerate(function.inputs) if each is argument)
+    counted = [gradients for _, gradients in function.gradients()]
+    return bool(counted) and all(len(each) > place and not _is_none(each[place], function) for each in counted)
+
+
+def _is_none(node: ast.expr, function: FunctionClass) -> bool:
+    match node:
+        case ast.Constant(value=None):
+            return True
+        case ast.Name(id=name):
+            stores = function.backward.stores.get(name, [])
+            return bool(stores) and all(
+                store.how == "assign" and isinstance(store.value, ast.Constant) and store.value.value is None
+                for store in stores
+            )
+    return False

@@ -1,0 +1,123 @@
+"""Whether two expressions are surely one thing, what an optimizer was given, and edits that move a statement."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.source.events import Event
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.roles import Part
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import TrainingStep
+
+_DEEP = 3
+
+
+def same(script: Script, one: ast.expr | None, here: Scope, other: ast.expr | None, there: Scope) -> bool:
+    """Whether ONE in the scope HERE and OTHER in THERE surely are one object."""
+    name = dotted(one)
+    if not name or other is None:
+        return False
+    if here is there and name == dotted(other):
+        return True
+    if here.host is not None and here.host is there.host:
+        own, its = name.removeprefix(f"{here.receiver}."), dotted(other).removeprefix(f"{there.receiver}.")
+        if own == its and own != name:
+            return True
+    ends = script.trace.origins(one, here)
+    return len(ends) == 1 and ends == script.trace.origins(other, there)
+
+
+def given(script: Script, made: ast.Call, scope: Scope) -> list[ast.expr]:
+    """The modules whose parameters() MADE, the construction of an optimizer in SCOPE, was given by name."""
+    return list(_modules(script, [*made.args, *(keyword.value for keyword in made.keywords)], scope, 0))
+
+
+def _modules(script: Script, nodes: list[ast.expr], scope: Scope, deep: int) -> Iterator[ast.expr]:
+    for node in nodes:
+        for inner in ast.walk(node):
+            match inner:
+                case ast.Call(func=ast.Attribute(value=module, attr="parameters" | "named_parameters")):
+                    yield module
+                case ast.Name(id=name) if deep < _DEEP and name in scope.stores:
+                    stores = [store.value for store in scope.stores[name] if store.how in ("assign", "augment")]
+                    yield from _modules(script, [value for value in stores if value is not None], scope, deep + 1)
+
+
+def optimizers(script: Script) -> list[Part]:
+    """The optimizers that this file makes, by the constructors of torch."""
+    found = []
+    for tail, calls in script.facts.calls.items():
+        for call in calls if any(letter.isupper() for letter in tail) else ():
+            name = script.name(call)
+            if name.startswith(("torch.optim.", "bitsandbytes.optim.")) and script.roles.of_class(name) == "optimizer":
+                found.append(Part("optimizer", "made", call.node, name, call.scope))
+    return found
+
+
+def targets(scope: Scope, made: ast.Call) -> list[ast.expr]:
+    """What the result of MADE is assigned to in SCOPE."""
+    return [
+        target
+        for stores in scope.stores.values()
+        for store in stores
+        if store.value is made and isinstance(store.node, ast.Assign)
+        for target in store.node.targets
+    ]
+
+
+def is_strange(script: Script, call: Call) -> bool:
+    """Whether CALL gives a model, an optimizer or its gradients to code that cannot be seen from here."""
+    if script.knows(call):
+        return False
+    inside = (node for argument in call.arguments for node in ast.walk(argument))
+    return any(
+        part.role in ("model", "optimizer", "scaler")
+        for node in inside
+        if isinstance(node, ast.Name | ast.Attribute)
+        for part in script.roles.parts(node, call.scope)
+    )
+
+
+def between(step: TrainingStep, first: Event, last: Event) -> Iterator[Call]:
+    """The calls that one pass may make after FIRST and before LAST."""
+    for event in step.events[first.order + 1 : last.order]:
+        if event.call is not None and reaches(first, event) and reaches(event, last):
+            yield event.call
+
+
+def reads_gradients(script: Script, first: Call, last: Call) -> bool:
+    """Whether the code between two calls says ".grad"; in two functions, whether the file does."""
+    if first.scope is not last.scope:
+        return "grad" in script.aside or any(script.calls("grad"))
+    start, end = first.node.lineno, last.node.lineno
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "grad" and start <= node.lineno <= end
+        for node in ast.walk(first.scope.node)
+    )
+
+
+def moved(script: Script, remedy: str, statement: ast.stmt, to: ast.stmt, *, after: bool = False) -> tuple[Edit, ...]:
+    """The edits that take a one-line STATEMENT from its line and put it before (or AFTER) the one-line statement TO."""
+    line, goal = statement.lineno, to.lineno
+    alone = all(each.end_lineno == each.lineno and _is_alone(script, each) for each in (statement, to))
+    if not alone or statement.col_offset != to.col_offset or script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    raw = script.text.raw(line)
+    if not raw.endswith(b"\n") or not script.text.raw(goal).endswith(b"\n"):
+        return ()
+    start = script.text.start(goal) + (len(script.text.raw(goal)) if after else 0)
+    taken = Edit(remedy, script.text.path, script.text.start(line), script.text.start(line) + len(raw), "")
+    return (taken, Edit(remedy, script.text.path, start, start, raw.decode()))
+
+
+def _is_alone(script: Script, statement: ast.stmt) -> bool:
+    """Whether STATEMENT begins its line and no other follows on it."""
+    raw = script.text.raw(statement.lineno)
+    before = raw[: statement.col_offset]
+    rest = raw[statement.end_col_offset or 0 :].strip()
+    joined = statement.lineno > 1 and script.text.raw(statement.lineno - 1).rstrip(b"\r\n").endswith(b"\\")
+    return not before.strip() and (not rest or rest.startswith(b"#")) and not joined

@@ -1,0 +1,157 @@
+"""What the source alone shows about the loss: what goes into it, and what is left of its graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.debugging_techniques.rules.values import Value, constructions, returned, use, values
+
+_DEEP = 6
+# The loss that applies an activation itself: its module, its function, and that activation.
+_LOSSES = {
+    "torch.nn.CrossEntropyLoss": "softmax",
+    "torch.nn.functional.cross_entropy": "softmax",
+    "torch.nn.BCEWithLogitsLoss": "sigmoid",
+    "torch.nn.functional.binary_cross_entropy_with_logits": "sigmoid",
+}
+_ACTIVATIONS = {
+    "softmax": ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.nn.Softmax"),
+    "sigmoid": ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.nn.Sigmoid"),
+}
+# What leaves the values of a tensor as they are.
+_SHAPES = frozenset(
+    {"view", "reshape", "squeeze", "unsqueeze", "flatten", "permute", "transpose", "contiguous", "float", "double"}
+    | {"to", "cuda", "cpu", "clone", "t", "half", "bfloat16", "view_as", "reshape_as"}
+)
+
+
+@detector("source/softmax-before-cross-entropy")
+def softmax_before_cross_entropy(script: Script) -> Iterator[Sighting]:
+    """Probabilities go into a loss that applies softmax or sigmoid itself."""
+    seen: set[int] = set()
+    for call, loss in _losses(script):
+        given = call.argument("input", 0)
+        word = _LOSSES[loss]
+        found = _activated(script, use(call, given), word, 0) if given is not None else None
+        if found is None or id(found) in seen:
+            continue
+        seen.add(id(found))
+        yield script.seen(
+            found,
+            f"the {word} here is applied once more by {loss.rpartition('.')[2]} in line {call.node.lineno}: "
+            "it expects logits",
+            edits=_without(script, found),
+        )
+
+
+def _losses(script: Script) -> Iterator[tuple[Call, str]]:
+    """The calls of such losses, and the name of each."""
+    for name in _LOSSES:
+        if name.startswith("torch.nn.functional"):
+            yield from ((call, name) for call in script.named(name))
+    words = [name for name in _LOSSES if name.startswith("torch.nn.") and any(script.named(name))]
+    for calls in script.facts.calls.values() if words else ():
+        for call in calls:
+            if len(call.arguments) == 2 and not script.name(call):
+                made = {script.names.resolve(m.func, s) for m, s in constructions(script, call.node.func, call.scope)}
+                if len(made) == 1 and made <= _LOSSES.keys():
+                    yield call, made.pop()
+
+
+def _activated(script: Script, value: Value, word: str, deep: int) -> ast.expr | None:
+    """The activation, when VALUE surely is its result; the first one, when there are several ways."""
+    found = None
+    for each in values(script, value) or [] if deep < _DEEP else []:
+        last = _made_by(script, each, word, deep)
+        if last is None:
+            return None
+        found = found or last
+    return found
+
+
+def _made_by(script: Script, value: Value, word: str, deep: int) -> ast.expr | None:
+    node = value.node
+    if isinstance(node, ast.Subscript):
+        return _activated(script, value.at(node.value), word, deep + 1)
+    if not isinstance(node, ast.Call):
+        return None
+    if value.index is None and _is_activation(script, value, node, word):
+        return node
+    if (
+        isinstance(node.func, ast.Attribute)
+        and node.func.attr in _SHAPES
+        and not script.names.resolve(node.func, value.scope)
+    ):
+        return _activated(script, value.at(node.func.value), word, deep + 1)
+    ways = returned(script, value)
+    if ways is not None:
+        found = [_made_by(script, way, word, deep + 1) for way in ways] if deep < _DEEP else []
+        return found[0] if found and all(found) else None
+    return _ending(script, node.func, value, word) if value.index is None else None
+
+
+def _is_activation(script: Script, value: Value, node: ast.Call, word: str) -> bool:
+    """F.softmax(x), x.softmax(-1), nn.Softmax(-1)(x), self.softmax(x)."""
+    name = script.names.resolve(node.func, value.scope)
+    if name:
+        return name in _ACTIVATIONS[word] and name.islower()
+    if isinstance(node.func, ast.Attribute) and node.func.attr == word and _is_dimension(node):
+        method = node.func.value
+        own = value.scope.receiver
+        return (not own or dotted(method) != own) and script.trace.instance(method, value.scope) is None
+    if isinstance(node.func, ast.Call):
+        return script.names.resolve(node.func.func, value.scope) in _ACTIVATIONS[word]
+    made_of = constructions(script, node.func, value.scope)
+    return bool(made_of) and all(script.names.resolve(m.func, s) in _ACTIVATIONS[word] for m, s in made_of)
+
+
+def _is_dimension(node: ast.Call) -> bool:
+    """Whether a method is given nothing but a dimension, so that what it is called on is the tensor."""
+    return all(isinstance(each, ast.Constant | ast.UnaryOp) for each in (*node.args, *(k.value for k in node.keywords)))
+
+
+def _ending(script: Script, called: ast.expr, value: Value, word: str) -> ast.expr | None:
+    """The activation at the end of the nn.Sequential that is called."""
+    found = None
+    for made, scope in constructions(script, called, value.scope):
+        last = made.args[-1] if made.args else None
+        if isinstance(last, ast.Call) and dotted(last.func).endswith("OrderedDict"):
+            entries = last.args[0].elts if last.args and isinstance(last.args[0], ast.List) else []
+            last = entries[-1].elts[-1] if entries and isinstance(entries[-1], ast.Tuple) else None
+        if script.names.resolve(made.func, scope) != "torch.nn.Sequential" or not isinstance(last, ast.Call):
+            return None
+        if script.names.resolve(last.func, scope) not in _ACTIVATIONS[word]:
+            return None
+        found = found or last
+    return found
+
+
+def _without(script: Script, node: ast.expr) -> tuple[Edit, ...]:
+    """The activation replaced by what it is given; users of the model's output may count on probabilities."""
+    if not isinstance(node, ast.Call) or node.lineno != node.end_lineno or script.text.encoding != "utf-8":
+        return ()
+    kept = _input(script, node)
+    if not isinstance(kept, ast.Name | ast.Call | ast.Attribute | ast.Subscript):
+        return ()
+    line = script.text.start(node.lineno)
+    end = line + (node.end_col_offset or 0)
+    return (Edit("drop-the-activation", script.text.path, line + node.col_offset, end, script.source(kept)),)
+
+
+def _input(script: Script, node: ast.Call) -> ast.expr | None:
+    """What the activation NODE is applied to; None for the making of a module."""
+    name = script.names.resolve(node.func, script.facts.scopes[0])
+    first = next(iter(node.args), None)
+    if name:
+        return first if name.islower() else None
+    match node.func:
+        case ast.Attribute(value=method, attr="softmax" | "sigmoid") if _is_dimension(node):
+            return method
+        case ast.Attribute(value=ast.Name(id="self")) | ast.Call():
+            return first
+    return None

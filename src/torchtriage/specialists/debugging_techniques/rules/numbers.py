@@ -1,0 +1,136 @@
+"""What the source alone shows about numbers that are not numbers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.debugging_techniques.rules.values import is_off
+
+_SIGN = re.compile(rb"[=!]=")
+_NEAR, _NAN = 40, re.compile(rb"(?i)(?<![a-z_])nan(?![a-z_(])")
+_NAMES = frozenset({"math.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "torch.nan"})
+# Functions whose derivative is not finite where torch.where is to keep them from being used, by what they are called.
+_STEEP = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "acos", "asin", "arccos", "arcsin", "acosh"})
+
+
+@detector("source/compared-with-nan")
+def compared_with_nan(script: Script) -> Iterator[Sighting]:
+    """Something is compared with NaN by == or !=: that never tells whether it is NaN."""
+    data = script.text.data
+    if b"nan" not in data and b"NaN" not in data and b"NAN" not in data:
+        return
+    near = (data[max(0, sign.start() - _NEAR) : sign.end() + _NEAR] for sign in _SIGN.finditer(data))
+    if not any(_NAN.search(text) for text in near) or not _is_about_torch(script):
+        return
+    module = script.facts.scopes[0]
+    for node in ast.walk(module.node):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as sign], comparators=[right]):
+                sides = [_is_nan(script, left, module), _is_nan(script, right, module)]
+                if sum(sides) == 1:
+                    always = "False" if isinstance(sign, ast.Eq) else "True"
+                    other, nan = (right, left) if sides[0] else (left, right)
+                    fact = f"this is always {always}: NaN is not equal to anything, itself included"
+                    yield script.seen(node, fact, edits=_asked(script, node, other, nan))
+
+
+def _is_about_torch(script: Script) -> bool:
+    return any(name.partition(".")[0] == "torch" for name in script.facts.imports)
+
+
+def _is_nan(script: Script, node: ast.expr, module: Scope) -> bool:
+    match node:
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(word))]):
+            return word.strip().lower().lstrip("+-") == "nan"
+        case ast.Call(func=called, args=[inner, *_]):
+            made = script.names.resolve(called, module)
+            return made in ("torch.tensor", "numpy.float32", "numpy.float64") and _is_nan(script, inner, module)
+        case ast.UnaryOp(operand=inner):
+            return _is_nan(script, inner, module)
+    return script.names.resolve(node, module) in _NAMES if isinstance(node, ast.Name | ast.Attribute) else False
+
+
+def _asked(script: Script, node: ast.Compare, other: ast.expr, nan: ast.expr) -> tuple[Edit, ...]:
+    """The edit that asks isnan, of the module that the NaN is taken from."""
+    one_line = node.lineno == node.end_lineno and script.text.encoding == "utf-8"
+    if not isinstance(nan, ast.Attribute) or not one_line:
+        return ()
+    asked = f"{dotted(nan.value)}.isnan({script.source(other)})"
+    line = script.text.start(node.lineno)
+    plain = script.names.resolve(nan, script.facts.scopes[0]) == "math.nan"
+    denied = "" if isinstance(node.ops[0], ast.Eq) else ("not " if plain else "~")
+    end = line + (node.end_col_offset or 0)
+    return (Edit("ask-isnan", script.text.path, line + node.col_offset, end, denied + asked),)
+
+
+@detector("source/nan-gradient-where")
+def nan_gradient_where(script: Script) -> Iterator[Sighting]:
+    """torch.where hides a value that is not finite, and its gradient is NaN all the same."""
+    for call in script.named("torch.where"):
+        if len(call.node.args) != 3 or is_off(script, call.path, call.scope):
+            continue
+        test, *branches = call.node.args
+        guarded = _guarded(test)
+        for branch in branches:
+            steep = _steep(script, branch, guarded, call) if guarded else None
+            if steep is not None:
+                yield script.seen(
+                    steep,
+                    f"where {script.source(test)} passes over it, the derivative of {script.source(steep)} is infinite "
+                    "or NaN, and times the zero that torch.where sends back it is NaN",
+                )
+
+
+def _guarded(test: ast.expr) -> list[str]:
+    """What TEST compares with a number that is written there, as text."""
+    match test:
+        case ast.Compare(left=left, comparators=[right]):
+            pairs = ((left, right), (right, left))
+            return [ast.dump(side) for side, other in pairs if _is_variable(side) and _is_number(other)]
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+            return [*_guarded(left), *_guarded(right)]
+        case ast.UnaryOp(operand=inner):
+            return _guarded(inner)
+    return []
+
+
+def _is_number(node: ast.expr) -> bool:
+    inner = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)
+
+
+def _is_variable(node: ast.expr) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Name | ast.Attribute)
+
+
+def _steep(script: Script, branch: ast.expr, guarded: list[str], call: Call) -> ast.expr | None:
+    """The operation of BRANCH that is not finite for the values that the test was to keep out."""
+    for node in ast.walk(branch):
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _STEEP:
+                inside = node.args[:1] if script.names.resolve(node.func, call.scope).startswith("torch.") else [value]
+                if any(ast.dump(each) in guarded for each in inside):
+                    return node
+            case ast.BinOp(op=ast.Div(), right=below) if ast.dump(below) in guarded:
+                return node
+            case ast.BinOp(left=base, op=ast.Pow(), right=power) if ast.dump(base) in guarded and _is_steep(power):
+                return node
+    return None
+
+
+def _is_steep(power: ast.expr) -> bool:
+    """Whether the power's derivative is not finite at 0: below 1, and not 0."""
+    match power:
+        case ast.Constant(value=float(number)):
+            return 0 < number < 1
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            return True
+    return False

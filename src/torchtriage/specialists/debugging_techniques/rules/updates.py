@@ -1,0 +1,144 @@
+"""What the source alone shows about gradients that no optimizer applies."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.roles import Part
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.debugging_techniques.rules.likeness import given, is_strange, optimizers, targets
+
+# By these an update is written out by hand.
+_IN_PLACE = ("add_", "sub_", "copy_", "lerp_", "addcmul_", "addcdiv_", "_foreach_add_", "_foreach_sub_", "set_")
+
+
+@detector("source/step-missing")
+def step_missing(step: TrainingStep) -> Iterator[Sighting]:
+    """A loop computes gradients for an optimizer that never steps."""
+    script = step.script
+    if not step.ring.is_loop or step.ring.runs_once or step.hidden or not step.backwards:
+        return
+    idle = [part for part in optimizers(script) if not _is_stepped(script, part)]
+    if not idle or not _all_steps_are_known(script) or step.unseen_method() or _is_by_hand(step):
+        return
+    for part in idle:
+        cleared = _cleared(step, part)
+        if part.made is None or not (cleared or _is_beside(step, part)) or _escapes(script, part):
+            continue
+        last = cleared or step.backwards[-1].call
+        after = next((each.call for each in step.backwards if each.call.order > last.order), step.backwards[-1].call)
+        yield script.seen(
+            after.node,
+            f"the loop in line {_line(step)} computes gradients for the optimizer of line {part.made.lineno}, and "
+            "nothing in this file ever calls its step(): the weights stay as they are",
+        )
+
+
+def _is_stepped(script: Script, part: Part) -> bool:
+    return any(
+        each.made is part.made
+        for call in script.calls("step")
+        for target in (call.receiver, *call.arguments)
+        for each in script.roles.parts(target, call.scope)
+    )
+
+
+def _is_by_hand(step: TrainingStep) -> bool:
+    """Whether the file changes weights itself, steps by a method that it only looks up, or lets its caller step."""
+    script = step.script
+    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(step.ring.block.owner)):
+        return True
+    if any(script.calls(*_IN_PLACE)) or any(
+        _is_step(each) for call in script.calls("getattr") for each in call.arguments
+    ):
+        return True
+    inside = list(ast.walk(script.facts.scopes[0].node))
+    called = {id(node.func) for node in inside if isinstance(node, ast.Call)}
+    if any(isinstance(node, ast.Attribute) and node.attr == "step" and id(node) not in called for node in inside):
+        return True
+    return any(
+        store.name.endswith((".data", ".data[]")) or _is_of_gradient(store.value)
+        for scope in script.facts.scopes
+        for stores in scope.stores.values()
+        for store in stores
+        if store.how in ("assign", "augment")
+    )
+
+
+def _is_step(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "step"
+
+
+def _is_of_gradient(value: ast.expr | None) -> bool:
+    """An update by hand is arithmetic on a gradient: w - lr * w.grad."""
+    inside = ast.walk(value) if isinstance(value, ast.BinOp) else ()
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in inside)
+
+
+def _all_steps_are_known(script: Script) -> bool:
+    """Whether every step in this file is one of an optimizer made here, or of a schedule."""
+    for tail, calls in script.facts.calls.items():
+        if "step" not in tail.lower():
+            continue
+        for call in calls:
+            if script.name(call) or script.trace.definition(call.node.func, call.scope) is not None:
+                continue
+            parts = script.roles.parts(call.receiver, call.scope) if tail == "step" else []
+            scaled = script.roles.plays(call.receiver, call.scope, "scaler")
+            target = script.roles.parts(call.argument("optimizer", 0), call.scope) if scaled else parts
+            if not target or any(part.made is None and part.role != "scheduler" for part in target):
+                return False
+    return True
+
+
+def _cleared(step: TrainingStep, part: Part) -> Call | None:
+    """The call in the loop that clears the gradients of this optimizer, and of no other."""
+    for _, call in step.calls("zero_grad"):
+        parts = step.script.roles.parts(call.receiver, call.scope)
+        if len(parts) == 1 and parts[0].made is part.made:
+            return call
+    return None
+
+
+def _is_beside(step: TrainingStep, part: Part) -> bool:
+    """Whether the optimizer was made for this loop: in the same function, for a model that the loop calls."""
+    if part.scope is not step.ring.scope or part.made is None:
+        return False
+    called = {
+        dotted(event.call.node.func) for event in step.events if event.call is not None and event.call.receiver is None
+    }
+    return any(dotted(each) in called for each in given(step.script, part.made, part.scope))
+
+
+def _escapes(script: Script, part: Part) -> bool:
+    """Whether the optimizer, or the object that keeps it, is given to code that may step it."""
+    if part.made is None or part.scope is None or script.shows(part.made, "optimizer"):
+        return True
+    names = [dotted(target) for target in targets(part.scope, part.made)]
+    if not names or any(name.count(".") > 1 for name in names):
+        return True
+    host = part.scope.host
+    if any("." in name for name in names) and (host is None or not script.trace.is_whole(host)):
+        return True
+    return _is_put_away(script, part)
+
+
+def _is_put_away(script: Script, part: Part) -> bool:
+    """Whether it is put into a list, a dict or another object, where it may be stepped under another name."""
+    plain = (ast.Name, ast.Attribute)
+    for scope in script.facts.scopes:
+        for stores in scope.stores.values():
+            for store in stores:
+                inside = ast.walk(store.value) if isinstance(store.value, ast.List | ast.Dict | ast.Tuple) else ()
+                for node in inside:
+                    if isinstance(node, plain) and any(p.made is part.made for p in script.roles.parts(node, scope)):
+                        return True
+    return any(is_strange(script, call) for call in script.calls("append", "add", "update", "setdefault"))
+
+
+def _line(step: TrainingStep) -> int:
+    return int(getattr(step.ring.block.owner, "lineno", 0))

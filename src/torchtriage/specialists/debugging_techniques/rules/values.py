@@ -1,0 +1,168 @@
+"""What an expression may be at one place of the code: names followed by the order in which they are given values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store
+from torchtriage.examine.source.flow import Spot, reaching
+from torchtriage.examine.source.script import Script
+
+_DEEP = 8
+_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
+_WRAPPERS = frozenset(
+    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.compile", "torch.jit.script"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression in its scope and at its place; store: what gave it its last name; index: which part of it."""
+
+    node: ast.expr
+    scope: Scope
+    spot: Spot
+    store: Store | None = None
+    index: int | None = None
+
+    def at(self, node: ast.expr) -> Value:
+        """A part of this expression, at the same place."""
+        return Value(node, self.scope, self.spot)
+
+
+def values(script: Script, value: Value, deep: int = 0) -> list[Value] | None:
+    """Everything that VALUE may be there, no names any more; None when not all of it can be known."""
+    if not isinstance(value.node, ast.Name):
+        return [value]
+    stores = script.names.stores(value.node.id, value.scope)
+    if not stores or deep > _DEEP or any(store.scope is not value.scope for store in stores):
+        return None
+    found: list[Value] = []
+    for store in reaching(stores, value.spot):
+        given = _given(script, store, deep)
+        if given is None:
+            return None
+        found += given
+    return found or None
+
+
+def _given(script: Script, store: Store, deep: int) -> list[Value] | None:
+    if store.how == "parameter":
+        return _passed(script, store, deep)
+    if store.how != "assign" or store.value is None:
+        return None
+    if store.index is None:
+        if isinstance(store.value, ast.Name):
+            return values(script, Value(store.value, store.scope, store), deep + 1)
+        return [Value(store.value, store.scope, store, store)]
+    if isinstance(store.value, ast.Tuple | ast.List):
+        part = store.value.elts[store.index] if store.index < len(store.value.elts) else None
+        return values(script, Value(part, store.scope, store, store), deep + 1) if part is not None else None
+    return [Value(store.value, store.scope, store, store, store.index)]
+
+
+def _passed(script: Script, store: Store, deep: int) -> list[Value] | None:
+    words = [each.arg for each in store.scope.parameters]
+    place = words.index(store.name) - (1 if store.scope.receiver in words[:1] else 0)
+    found: list[Value] = []
+    for call in script.trace.sites(store.scope):
+        argument = call.argument(store.name, place)
+        given = values(script, Value(argument, call.scope, call), deep + 1) if argument is not None else None
+        if given is None:
+            return None
+        found += given
+    return found or None
+
+
+def returned(script: Script, call: Value) -> list[Value] | None:
+    """What a call of a function of this file, or of a model whose class it holds, may give back; None if not known."""
+    if not isinstance(call.node, ast.Call):
+        return None
+    functions = _functions(script, call.node.func, call.scope)
+    if not functions or any(not function.returns for function in functions):
+        return None
+    found: list[Value] = []
+    for function in functions:
+        for each in function.returns:
+            given = _part(script, each, function, call.index)
+            if given is None:
+                return None
+            found += given
+    return found
+
+
+def _part(script: Script, each: Return, function: Scope, index: int | None) -> list[Value] | None:
+    node = each.node.value
+    if index is not None:
+        whole = isinstance(node, ast.Tuple) and index < len(node.elts)
+        node = node.elts[index] if whole and isinstance(node, ast.Tuple) else None
+    return values(script, Value(node, function, each)) if node is not None else None
+
+
+def _functions(script: Script, called: ast.expr, scope: Scope) -> list[Scope]:
+    """What CALLED runs: a function, or the forward of every model that it may be; nothing when one is hidden."""
+    own = script.trace.definition(called, scope)
+    if own is not None:
+        return [own] if own.kind == "function" and not _is_replaceable(script, own) else []
+    found = []
+    for made, where in constructions(script, called, scope):
+        host = script.trace.definition(made.func, where)
+        forward = script.trace.method(host, "forward") if host is not None and host.kind == "class" else None
+        if forward is None:
+            return []
+        found.append(forward)
+    return found
+
+
+def _is_replaceable(script: Script, function: Scope) -> bool:
+    """Whether a subclass, here or elsewhere, may run something else under this name: only when it is abstract."""
+    body = function.node.body if isinstance(function.node, ast.FunctionDef) else []
+    return any(isinstance(each, ast.Raise) for each in body) or any(
+        function.name in scope.inner and function.host in script.trace.lineage(scope)[1:] for scope in script.classes
+    )
+
+
+def constructions(script: Script, node: ast.expr, scope: Scope) -> list[tuple[ast.Call, Scope]]:
+    """The constructor calls that NODE comes from, wrappers such as DistributedDataParallel taken off; [] if unsure."""
+    found = []
+    for origin in script.trace.origins(node, scope):
+        call, where = origin.call, origin.scope
+        if call is None:
+            return []
+        if script.names.resolve(call.func, where) in _WRAPPERS and call.args:
+            inner = constructions(script, call.args[0], where) if call.args[0] is not node else []
+            if not inner:
+                return []
+            found += inner
+        else:
+            found.append((call, where))
+    return found
+
+
+def is_off(script: Script, path: tuple[Block, ...], scope: Scope) -> bool:
+    """Whether no graph is recorded there: under no_grad or inference_mode, or in a function decorated with them."""
+    return any(_is_off(script, each, scope) for each in _entered(path)) or any(
+        _is_off(script, each, scope)
+        for each in (scope.node.decorator_list if isinstance(scope.node, ast.FunctionDef) else ())
+    )
+
+
+def _entered(path: tuple[Block, ...]) -> Iterator[ast.expr]:
+    for block in path:
+        if block.kind == "with" and isinstance(block.owner, ast.With):
+            yield from (item.context_expr for item in block.owner.items)
+
+
+def _is_off(script: Script, node: ast.expr, scope: Scope) -> bool:
+    called = node.func if isinstance(node, ast.Call) else node
+    name = script.names.resolve(called, scope)
+    if name == "torch.set_grad_enabled" and isinstance(node, ast.Call):
+        return bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
+    return name in _OFF and not (isinstance(node, ast.Call) and (node.args or node.keywords))
+
+
+def use(call: Call, node: ast.expr) -> Value:
+    """NODE, an argument of CALL or what it is called on."""
+    return Value(node, call.scope, call)

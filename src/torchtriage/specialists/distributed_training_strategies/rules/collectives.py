@@ -1,0 +1,160 @@
+"""Communication between ranks: who takes part, and who waits for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.ranks import Guard, guards, is_then, ways
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.wrappers import kinds
+
+_HOME = "torch.distributed."
+# Every rank of the group must call these; the place of the argument `group`, from 0 (None: there is none).
+_PLACES = {
+    None: "new_group",
+    0: "barrier monitored_barrier",
+    2: "all_reduce all_gather all_gather_object all_gather_into_tensor broadcast broadcast_object_list all_to_all",
+    3: "reduce reduce_scatter reduce_scatter_tensor scatter gather gather_object scatter_object_list",
+    4: "all_to_all_single",
+}
+_COLLECTIVES = {name: place for place, names in _PLACES.items() for name in names.split()}
+_CHECKPOINTS = "torch.distributed.checkpoint."
+_STATES = frozenset({"get_state_dict", "get_model_state_dict", "get_optimizer_state_dict"})
+
+
+@detector("source/collective-on-some-ranks")
+def collective_on_some_ranks(script: Script) -> Iterator[Sighting]:
+    """Only some ranks reach a collective: they wait for the others until the time runs out."""
+    guarded = [
+        (call, guard)
+        for call in _collectives(script)
+        for way in ways(script, call)
+        if (guard := next((g for step in reversed(way) for g in guards(script, step)), None)) is not None
+    ]
+    seen: set[int] = set()
+    for call, guard in guarded:
+        if id(guard.call) in seen or _is_left_open(script, guard):
+            continue
+        if not any(other.tail == call.tail and _answers(script, theirs, guard, call) for other, theirs in guarded):
+            seen.add(id(guard.call))
+            yield script.seen(guard.call.node, _said(script, call, guard))
+
+
+def _answers(script: Script, theirs: Guard, guard: Guard, call: Call) -> bool:
+    """Whether the other ranks may come to the same collective under a test of their own."""
+    if theirs.node is guard.node and is_then(theirs.node, theirs.call) == is_then(guard.node, guard.call):
+        return False
+    scope = guard.call.scope
+    return call.tail == "barrier" or theirs.call.scope is scope or _reaches(script, theirs.call, scope)
+
+
+def _said(script: Script, call: Call, guard: Guard) -> str:
+    what = dotted(call.node.func) or call.tail
+    if guard.call is not call:
+        what = f"{what} in line {call.node.lineno}, which this calls,"
+    which = {"main": "rank 0", "other": "all ranks but the first", "some": "some ranks"}[guard.who]
+    verb = "reaches" if guard.who == "main" else "reach"
+    test = script.source(guard.node.test)
+    return f"by the test in line {guard.node.lineno} (if {test}) only {which} {verb} {what} while every rank must"
+
+
+def _collectives(script: Script) -> Iterator[Call]:
+    for tail, place in _COLLECTIVES.items():
+        for call in script.facts.calls.get(tail, ()):
+            if script.name(call).startswith(_HOME) and not _is_grouped(call, place):
+                yield call
+    yield from _hidden_collectives(script)
+
+
+def _hidden_collectives(script: Script) -> Iterator[Call]:
+    """Calls that talk to the other ranks though their names do not say so."""
+    for call in script.calls("save", "async_save", "load", *_STATES):
+        if script.name(call).startswith(_CHECKPOINTS) and not _is_alone(call):
+            yield call
+    for call in script.calls("state_dict"):
+        if any(kind == "flattened" for kind, _ in kinds(script, call.receiver, call.scope)):
+            yield call
+    yield from (call for call in script.calls("full_tensor", "wait_for_everyone") if call.receiver is not None)
+
+
+def _is_alone(call: Call) -> bool:
+    """Whether a checkpoint is read or written by one process on purpose."""
+    return any(keyword.arg in ("no_dist", "process_group", None) for keyword in call.node.keywords)
+
+
+def _is_grouped(call: Call, place: int | None) -> bool:
+    """Whether the collective belongs to a group of its own: then the others need not come."""
+    if any(keyword.arg in ("group", None) for keyword in call.node.keywords):
+        return True
+    return place is not None and call.argument("group", place) is not None
+
+
+def _reaches(script: Script, other: Call, scope: Scope) -> bool:
+    return any(event.fact is other for event in script.written.events(Ring(scope.body, scope)))
+
+
+def _is_left_open(script: Script, guard: Guard) -> bool:
+    """Whether the other branch of the guard calls unknown code, which may hold the same collective."""
+    branch = guard.node.orelse if is_then(guard.node, guard.call) else guard.node.body
+    if not branch:
+        return False
+    first, last = branch[0].lineno, branch[-1].end_lineno or 0
+    for other in guard.call.scope.calls:
+        if first <= other.node.lineno <= last and guard.call is not other:
+            own = script.trace.definition(other.node.func, other.scope)
+            if own is None and not script.knows(other) and not _is_harmless(other):
+                return True
+    return False
+
+
+_SPEAKS = frozenset({"info", "debug", "warning", "error", "write", "log", "add_scalar", "append", "print"})
+
+
+def _is_harmless(call: Call) -> bool:
+    return call.tail in _SPEAKS
+
+
+@detector("source/handle-not-waited")
+def handle_not_waited(script: Script) -> Iterator[Sighting]:
+    """An asynchronous transfer is started and never waited for."""
+    for call in _asynchronous(script):
+        name = _kept_as(call)
+        what = dotted(call.node.func)
+        if name == "":
+            yield script.seen(
+                call.node, f"what {what} returns is thrown away: nothing can wait until the transfer is done"
+            )
+        elif name is not None and not _is_used(call, name):
+            yield script.seen(call.node, f"{name} is never used again: nothing waits until the transfer is done")
+
+
+def _asynchronous(script: Script) -> Iterator[Call]:
+    for call in script.calls("isend", "irecv", "batch_isend_irecv"):
+        if script.name(call).startswith(_HOME):
+            yield call
+    for tail in _COLLECTIVES:
+        for call in script.facts.calls.get(tail, ()):
+            flag = call.argument("async_op")
+            if isinstance(flag, ast.Constant) and flag.value is True and script.name(call).startswith(_HOME):
+                yield call
+
+
+def _kept_as(call: Call) -> str | None:
+    """The local name that the handle gets; "" when it gets none at all, None when it goes elsewhere."""
+    match call.statement:
+        case ast.Expr(value=value) if value is call.node:
+            return ""
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is call.node and call.scope.kind != "class":
+            return None if name in call.scope.outside or name.startswith("_") else name
+    return None
+
+
+def _is_used(call: Call, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        for node in ast.walk(call.scope.node)
+    )

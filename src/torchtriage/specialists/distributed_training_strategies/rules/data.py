@@ -1,0 +1,116 @@
+"""Which rank sees which samples, and whose figure is reported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Scope, dotted
+from torchtriage.examine.source.roles import Part
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.wrappers import kinds
+
+_RANKED = re.compile(r"rank|world|shard|replica|num_procs|process_index|split_by|worker_id|distribut", re.IGNORECASE)
+_STREAMED = re.compile(r"stream|iterable|webdataset|wds|dali|synthetic|fake|dummy|random_?data", re.IGNORECASE)
+_SETS = ("torch.utils.data.TensorDataset", "torch.utils.data.Subset", "torch.utils.data.random_split")
+_DRAWN = frozenset({"rand", "randn", "randint", "rand_like", "normal", "uniform"})
+
+
+@detector("source/same-data-on-ranks")
+def same_data_on_ranks(step: TrainingStep) -> Iterator[Sighting]:
+    """Every rank goes through the whole data set instead of its share."""
+    script = step.script
+    if step.hidden or not step.backwards:
+        return
+    model = next(_replicated(step), None)
+    if model is None or _is_seeded_by_rank(script):
+        return
+    parts = list(step.loaders()) or list(_drawn(step))
+    if not parts or not all(_is_undivided(script, part) for part in parts):
+        return
+    for part in {id(each.made): each for each in parts}.values():
+        if part.made is not None and not script.shows(part.made, "loader"):
+            yield script.seen(
+                part.made,
+                f"no DistributedSampler is here, though line {model.lineno} puts the model on every rank: "
+                "each reads all samples, and N ranks do the work of an epoch N times",
+            )
+
+
+def _replicated(step: TrainingStep) -> Iterator[ast.Call]:
+    """The wrappers of the models that the step calls."""
+    for event in step.events:
+        call = event.call
+        if call is not None and isinstance(call.node.func, ast.Name | ast.Attribute):
+            for kind, made in kinds(step.script, call.node.func, call.scope):
+                if kind in ("replicated", "flattened"):
+                    yield made
+
+
+def _drawn(step: TrainingStep) -> Iterator[Part]:
+    """The loaders from which a step takes batches by next(iterator)."""
+    for _, call in step.calls("next"):
+        for origin in step.script.trace.origins(call.argument("", 0), call.scope):
+            match origin.node:
+                case ast.Call(func=ast.Name(id="iter"), args=[loader]):
+                    yield from step.script.roles.made(loader, origin.scope, "loader")
+
+
+def _is_seeded_by_rank(script: Script) -> bool:
+    """Whether ranks draw their own samples on purpose: endless random batches need no division."""
+    seeds = script.calls("manual_seed", "seed", "seed_everything", "manual_seed_all", "set_seed", "default_rng")
+    return any(_RANKED.search(ast.unparse(each)) for call in seeds for each in call.arguments)
+
+
+def _is_undivided(script: Script, part: Part) -> bool:
+    """Whether a loader surely reads the whole of a data set that every rank has."""
+    if part.made is None or part.scope is None:
+        return False
+    given = {keyword.arg: keyword.value for keyword in part.made.keywords}
+    if None in given or len(part.made.args) > 3 or not given.keys().isdisjoint({"batch_sampler", "generator"}):
+        return False
+    sampler = given.get("sampler")
+    if sampler is not None and not (isinstance(sampler, ast.Constant) and sampler.value is None):
+        return False
+    data = given.get("dataset") or (part.made.args[0] if part.made.args else None)
+    return data is not None and _is_whole(script, data, part.scope)
+
+
+def _is_whole(script: Script, data: ast.expr, scope: Scope) -> bool:
+    """Whether a data set is a plain one: not streamed, not drawn at random, not cut by rank."""
+    if _STREAMED.search(ast.unparse(data)) or _RANKED.search(ast.unparse(data)):
+        return False
+    return all(_is_plain(script, each.node, each.scope) for each in script.trace.origins(data, scope))
+
+
+def _is_plain(script: Script, node: ast.expr | None, scope: Scope) -> bool:
+    if not isinstance(node, ast.Call):
+        return node is None or isinstance(node, ast.Name | ast.Attribute)
+    text = ast.unparse(node)
+    if _STREAMED.search(text) or _RANKED.search(text):
+        return False
+    own = script.trace.definition(node.func, scope)
+    if own is not None:
+        return own.kind == "class" and _is_fixed(script, own)
+    name = script.names.resolve(node.func, scope)
+    return (
+        name in _SETS
+        or name.startswith(("torchvision.datasets.", "datasets.load_dataset"))
+        or dotted(node.func).endswith("Dataset")
+    )
+
+
+def _is_fixed(script: Script, own: Scope) -> bool:
+    """Whether a data set class of this file has an order and a length, draws nothing, and asks for no rank."""
+    inner = {name for each in script.trace.lineage(own) for name in each.inner}
+    if "__iter__" in inner or "__getitem__" not in inner:
+        return False
+    methods = [each for each in script.facts.scopes if each.host is own]
+    if any(call.tail in _DRAWN for each in methods if each.name != "__init__" for call in each.calls):
+        return False
+    return not any(_RANKED.search(call.tail) for each in methods for call in each.calls) and not _RANKED.search(
+        " ".join(own.attributes)
+    )

@@ -1,0 +1,220 @@
+"""What the source alone shows about autocast regions, and about the scaler that their format asks for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import Autocast, Regions, regions_of
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import unrelated
+
+_SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
+_DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
+_CONSTANT = ("float", "double", "detach")
+
+
+@detector("source/scaler-missing")
+def scaler_missing(step: TrainingStep) -> Iterator[Sighting]:
+    """The loss is computed in float16 under autocast, and no GradScaler scales it."""
+    script = step.script
+    if not any(True for _ in script.calls("autocast")) and "torch.amp.autocast" not in _imported(script):
+        return
+    if step.hidden or _speaks_of_scaling(step) or not any(step.optimizing()):
+        return
+    for backward in step.backwards:
+        region = _forward(step, backward) if backward.scaler is None else None
+        if region is None or region.dtype != "float16" or region.disabled:
+            continue
+        if step.handed_over("optimizer") or step.unseen_method():
+            return
+        yield script.seen(
+            backward.call.node,
+            f"the forward pass runs in float16 (autocast in line {region.call.lineno}), and gradients below 6e-8 "
+            "become 0 there: nothing multiplies this loss by a loss scale",
+        )
+        return
+
+
+def _imported(script: Script) -> set[str]:
+    return {store.imported for store in script.facts.aliases}
+
+
+def _speaks_of_scaling(step: TrainingStep) -> bool:
+    """Whether the file scales a loss in any form, by a scaler of any origin or by hand: other trainings left out."""
+    script, others = step.script, unrelated(step)
+    if any(id(call.scope) not in others for call in script.calls(*_SCALES, *_DEFAULTS)):
+        return True
+    names = {name.lower() for scope in script.facts.scopes if id(scope) not in others for name in scope.stores}
+    return any("scaler" in name or "loss_scale" in name for name in names) or bool(script.aside & {"unscale_", "scale"})
+
+
+def _forward(step: TrainingStep, backward: Backward) -> Autocast | None:
+    """The autocast context, with gradients on, in which something is computed that BACKWARD propagates."""
+    regions = regions_of(step.script)
+    for event in behind(step, backward):
+        region = regions.around(event.path)
+        if region is not None and not regions.is_without_graph(event.path):
+            return region
+    for value, scope in _values(step, backward):
+        region = _inside(step.script, regions, value, scope)
+        if region is not None:
+            return region
+    return None
+
+
+def _values(step: TrainingStep, backward: Backward) -> Iterator[tuple[ast.expr | None, Scope]]:
+    """What BACKWARD propagates, and what the stores behind it give."""
+    yield backward.root, backward.call.scope
+    regions = regions_of(step.script)
+    for event in behind(step, backward):
+        if isinstance(event.fact, Store) and not regions.is_without_graph(event.path):
+            yield event.fact.value, event.fact.scope
+
+
+def _inside(script: Script, regions: Regions, value: ast.expr | None, scope: Scope) -> Autocast | None:
+    """The autocast context that the forward of a module of this file enters by itself, when VALUE calls one."""
+    for node in ast.walk(value) if value is not None else ():
+        host = script.trace.instance(node.func, scope) if isinstance(node, ast.Call) else None
+        forward = script.trace.method(host, "forward") if host is not None else None
+        for call in forward.calls if forward is not None else ():
+            region = regions.around(call.path)
+            if region is not None and not regions.is_without_graph(call.path):
+                return region
+    return None
+
+
+def behind(step: TrainingStep, backward: Backward) -> Iterator[Event]:
+    """The stores of the step that what BACKWARD propagates is made of, by name, through functions of the file."""
+    wanted = _names(backward.root, step, backward.call.scope)
+    for event in reversed(step.events):
+        fact = event.fact
+        if isinstance(fact, Store) and fact.name in wanted and fact.value is not None and fact.how != "element":
+            wanted |= _names(fact.value, step, fact.scope)
+            yield event
+
+
+def _names(node: ast.expr | None, step: TrainingStep, scope: Scope) -> set[str]:
+    """The names that NODE is made of, and those that a function of the file returns where it calls one."""
+    found: set[str] = set()
+    for inner in ast.walk(node) if node is not None else ():
+        if isinstance(inner, ast.Name | ast.Attribute) and (name := dotted(inner)):
+            found.add(name)
+        if isinstance(inner, ast.Call):
+            helper = step.script.trace.definition(inner.func, scope)
+            for each in helper.returns if helper is not None and helper.kind == "function" else ():
+                found |= {dotted(part) for part in ast.walk(each.node) if isinstance(part, ast.Name | ast.Attribute)}
+    return found - {""}
+
+
+@detector("source/scaler-with-bf16")
+def scaler_with_bf16(step: TrainingStep) -> Iterator[Sighting]:
+    """A GradScaler scales a loss that is computed in bfloat16."""
+    script = step.script
+    scaled = [each for each in step.backwards if each.scaler is not None]
+    if not scaled:
+        return
+    made = [part for part in script.roles.made(scaled[0].scaler, scaled[0].call.scope, "scaler") if part.made]
+    if len(made) != 1 or made[0].made is None or _is_switched(made[0].made):
+        return
+    regions = regions_of(script)
+    found = [regions.around(event.path) for each in scaled for event in behind(step, each)]
+    entered = [region for region in found if region is not None]
+    if entered and all(region.dtype == "bfloat16" and not region.disabled for region in entered):
+        yield script.seen(
+            made[0].made,
+            f"the forward pass runs in bfloat16 (autocast in line {entered[0].call.lineno}), which has the range of "
+            "float32: the scaler only adds a check and a synchronisation to every step",
+        )
+
+
+def _is_switched(made: ast.Call) -> bool:
+    """Whether the scaler may be off."""
+    return any(
+        keyword.arg is None
+        or (keyword.arg == "enabled" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True))
+        for keyword in made.keywords
+    )
+
+
+@detector("source/backward-in-autocast")
+def backward_in_autocast(step: TrainingStep) -> Iterator[Sighting]:
+    """backward() is called inside an autocast region."""
+    regions = regions_of(step.script) if step.backwards else None
+    seen: set[int] = set()
+    for backward in step.backwards:
+        region = regions.around(backward.event.path) if regions is not None else None
+        if region is None or region.disabled or id(backward.call) in seen or _is_nested(step, backward):
+            continue
+        seen.add(id(backward.call))
+        yield step.script.seen(
+            backward.call.node,
+            f"this backward runs inside the autocast region of line {region.call.lineno}, so autocast also casts the "
+            "operations of the backward pass; leave the region first",
+        )
+
+
+def _is_nested(step: TrainingStep, backward: Backward) -> bool:
+    """Whether the backward is a function's own method that this file defines (a manual backward pass)."""
+    return step.script.trace.definition(backward.call.node.func, backward.call.scope) is not None
+
+
+@detector("source/bce-under-autocast")
+def bce_under_autocast(script: Script) -> Iterator[Sighting]:
+    """Binary cross entropy of probabilities is computed inside a CUDA autocast region, which refuses it."""
+    regions = None
+    for call in _entropies(script):
+        regions = regions or regions_of(script)
+        for region in _reached(script, regions, call, 0):
+            if region is not None and region.device == "cuda" and not region.disabled:
+                yield script.seen(
+                    call.node,
+                    f"the CUDA autocast region of line {region.call.lineno} refuses binary cross entropy of "
+                    "probabilities, in any format, with RuntimeError",
+                )
+                break
+
+
+def _reached(script: Script, regions: Regions, call: Call, deep: int) -> Iterator[Autocast | None]:
+    """The region of CALL: its own, or those in which the functions around it are called."""
+    own = regions.around(call.path)
+    yield own
+    if own is None and deep < 3 and call.scope.kind == "function":
+        for site in _sites(script, call.scope):
+            yield from _reached(script, regions, site, deep + 1)
+
+
+def _sites(script: Script, scope: Scope) -> Iterator[Call]:
+    """The calls of a function; of a module's forward, the calls of its instances."""
+    yield from script.trace.sites(scope)
+    if scope.name == "forward" and scope.host is not None:
+        for call in (call for calls in script.facts.calls.values() for call in calls):
+            if script.trace.instance(call.node.func, call.scope) is scope.host and not _makes(script, call):
+                yield call
+
+
+def _makes(script: Script, call: Call) -> bool:
+    """Whether CALL is the constructor itself, and not a call of what it has made."""
+    made = script.trace.definition(call.node.func, call.scope)
+    return made is not None and made.kind == "class"
+
+
+def _entropies(script: Script) -> Iterator[Call]:
+    yield from script.named("torch.nn.functional.binary_cross_entropy")
+    if any(True for _ in script.named("torch.nn.BCELoss")):
+        for calls in list(script.facts.calls.values()):
+            yield from (call for call in calls if _is_entropy(script, call))
+
+
+def _is_entropy(script: Script, call: Call) -> bool:
+    called = call.node.func
+    own = isinstance(called, ast.Name | ast.Call) or dotted(call.receiver) == call.scope.receiver
+    if not own or script.name(call):
+        return False
+    origins = script.trace.origins(called, call.scope)
+    names = {script.names.resolve(each.call.func, each.scope) if each.call is not None else "" for each in origins}
+    return names == {"torch.nn.BCELoss"}

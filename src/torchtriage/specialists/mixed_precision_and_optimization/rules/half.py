@@ -1,0 +1,224 @@
+"""What the source alone shows about weights and tensors that are float16 by a cast of one's own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, Scope, Store
+from torchtriage.examine.source.flow import reaching
+from torchtriage.examine.source.roles import Part
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import formats, given, regions_of
+
+_VANISHES = 2.0**-25  # half of the smallest float16: this and less is rounded to 0
+_ADAPTERS = ("peft", "bitsandbytes", "loralib", "quanto", "unsloth", "torchao")
+_KEEPS = ("master", "fp32", "float32", "lora", "adapter", "full_precision")
+_SHAPES = frozenset(
+    {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "detach", "clone"}
+    | {
+        "norm",
+        "sum",
+        "mean",
+        "var",
+        "std",
+        "pow",
+        "abs",
+        "sqrt",
+        "exp",
+        "amax",
+        "matmul",
+        "mm",
+        "bmm",
+        "T",
+        "t",
+        "cuda",
+    }
+)
+
+
+@detector("source/half-model-trained")
+def half_model_trained(step: TrainingStep) -> Iterator[Sighting]:
+    """A model is cast to float16 as a whole and then trained."""
+    script = step.script
+    casts = [call for call in script.calls("half", "to") if _is_half_cast(script, call)]
+    if not casts or script.names.framework() or _keeps_float32(script):
+        return
+    parts = [part for _, _, parts in step.optimizing() for part in parts if part.name.startswith("torch.optim.")]
+    for call in casts:
+        model = _ends(script, call.receiver, call.scope)
+        for part in parts:
+            if _is_before(step, call, part) and model & _optimized(script, part) and not _is_restored(script, model):
+                yield script.seen(call.node, _fact(step, part))
+                break
+
+
+def _is_half_cast(script: Script, call: Call) -> bool:
+    """x.half(), x.to(torch.float16), x.to(device, dtype=torch.half)."""
+    if call.receiver is None:
+        return False
+    if call.tail == "half":
+        return not call.node.args
+    given_types = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
+    return any(formats(script, each, call.scope) == "float16" for each in given_types)
+
+
+def _keeps_float32(script: Script) -> bool:
+    """Whether something says that float32 weights are kept, or that only a part of the model is trained."""
+    if any(name.startswith(_ADAPTERS) for name in script.facts.imports):
+        return True
+    if any(True for _ in script.calls("requires_grad_")):
+        return True
+    names = {name for scope in script.facts.scopes for name in scope.stores}
+    if any(name.endswith(".requires_grad") for name in names):
+        return True
+    words = {*names, *script.facts.calls, *(scope.name for scope in script.facts.scopes)}
+    return any(mark in word.lower() for word in words for mark in _KEEPS)
+
+
+def _ends(script: Script, node: ast.expr | None, scope: Scope) -> set[int]:
+    """Where the value of NODE starts: its constructor calls and parameters."""
+    found = script.trace.origins(node, scope)
+    return {id(each.store) if each.is_parameter else id(each.node) for each in found if each.call or each.is_parameter}
+
+
+def _optimized(script: Script, part: Part) -> set[int]:
+    """The models whose parameters the optimizer PART is made with."""
+    found: set[int] = set()
+    for node in ast.walk(part.made) if part.made is not None and part.scope is not None else ():
+        match node:
+            case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
+                found |= _ends(script, model, part.scope) if part.scope is not None else set()
+    return found
+
+
+def _is_before(step: TrainingStep, cast: Call, part: Part) -> bool:
+    """Whether the cast stands where the training is set up, before its loop: not in an evaluation or an export."""
+    if any(cast.scope is site.scope for site in step.sites):
+        return any(cast.scope is site.scope and cast.order < site.order for site in step.sites)
+    if cast.scope is step.ring.scope:
+        first = min((event.fact.order for event in step.events if event.fact.scope is cast.scope), default=0)
+        return cast.order < first
+    return cast.scope is part.scope
+
+
+def _is_restored(script: Script, model: set[int]) -> bool:
+    """Whether the model is made float32 again somewhere."""
+    return any(
+        call.tail == "float" or formats(script, given(call.node, "dtype", 0), call.scope) == "bfloat16"
+        for call in script.calls("float", "to")
+        if model & _ends(script, call.receiver, call.scope)
+    )
+
+
+def _fact(step: TrainingStep, part: Part) -> str:
+    line = part.made.lineno if part.made is not None else 0
+    if any(each.scaler is not None for each in step.backwards):
+        return (
+            f"the optimizer in line {line} trains these float16 weights, and the scaler refuses their gradients: "
+            "ValueError: Attempting to unscale FP16 gradients"
+        )
+    return (
+        f"the optimizer in line {line} updates these weights in float16, where a change below 1/4096 of a weight is "
+        "lost and Adam's eps of 1e-8 is 0"
+    )
+
+
+@detector("source/eps-vanishes")
+def eps_vanishes(script: Script) -> Iterator[Sighting]:
+    """A small constant guards a float16 value against 0, and is 0 itself in float16."""
+    scopes = {id(call.scope): call.scope for call in script.calls("half", "to") if _is_half_cast(script, call)}
+    for scope in scopes.values():
+        for call in scope.calls:
+            eps = _guard(script, call)
+            if eps is not None:
+                yield from _sighting(script, call, call.node, eps)
+        for node, use in _sums(scope):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                eps = _constant(script, other, scope)
+                if eps is not None and _is_half(script, one, scope, use):
+                    yield from _sighting(script, use, node, eps)
+
+
+def _sighting(script: Script, use: Call | Store, node: ast.expr, eps: float) -> Iterator[Sighting]:
+    region = regions_of(script).around(use.path)
+    if region is None or region.disabled:
+        yield script.seen(
+            node,
+            f"{eps:g} is 0 in float16, whose smallest number is 6e-8: what it guards against gives infinity or NaN",
+        )
+
+
+def _guard(script: Script, call: Call) -> float | None:
+    """The eps of a call that guards a half tensor: F.normalize(x), F.cosine_similarity(x, y), x.clamp(min=eps)."""
+    name = script.name(call)
+    if name in ("torch.nn.functional.normalize", "torch.nn.functional.cosine_similarity"):
+        position, default = (3, 1e-12) if name.endswith("normalize") else (3, 1e-8)
+        eps = call.argument("eps", position)
+        value = default if eps is None else _constant(script, eps, call.scope)
+        first = call.argument("input", 0) or call.argument("x1", 0)
+        return value if first is not None and _is_half(script, first, call.scope, call) else None
+    if call.tail not in ("clamp", "clamp_min", "clip") or call.receiver is None or name:
+        return None
+    bound = call.argument("min", 0)
+    half = bound is not None and _is_half(script, call.receiver, call.scope, call)
+    return _constant(script, bound, call.scope) if half and bound is not None else None
+
+
+def _constant(script: Script, node: ast.expr, scope: Scope) -> float | None:
+    """The number that NODE surely is, when it vanishes in float16."""
+    origins = script.trace.origins(node, scope)
+    if len(origins) != 1 or not isinstance(origins[0].node, ast.Constant):
+        return None
+    value = origins[0].node.value
+    return value if isinstance(value, float) and 0 < value <= _VANISHES else None
+
+
+def _sums(scope: Scope) -> Iterator[tuple[ast.BinOp, Call | Store]]:
+    seen: set[int] = set()
+    for action in scope.actions:
+        statement = action.statement if isinstance(action, Call) else action.node
+        if id(statement) in seen or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+            continue
+        seen.add(id(statement))
+        for node in ast.walk(statement):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+                yield node, action
+
+
+def _is_half(script: Script, node: ast.expr, scope: Scope, use: Call | Store, deep: int = 0) -> bool:
+    """Whether NODE is surely float16: cast so, or made of what was cast so by operations that keep the format."""
+    if deep > 6:
+        return False
+    match node:
+        case ast.Call(func=ast.Attribute(value=value)):
+            call = next((each for each in scope.calls if each.node is node), None)
+            cast = call is not None and call.tail in ("half", "to") and _is_half_cast(script, call)
+            kept = call is not None and _keeps_format(script, call)
+            return cast or (kept and _is_half(script, value, scope, use, deep + 1))
+        case ast.Name(id=name):
+            return _is_half_name(script, name, scope, use, deep)
+        case ast.BinOp(left=left, right=right):
+            sides = [each for each in (left, right) if not isinstance(each, ast.Constant)]
+            return bool(sides) and all(_is_half(script, each, scope, use, deep + 1) for each in sides)
+        case ast.Subscript(value=value):
+            return _is_half(script, value, scope, use, deep + 1)
+    return False
+
+
+def _keeps_format(script: Script, call: Call) -> bool:
+    return call.tail in _SHAPES and call.argument("dtype") is None and not script.name(call)
+
+
+def _is_half_name(script: Script, name: str, scope: Scope, use: Call | Store, deep: int) -> bool:
+    """Whether every store that NAME may come from gives it a float16 tensor."""
+    found = reaching(scope.stores.get(name, ()), use)
+    return bool(found) and all(
+        each.how == "assign"
+        and each.index is None
+        and each.value is not None
+        and _is_half(script, each.value, scope, each, deep + 1)
+        for each in found
+    )

@@ -1,0 +1,139 @@
+"""What the source alone shows about names of mixed precision that have moved."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Block, Call, Scope, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import spelled
+
+# The old module and the device that its names stood for.
+_OLD = {"torch.cuda.amp": "cuda", "torch.cpu.amp": "cpu"}
+_MODULES = {"autocast_mode": "autocast", "grad_scaler": "GradScaler"}
+_NEW = ("autocast", "GradScaler", "custom_fwd", "custom_bwd")
+# autocast had its device by its module, and took these by position.
+_POSITIONS = {"autocast": ("enabled", "dtype", "cache_enabled")}
+_REMEDY = "name-the-device"
+
+
+@detector("source/amp-api-deprecated")
+def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
+    """A name of torch.cuda.amp or torch.cpu.amp is used, which torch.amp has replaced."""
+    if b"amp" not in script.text.data:
+        return
+    for call in script.calls(*_tails(script)):
+        old = _old(script, call.node.func, call.scope)
+        if old is not None and not _is_fallback(call.path) and not _is_alternative(call):
+            yield _seen(script, call.node, old, _call(script, call, old))
+    for scope in script.facts.scopes if b"custom_" in script.text.data else ():
+        for decorator in scope.node.decorator_list if isinstance(scope.node, ast.FunctionDef) else ():
+            old = _old(script, decorator, scope.parent or scope)
+            if old is not None and not _is_fallback(scope.body.path):
+                yield _seen(script, decorator, old, _decorator(script, decorator, old))
+
+
+def _seen(script: Script, node: ast.expr, old: tuple[str, str], edits: tuple[Edit, ...]) -> Sighting:
+    device, name = old
+    given = f'device_type="{device}"' if name.startswith("custom") else f'"{device}"'
+    return script.seen(
+        node,
+        f"torch.{device}.amp.{name} is deprecated and warns (FutureWarning); it is torch.amp.{name}({given}, …)",
+        edits,
+    )
+
+
+def _tails(script: Script) -> list[str]:
+    """Under which last words the old names may be called here."""
+    aliases = [store.name for store in script.facts.aliases if store.imported.startswith(tuple(_OLD))]
+    return sorted({*_NEW, *aliases})
+
+
+def _old(script: Script, node: ast.expr, scope: Scope) -> tuple[str, str] | None:
+    """The device and the name that an old NAME stands for; None for any other."""
+    module, _, name = spelled(script, node, scope).rpartition(".")
+    head, _, last = module.rpartition(".")
+    if _MODULES.get(last) == name:
+        module = head
+    return (_OLD[module], name) if module in _OLD and name in _NEW else None
+
+
+def _is_fallback(path: tuple[Block, ...]) -> bool:
+    """Whether PATH is only taken for another torch: after an import or a call that failed, or by its version."""
+    for block in path:
+        if block.kind == "handler":
+            return True
+        if block.kind == "try" and isinstance(block.owner, ast.Try) and block.owner.handlers:
+            return True
+        if block.kind == "arm" and isinstance(block.owner, ast.If) and _asks_for_torch(block.owner.test):
+            return True
+    return False
+
+
+def _is_alternative(call: Call) -> bool:
+    """Whether CALL is one side of a conditional expression that asks for the version."""
+    return any(
+        isinstance(node, ast.IfExp) and _asks_for_torch(node.test) and any(n is call.node for n in ast.walk(node))
+        for node in ast.walk(call.statement)
+    )
+
+
+def _asks_for_torch(test: ast.expr) -> bool:
+    words = {dotted(node).lower() for node in ast.walk(test) if isinstance(node, ast.Name | ast.Attribute)}
+    return any("version" in word or "hasattr" in word or "torch_" in word for word in words)
+
+
+def _call(script: Script, call: Call, old: tuple[str, str]) -> tuple[Edit, ...]:
+    """torch.cuda.amp.autocast(True) → torch.amp.autocast("cuda", enabled=True)."""
+    device, name = old
+    node, given = call.node, list(call.node.args)
+    new = _root(script, call.scope)
+    span = _bytes(script, node.func)
+    if new is None or span is None or any(_is_no_value(each) for each in given):
+        return ()
+    edits = [Edit(_REMEDY, script.text.path, *span, f"{new}.{name}")]
+    whole = _bytes(script, node)
+    if whole is None:
+        return ()
+    opening = script.text.data.find(b"(", span[1], whole[1])
+    text = f'device_type="{device}"' if name.startswith("custom") else f'"{device}"'
+    text += ", " if node.args or node.keywords else ""
+    edits.append(Edit(_REMEDY, script.text.path, opening + 1, opening + 1, text))
+    for word, each in zip(_POSITIONS.get(name, ()), given, strict=False):
+        place = _bytes(script, each)
+        bracketed = place is not None and place[0] != opening + 1 and script.text.data[place[0] - 1 :][:1] == b"("
+        if place is None or bracketed:
+            return ()
+        edits.append(Edit(_REMEDY, script.text.path, place[0], place[0], f"{word}="))
+    return () if name.startswith("custom") and given else tuple(edits)
+
+
+def _is_no_value(node: ast.expr) -> bool:
+    """Whether NODE as a first argument tells that the call is not what its name says: *args, or a device."""
+    return isinstance(node, ast.Starred) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _decorator(script: Script, node: ast.expr, old: tuple[str, str]) -> tuple[Edit, ...]:
+    """@custom_fwd → @torch.amp.custom_fwd(device_type="cuda")."""
+    device, name = old
+    new, span = _root(script, script.facts.scopes[0]), _bytes(script, node)
+    if new is None or span is None or not name.startswith("custom"):
+        return ()
+    return (Edit(_REMEDY, script.text.path, *span, f'{new}.{name}(device_type="{device}")'),)
+
+
+def _root(script: Script, scope: Scope) -> str | None:
+    """What torch.amp is called here; None where torch itself is not imported."""
+    home = script.names.home("torch", scope)
+    stores = home.stores["torch"] if home is not None else []
+    return "torch.amp" if stores and all(store.imported == "torch" for store in stores) else None
+
+
+def _bytes(script: Script, node: ast.expr) -> tuple[int, int] | None:
+    if script.text.encoding != "utf-8" or node.end_lineno is None or node.end_col_offset is None:
+        return None
+    start, end = script.text.start(node.lineno), script.text.start(node.end_lineno)
+    return start + node.col_offset, end + node.end_col_offset

@@ -1,0 +1,264 @@
+"""What the source alone shows about steps that go past the scaler, or that the scaler is not told about."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event
+from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.flow import reaches, shared, surely
+from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
+    UNSCALERS,
+    enabled,
+    is_disabled,
+    is_elsewhere,
+    of_scaler,
+    plain_steps,
+    scaler_steps,
+    tests,
+    words,
+)
+
+# Words of a condition under which there is a scaler at all.
+_SWITCH = re.compile("amp|fp16|half|scaler|mixed|precision|cuda")
+
+
+@detector("source/scaler-bypassed")
+def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
+    """The loss is scaled and the optimizer steps past the scaler, or the other way round."""
+    scaled = [each for each in step.backwards if each.scaler is not None and not is_disabled(step, each)]
+    if not scaled and not any(scaler_steps(step)):
+        return
+    if step.script.aside & UNSCALERS or any(step.calls("get_scale")) or step.handed_over("scaler"):
+        return
+    for event, call in plain_steps(step) if scaled else ():
+        backward = _last(step, event)
+        if backward in scaled and _meets(step, backward, event, call):
+            yield step.script.seen(
+                call.node,
+                f"the gradients of line {backward.call.node.lineno} are still multiplied by the loss scale (65536 at "
+                "first) when the optimizer uses them here; scaler.step would divide them and skip infinities",
+                _edit(step, backward, event, call),
+            )
+    yield from _unscaled(step)
+
+
+def _last(step: TrainingStep, spot: Event) -> Backward | None:
+    """The last backward whose gradients SPOT may meet as they are: nothing has unscaled or used them by then."""
+    users = [event for event, _ in step.calls("step") if event is not spot]
+    found = None
+    for backward in step.backwards:
+        if not reaches(backward.event, spot):
+            continue
+        taken = any(reaches(backward.event, user) and reaches(user, spot) for user in users)
+        found = None if taken else backward
+    return found
+
+
+def _meets(step: TrainingStep, backward: Backward, event: Event, call: Call) -> bool:
+    """Whether the plain step CALL surely meets gradients of BACKWARD that are scaled."""
+    if _is_unscaled(step, backward, event) or is_elsewhere(step, backward, event):
+        return False
+    kinds = {part.by for part in step.script.roles.parts(call.receiver, call.scope) if part.role == "optimizer"}
+    if "unknown" in kinds and step.hidden:  # an optimizer of a framework may unscale by itself
+        return False
+    return not any(_is_other_arm(event, other) for other, _ in scaler_steps(step))
+
+
+def _is_unscaled(step: TrainingStep, backward: Backward, event: Event) -> bool:
+    """Whether an unscale_ comes before EVENT, always or under conditions that go with the scaler or with EVENT."""
+    for unscaling, _ in step.calls("unscale_"):
+        if not reaches(unscaling, event):
+            continue
+        conditions = {*words(tests(unscaling.path[shared(unscaling, event) :]))}
+        flags = {*words(_flags(event)), *words(enabled(step, backward))}
+        if surely(unscaling, event) or conditions & flags or any(_SWITCH.search(word.lower()) for word in conditions):
+            return True
+    return False
+
+
+def _is_other_arm(one: Event, other: Event) -> bool:
+    """Whether the two stand in two arms of one condition."""
+    common = shared(one, other)
+    here, there = one.path[common:], other.path[common:]
+    return bool(here and there) and here[0].kind == there[0].kind == "arm" and here[0].owner is there[0].owner
+
+
+def _edit(step: TrainingStep, backward: Backward, event: Event, call: Call) -> tuple[Edit, ...]:
+    """Only where update() follows on the same way, so that the step is whole afterwards."""
+    scaler, optimizer, text = dotted(backward.scaler), dotted(call.receiver), step.script.text
+    updates = [each for each, other in of_scaler(step, "update") if dotted(other.receiver) == scaler]
+    whole = any(each.path == event.path and reaches(event, each) for each in updates)
+    if not whole or not scaler or not optimizer or call.arguments or call.scope is not backward.call.scope:
+        return ()
+    if text.encoding not in ("utf-8", "utf-8-sig") or call.node.lineno != call.node.end_lineno:
+        return ()
+    start = text.start(call.node.lineno)
+    return (
+        Edit(
+            "step-through-the-scaler",
+            text.path,
+            start + call.node.col_offset,
+            start + (call.node.end_col_offset or 0),
+            f"{scaler}.step({optimizer})",
+        ),
+    )
+
+
+def _unscaled(step: TrainingStep) -> Iterator[Sighting]:
+    """Backwards without a scale whose gradients a scaler then divides."""
+    seen = set()
+    for event, call in scaler_steps(step):
+        backward = _last(step, event)
+        if backward is None or backward.scaler is not None or id(backward.call) in seen or not call.node.args:
+            continue
+        if _may_be_scaled(step, backward, event, call) or step.unseen_method():
+            continue
+        seen.add(id(backward.call))
+        yield step.script.seen(
+            backward.call.node,
+            f"nothing multiplies this loss by the loss scale, and scaler.step in line {call.node.lineno} divides its "
+            "gradients by it (65536 at first)",
+        )
+
+
+def _may_be_scaled(step: TrainingStep, backward: Backward, event: Event, call: Call) -> bool:
+    """Whether the gradients may be scaled after all, or the scaler off, or the two on different ways."""
+    made = step.script.roles.made(call.receiver, call.scope, "scaler")
+    if any(keyword.arg == "enabled" for part in made if part.made for keyword in part.made.keywords):
+        return True
+    if backward.root is None or any(map(_is_opaque, ast.walk(backward.root))):
+        return True
+    common = shared(backward.event, event)
+    ours = [block for block in backward.event.path[common:] if block.kind in ("arm", "handler")]
+    if ours or any(_is_other_arm(backward.event, other.event) for other in step.backwards):
+        return True
+    if {*words(_flags(event))} & {*words(_flags(backward.event))}:
+        return True
+    scales = [each for each, other in step.calls("scale") if other.node.args]
+    used = [each for each, _ in step.calls("step") if each is not event]
+    return any(
+        reaches(scale, event) and not any(reaches(scale, use) and reaches(use, event) for use in used)
+        for scale in scales
+    )
+
+
+def _is_opaque(node: ast.AST) -> bool:
+    """Whether NODE is a call of anything but loss.mean() and loss.sum()."""
+    if not isinstance(node, ast.Call):
+        return False
+    return not (isinstance(node.func, ast.Attribute) and node.func.attr in ("mean", "sum"))
+
+
+def _flags(event: Event) -> list[ast.expr]:
+    return [block.owner.test for block in event.path if isinstance(block.owner, ast.If)]
+
+
+@detector("source/scaler-not-updated")
+def scaler_not_updated(step: TrainingStep) -> Iterator[Sighting]:
+    """The scaler steps in a loop that never calls its update(), or unscales twice in one turn."""
+    steps = [call for _, call in scaler_steps(step) if call.node.args]
+    if not steps or step.handed_over("scaler") or step.unseen_method():
+        return
+    yield from _twice(step)
+    if not step.ring.is_loop or step.ring.runs_once or step.hidden:
+        return
+    for call in {id(each.node): each for each in reversed(steps)}.values():
+        updated = any(_may_be_one(step, call, other) for _, other in of_scaler(step, "update"))
+        if updated or _is_off(step, call) or not _is_same_each_turn(step, call) or _updates_elsewhere(step, call):
+            continue
+        yield step.script.seen(
+            call.node,
+            "the loop in line "
+            f"{getattr(step.ring.block.owner, 'lineno', 0)} never calls {dotted(call.receiver) or 'scaler'}.update(): "
+            "the second step of the same optimizer raises RuntimeError",
+        )
+        return
+
+
+def _is_off(step: TrainingStep, call: Call) -> bool:
+    """Whether the scaler is made with enabled=False."""
+    made = [part.made for part in step.script.roles.made(call.receiver, call.scope, "scaler") if part.made is not None]
+    values = [keyword.value for each in made for keyword in each.keywords if keyword.arg == "enabled"]
+    return any(isinstance(each, ast.Constant) and each.value is False for each in values)
+
+
+def _may_be_one(step: TrainingStep, one: Call, other: Call) -> bool:
+    """Whether the scalers of two calls may be the same one: not when both are known and made apart."""
+    roles = step.script.roles
+    mine, theirs = (
+        {id(part.made) for part in roles.made(each.receiver, each.scope, "scaler")} for each in (one, other)
+    )
+    return not mine or not theirs or bool(mine & theirs)
+
+
+def _is_same_each_turn(step: TrainingStep, call: Call) -> bool:
+    """Whether the loop steps one and the same optimizer with one and the same scaler in each turn."""
+    for node in (call.receiver, call.argument("optimizer", 0)):
+        name = dotted(node).partition(".")[0]
+        if not name:
+            return False
+        stores = step.script.names.stores(name, call.scope)
+        if any(step.ring.block in store.path for store in stores):
+            return False
+    return True
+
+
+def _updates_elsewhere(step: TrainingStep, call: Call) -> bool:
+    """Whether code that the loop does not show may update the same scaler: a callback, another method."""
+    last = dotted(call.receiver).rpartition(".")[2]
+    around = {id(each.scope) for each in (step.ring, *step.around)}
+    known = bool(step.script.roles.made(call.receiver, call.scope, "scaler"))
+    for other in step.script.calls("update"):
+        if id(other.scope) in around or dotted(other.receiver).rpartition(".")[2] != last or _steps_itself(other):
+            continue
+        theirs = bool(step.script.roles.made(other.receiver, other.scope, "scaler"))
+        if not known or (theirs and _may_be_one(step, call, other)) or (not theirs and _is_related(step, call, other)):
+            return True
+    return any(
+        dotted(store.value).endswith(f"{last}.update") for stores in call.scope.stores.values() for store in stores
+    )
+
+
+def _steps_itself(update: Call) -> bool:
+    """Whether the function of UPDATE steps the same scaler: a training step of its own, and no part of another."""
+    return any(each.tail == "step" and dotted(each.receiver) == dotted(update.receiver) for each in update.scope.calls)
+
+
+def _is_related(step: TrainingStep, one: Call, other: Call) -> bool:
+    """Whether x.scaler here may be the y.scaler there: not when they are attributes of two unrelated classes."""
+    if "." not in dotted(one.receiver) or "." not in dotted(other.receiver):
+        return False
+    mine, theirs = one.scope.host, other.scope.host
+    if mine is None or theirs is None:
+        return True
+    return mine in step.script.trace.lineage(theirs) or theirs in step.script.trace.lineage(mine)
+
+
+def _twice(step: TrainingStep) -> Iterator[Sighting]:
+    """A second unscale_ of the same optimizer, with no update() in between."""
+    found: list[tuple[Event, Call]] = []
+    updates = [event for event, _ in of_scaler(step, "update")]
+    for event, call in of_scaler(step, "unscale_"):
+        for first, earlier in found:
+            between = any(reaches(first, each) and reaches(each, event) for each in updates)
+            if not between and surely(first, event) and _is_same(earlier, call):
+                yield step.script.seen(
+                    call.node,
+                    f"line {earlier.node.lineno} has already unscaled this optimizer's gradients since the last "
+                    "update(): this call raises RuntimeError",
+                )
+                break
+        found.append((event, call))
+
+
+def _is_same(one: Call, other: Call) -> bool:
+    if one.node is other.node or one.scope is not other.scope:
+        return False
+    mine, theirs = (dotted(each.argument("optimizer", 0)) for each in (one, other))
+    return bool(mine) and mine == theirs and dotted(one.receiver) == dotted(other.receiver)

@@ -1,0 +1,197 @@
+"""What the source alone shows about Python loops over the elements of tensors."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Scope, Store, dotted
+from torchtriage.examine.source.flow import loops, reaching
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.tensors import Tensors
+
+_POINTWISE = frozenset(
+    {"exp", "log", "sqrt", "abs", "sin", "cos", "tanh", "sigmoid", "relu", "pow", "max", "min", "clamp", "log1p"}
+    | {"float", "square", "rsqrt", "maximum", "minimum", "fabs", "item"}
+)
+
+
+@dataclass
+class _Loops:
+    """Loops around one statement. counters: the numbers they count; elements: the names they give parts of tensors to.
+
+    over: what they go through.
+    """
+
+    counters: set[str] = field(default_factory=set)
+    elements: set[str] = field(default_factory=set)
+    over: list[ast.expr] = field(default_factory=list)
+
+
+@detector("source/python-loop-over-tensor")
+def python_loop_over_tensor(script: Script) -> Iterator[Sighting]:
+    """A Python loop computes a tensor element by element."""
+    finder = _Finder(script)
+    for scope in script.facts.scopes:
+        seen: set[int] = set()
+        for stores in scope.stores.values():
+            for store in stores:
+                owner = store.node
+                if store.how != "element" or not isinstance(owner, ast.For) or id(owner) in seen:
+                    continue
+                seen.add(id(owner))
+                if len(owner.body) == 1 and finder.is_outermost(store, scope) and finder.is_elementwise(store, scope):
+                    yield script.seen(
+                        owner,
+                        f"line {_last(owner).lineno} runs once for each element, with an operation and a new tensor "
+                        "each time; one operation over the whole tensor does the same",
+                    )
+
+
+def _last(statement: ast.stmt) -> ast.stmt:
+    while isinstance(statement, ast.For):
+        statement = statement.body[0]
+    return statement
+
+
+class _Finder:
+    """Finds the loops of one script whose turns could run at once."""
+
+    def __init__(self, script: Script) -> None:
+        self.script, self.tensors = script, Tensors(script)
+
+    def is_outermost(self, store: Store, scope: Scope) -> bool:
+        """Nested loops over the same elements are one finding, at the outer one."""
+        around = loops(store.path)
+        outer = around[1].owner if len(around) > 1 else None
+        if not isinstance(outer, ast.For) or len(outer.body) != 1:
+            return True
+        return not self._enter(outer, store, scope, _Loops())
+
+    def is_elementwise(self, store: Store, scope: Scope) -> bool:
+        found, body = _Loops(), store.node
+        while isinstance(body, ast.For):
+            if len(body.body) != 1 or not self._enter(body, store, scope, found):
+                return False
+            body = body.body[0]
+        target, value = _written(body)
+        if target is None or value is None or not self._is_pointwise(value, found, scope):
+            return False
+        read = [_base(node) for node in ast.walk(value) if isinstance(node, ast.Subscript)]
+        chosen = {dotted(each) for each in read} | {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        if not (read or chosen & found.elements) or not _may_run_at_once(target, chosen, found):
+            return False
+        if isinstance(target, ast.Subscript) and not self.tensors.is_tensor(_base(target), store, scope):
+            return False
+        return any(self.tensors.is_tensor(each, store, scope) or _is_sized(each, store.node) for each in found.over)
+
+    def _enter(self, owner: ast.For, at: Store, scope: Scope, found: _Loops) -> bool:
+        """Notes what a loop counts or goes through; False when it is neither a length nor tensors."""
+        if isinstance(owner.target, ast.Name) and (of := self._length(owner.iter, at, scope)) is not None:
+            found.counters.add(owner.target.id)
+            found.over.append(of)
+            return True
+        match owner.iter:
+            case ast.Call(func=ast.Name(id="zip"), args=parts):
+                pass
+            case ast.Name():
+                parts = [owner.iter]
+            case _:
+                return False
+        names = owner.target.elts if isinstance(owner.target, ast.Tuple) else [owner.target]
+        if len(names) != len(parts) or not all(self.tensors.is_tensor(each, at, scope) for each in parts):
+            return False
+        found.elements.update(dotted(each) for each in names)
+        found.over += parts
+        return True
+
+    def _length(self, node: ast.expr, at: Store, scope: Scope) -> ast.expr | None:
+        """The tensor that has the length of a range: range(x.size(0)), range(x.shape[1]), range(len(x)), range(n)."""
+        if not isinstance(node, ast.Call) or dotted(node.func) != "range" or len(node.args) != 1:
+            return None
+        length = node.args[0]
+        if isinstance(length, ast.Name):
+            stores = reaching(scope.stores.get(length.id, ()), at)
+            given = stores[0].value if len(stores) == 1 and stores[0].how == "assign" else None
+            if given is None:
+                return None
+            length = given if stores[0].index is None else ast.Subscript(given, ast.Constant(0))
+        return _measured(length)
+
+    def _is_pointwise(self, value: ast.expr, found: _Loops, scope: Scope) -> bool:
+        """Whether VALUE is arithmetic on the elements that the loops choose."""
+        match value:
+            case ast.Constant() | ast.Name():
+                return True
+            case ast.BinOp(left=one, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=other):
+                return self._is_pointwise(one, found, scope) and self._is_pointwise(other, found, scope)
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                return self._is_pointwise(operand, found, scope)
+            case ast.Subscript():
+                places = list(_places(value))
+                chosen = all(dotted(each) in found.counters or isinstance(each, ast.Slice) for each in places)
+                return bool(dotted(_base(value))) and chosen
+            case ast.Call(func=ast.Attribute(value=of, attr=attr), args=arguments) if attr in _POINTWISE:
+                library = self.script.names.resolve(value.func, scope)
+                inside = arguments if library else [of, *arguments]
+                known = not library or library.startswith(("torch.", "math."))
+                return known and all(self._is_pointwise(each, found, scope) for each in inside)
+        return False
+
+
+def _measured(length: ast.expr) -> ast.expr | None:
+    """The tensor whose length this is."""
+    match length:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as of, attr="size" | "numel")):
+            return of
+        case ast.Subscript(value=ast.Attribute(value=ast.Name() as of, attr="shape")):
+            return of
+        case ast.Subscript(value=ast.Call(func=ast.Attribute(value=ast.Name() as of, attr="size"), args=[])):
+            return of
+        case ast.Call(func=ast.Name(id="len"), args=[ast.Name() as of]):
+            return of
+    return None
+
+
+def _written(statement: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
+    match statement:
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            return target, value
+        case ast.AugAssign(target=ast.Name() | ast.Subscript() as target, op=ast.Add() | ast.Mult(), value=value):
+            return target, value
+        case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.BinOp(ast.Name(id=old), ast.Add(), value)):
+            return (target, value) if name == old else (None, None)
+    return None, None
+
+
+def _base(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _places(node: ast.expr) -> Iterator[ast.expr]:
+    """The indices of x[i][j] and x[i, j]."""
+    while isinstance(node, ast.Subscript):
+        yield from node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        node = node.value
+
+
+def _may_run_at_once(target: ast.expr, chosen: set[str], found: _Loops) -> bool:
+    """Whether no turn needs what another one wrote, and each writes a place of its own or adds to one sum."""
+    if isinstance(target, ast.Name):
+        return target.id not in chosen
+    places = {dotted(each) for each in _places(target)}
+    whole = bool(found.counters) and not found.elements and places >= found.counters
+    return whole and bool(dotted(_base(target))) and dotted(_base(target)) not in chosen
+
+
+def _is_sized(node: ast.expr, owner: ast.AST) -> bool:
+    """x.size(0): NumPy's size is no method."""
+    return isinstance(node, ast.Name) and any(
+        isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in ("size", "numel")
+        and dotted(each.func.value) == node.id
+        for each in ast.walk(owner)
+    )  # fmt: skip

@@ -1,0 +1,285 @@
+"""What the source alone shows about forward passes of which no gradient is wanted."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event, Ring
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import loops, reaches, reaching
+from torchtriage.examine.source.grad_mode import is_decorated, is_guarded, may_switch
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.tensors import is_batches
+
+_NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validation|test|predict|inference)(?:_|\d|$)")
+# Words of code that wants gradients without a training: attacks, saliency, physics, adaptation at test time.
+_WANTS = re.compile(
+    r"backward|^grad$|autograd|jacobian|hessian|^vjp$|^jvp$|requires_grad|enable_grad|attack|adversar|perturb|pgd|fgsm"
+    r"|saliency|gradcam|grad_cam|attribut|explain|^step$|zero_grad|force|adapt"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Forward:
+    """A forward pass of a model in evaluation: the call, the eval() before it, and the loop or function it stands in.
+
+    region: None for a comprehension over batches.
+    """
+
+    script: Script
+    call: Call
+    told: Call | None
+    region: Ring | None
+
+    @property
+    def place(self) -> int:
+        """What one finding is made for."""
+        if self.region is None:
+            return id(self.call.statement)
+        return id(self.told) if self._begins_inside() else id(self.region.block)
+
+    @property
+    def facts(self) -> Iterable[Call | Store]:
+        """What the region evaluates from eval() to train(); of a comprehension, the calls of its statement."""
+        if self.region is None:
+            return [call for call in self.call.scope.calls if call.statement is self.call.statement]
+        facts = [event.fact for event in self.script.written.events(self.region)]
+        if not self._begins_inside():
+            return facts
+        after = facts[next(place for place, fact in enumerate(facts) if fact is self.told) :]
+        return takewhile(lambda fact: not (isinstance(fact, Call) and _tells(fact, on=True)), after)
+
+    def _begins_inside(self) -> bool:
+        told, region = self.told, self.region
+        return told is not None and region is not None and region.block.kind == "loop" and region.block in told.path
+
+
+@detector("source/eval-builds-graph")
+def eval_builds_graph(script: Script) -> Iterator[Sighting]:
+    """A model is evaluated outside of no_grad and inference_mode."""
+    if not {"eval", "train"} & script.facts.calls.keys() or script.names.framework() or _is_switched_off(script):
+        return
+    seen: set[int] = set()
+    for scope in script.facts.scopes:
+        for forward in _forwards(script, scope) if scope.kind in ("function", "module") else ():
+            if forward.place in seen or not _builds(forward):
+                continue
+            seen.add(forward.place)
+            yield script.seen(forward.call.node, _fact(forward), _decorator(forward))
+
+
+def _fact(forward: _Forward) -> str:
+    told = f" (eval() in line {forward.told.node.lineno} does not stop that)" if forward.told else ""
+    return (
+        f"{dotted(forward.call.node.func)}(…) keeps the activations of every layer for a backward that never comes: "
+        f"no torch.no_grad() or inference_mode() holds here{told}"
+    )
+
+
+def _decorator(forward: _Forward) -> tuple[Edit, ...]:
+    """@torch.no_grad() above a function that only evaluates, by its name and by what it does."""
+    script, scope = forward.script, forward.call.scope
+    node, text = scope.node, script.text
+    if not isinstance(node, ast.FunctionDef) or node.decorator_list or not _NAMED.match(scope.name):
+        return ()
+    ring = Ring(scope.body, scope)
+    known = script.names.resolve(ast.Name("torch", ast.Load()), scope) == "torch"
+    if not known or any(_wants(event.fact) for event in script.written.events(ring)):
+        return ()
+    start = text.start(node.lineno)
+    indent = text.raw(node.lineno)[: node.col_offset].decode()
+    end = "\r\n" if text.raw(node.lineno).endswith(b"\r\n") else "\n"
+    return (Edit("no-grad", text.path, start, start, f"{indent}@torch.no_grad(){end}"),) if not indent.strip() else ()
+
+
+def _is_switched_off(script: Script) -> bool:
+    """Whether a call that is no context manager switches gradients off for the whole program."""
+    switches = (*script.calls("set_grad_enabled"), *script.calls("__enter__"))
+    return any(isinstance(each.statement, ast.Expr) for each in switches)
+
+
+def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
+    told = [call for call in scope.calls if _tells(call, on=False)]
+    named = scope.kind == "function" and _NAMED.match(scope.name) is not None and bool(script.trace.sites(scope))
+    if not (told or named) or (scope.host is not None and scope.name.startswith(("forward", "__call__"))):
+        return
+    for call in scope.calls:
+        name = dotted(call.node.func)
+        before = next((each for each in reversed(told) if _runs(script, call, each) and _holds(each, call)), None)
+        if not name or (before is None and (told or not script.roles.plays(call.node.func, scope, "model"))):
+            continue  # what has an eval() and is called is a module, whatever its name
+        whole = _is_comprehended(script, call)
+        region = None if whole else _region(script, call, before)
+        if region is not None or whole:
+            yield _Forward(script, call, before, region)
+
+
+def _runs(script: Script, call: Call, told: Call) -> bool:
+    """Whether CALL is that of the model which TOLD has put into eval mode, or of a helper that calls it."""
+    model = dotted(told.receiver)
+    if not model or dotted(call.node.func) == model:
+        return bool(model)
+    helper = script.trace.definition(call.node.func, call.scope)
+    if helper is None or helper.kind != "function" or is_decorated(helper):
+        return False
+    inner = [each for each in helper.calls if dotted(each.node.func) == model and each.arguments]
+    if any(loops(each.path) for each in inner) or any(_tells(each, on=False) for each in helper.calls):
+        return False  # the helper is looked at by itself
+    return bool(inner) and not any(may_switch(block) for each in inner for block in each.path)
+
+
+def _tells(call: Call, on: bool) -> bool:
+    """Whether CALL is model.eval() (or, with ON, model.train())."""
+    if call.receiver is None:
+        return False
+    off = any(isinstance(each, ast.Constant) and each.value is False for each in call.arguments)
+    if call.tail == "train":
+        return off != on
+    return call.tail == "eval" and not call.arguments and not on
+
+
+def _holds(told: Call, call: Call) -> bool:
+    """Whether the eval() of TOLD still holds where CALL stands: no train() in between."""
+    back = [
+        each for each in call.scope.calls if _tells(each, on=True) and dotted(each.receiver) == dotted(told.receiver)
+    ]
+    return reaches(told, call) and not any(reaches(told, each) and reaches(each, call) for each in back)
+
+
+def _region(script: Script, call: Call, told: Call | None) -> Ring | None:
+    """The outermost loop around CALL that eval() stands outside of, or the innermost with both; else the function.
+
+    A function counts only when a loop calls it.
+    """
+    around = loops(call.path)
+    if told is not None:
+        outer = [block for block in around if block not in told.path]
+        if outer or around:
+            return Ring(outer[-1] if outer else around[0], call.scope)
+    elif not any(isinstance(b.owner, ast.For) and is_batches(script, b.owner.iter, call.scope) for b in around):
+        return None
+    if call.scope.kind == "function" and (around or _is_repeated(script, call.scope, set())):
+        return Ring(call.scope.body, call.scope)
+    return None
+
+
+def _is_comprehended(script: Script, call: Call) -> bool:
+    """Whether CALL runs for each batch of a comprehension: sum(loss(model(x), y) for x, y in loader)."""
+    return any(
+        isinstance(each, ast.ListComp | ast.GeneratorExp | ast.SetComp)
+        and is_batches(script, each.generators[0].iter, call.scope)
+        and any(node is call.node for node in ast.walk(each.elt))
+        for each in ast.walk(call.statement)
+    )
+
+
+def _is_repeated(script: Script, scope: Scope, seen: set[int]) -> bool:
+    if id(scope) in seen:
+        return False
+    seen.add(id(scope))
+    return any(loops(site.path) or _is_repeated(script, site.scope, seen) for site in script.trace.sites(scope))
+
+
+def _builds(forward: _Forward) -> bool:
+    script, call = forward.script, forward.call
+    if is_guarded(script, call, 0) or _is_frozen(script, call):
+        return False
+    if any(_wants(fact) for fact in forward.facts):
+        return False
+    return not (_is_propagated(forward) or _is_read_out(script, call) or _is_off_inside(script, call))
+
+
+def _wants(fact: Call | Store) -> bool:
+    if isinstance(fact, Store):
+        return fact.name.endswith((".requires_grad", ".grad")) or _is_volatile(fact.value)
+    words = [fact.tail, *(keyword.arg or "" for keyword in fact.node.keywords)]
+    return any(_WANTS.search(word.lower()) for word in words) or _is_volatile(fact.node)
+
+
+def _is_volatile(node: ast.AST | None) -> bool:
+    """Variable(x, volatile=True) did before torch 0.4 what no_grad does since."""
+    return isinstance(node, ast.Call) and any(keyword.arg == "volatile" for keyword in node.keywords)
+
+
+def _is_frozen(script: Script, call: Call) -> bool:
+    """Whether the file switches gradients off for the parameters of a model of that name."""
+    last = dotted(call.node.func).rpartition(".")[2]
+    for each in script.calls("requires_grad_"):
+        off = any(isinstance(given, ast.Constant) and given.value is False for given in each.arguments)
+        if off and (last in dotted(each.receiver).split(".") or isinstance(each.receiver, ast.Name)):
+            return True
+    stores = (store for scope in script.facts.scopes for name, found in scope.stores.items()
+              if name.endswith(".requires_grad") for store in found)  # fmt: skip
+    return any(
+        isinstance(block.owner, ast.For) and last in _words(block.owner.iter)
+        for store in stores
+        for block in store.path
+    )
+
+
+def _words(node: ast.AST) -> Iterator[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name):
+            yield each.id
+        elif isinstance(each, ast.Attribute):
+            yield each.attr
+
+
+def _is_propagated(forward: _Forward) -> bool:
+    """Whether a backward comes after the call, in its function or at a caller with what the function returned."""
+    script, call = forward.script, forward.call
+    scope = call.scope
+    again = [each for each in scope.calls if _tells(each, on=True)]
+    for each in scope.calls:
+        between = any(reaches(call, on) and reaches(on, each) for on in again)
+        if each.tail in ("backward", "grad") and reaches(call, each) and not between:
+            return True
+    for site in script.trace.sites(scope) if scope.kind == "function" else ():
+        taken = {store.name for stores in site.scope.stores.values() for store in stores if store.value is site.node}
+        for each in script.calls("backward"):
+            if each.scope is site.scope and taken & set(_words(each.node)):
+                return True
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(scope.node) if scope.kind == "function")
+
+
+def _is_read_out(script: Script, call: Call) -> bool:
+    """Whether the result goes to NumPy as it is: that would raise if it had a graph, so somebody switched it off."""
+    taken = [s for found in call.scope.stores.values() for s in found if s.value is not None and call.node is s.value]
+    for each in script.calls("numpy", "asarray", "array"):
+        if each.scope is not call.scope or not reaches(call, each):
+            continue
+        node: ast.expr | None = each.receiver if each.tail == "numpy" else next(iter(each.node.args), None)
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
+            node = node.func.value
+        if node is call.node:
+            return True
+        if isinstance(node, ast.Name):
+            stores = reaching(call.scope.stores.get(node.id, ()), each)
+            if stores and stores[0] in taken:
+                return True
+    return False
+
+
+_KEEPS = frozenset({"cpu", "squeeze", "float", "view", "reshape", "permute", "flatten", "sigmoid", "softmax", "mean"})
+
+
+def _is_off_inside(script: Script, call: Call) -> bool:
+    """Whether the model's own class in this file switches gradients off, or wants them, in its forward."""
+    host = script.trace.instance(call.node.func, call.scope)
+    method = script.trace.method(host, "forward") if host is not None else None
+    if method is None or host is None:
+        return False
+    if any(may_switch(block) for each in method.calls for block in each.path):
+        return True
+    return is_decorated(method) or any(each.tail == "grad" for each in _of(script, method))
+
+
+def _of(script: Script, scope: Scope) -> Iterable[Call]:
+    events: tuple[Event, ...] = script.written.events(Ring(scope.body, scope))
+    return (event.call for event in events if event.call is not None)

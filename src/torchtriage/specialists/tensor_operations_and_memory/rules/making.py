@@ -1,0 +1,172 @@
+"""What the source alone shows about tensors that are made in a roundabout way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Block, Call, Scope, dotted
+from torchtriage.examine.source.flow import loops
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.tensors import FACTORIES, Tensors, bound_inside, is_batches
+
+_RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
+_DEVICES = frozenset({"device", "dev", "gpu", "rank", "local_rank", "cuda_device", "cuda"})
+_CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+
+
+@detector("source/tensor-of-tensor")
+def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
+    """torch.tensor() is given a tensor: it warns, copies, and cuts the gradient off."""
+    tensors = Tensors(script, is_strict=True)
+    for call in script.named("torch.tensor"):
+        given = call.argument("data", 0)
+        if given is None or call.argument("requires_grad") is not None or _is_propagated(call):
+            continue
+        names = {node.id for node in ast.walk(given) if isinstance(node, ast.Name)}
+        if (
+            names & bound_inside(call.statement)
+            or _is_asked(script, call, names)
+            or not tensors.is_tensor(given, call, call.scope)
+        ):
+            continue
+        text = script.source(given)
+        edits = _replacement(script, call, f"{text}.detach().clone()", "detach-and-clone") if _is_bare(call) else ()
+        yield script.seen(
+            call.node,
+            f"{text} is a tensor already: torch.tensor() warns, copies it, and cuts it off from its graph",
+            edits,
+        )
+
+
+def _is_asked(script: Script, call: Call, names: set[str]) -> bool:
+    """Whether the function asks of what kind the value is: it is wrapped only if it is no tensor yet."""
+    asking = script.calls("isinstance", "is_tensor", "type", "hasattr", "issubclass")
+    return any(each.scope is call.scope and names & {dotted(given) for given in each.arguments} for each in asking)
+
+
+def _is_bare(call: Call) -> bool:
+    """Whether torch.tensor(x) has one plain argument, so that a method can be put behind it."""
+    if len(call.node.args) != 1 or call.node.keywords:
+        return False
+    return isinstance(call.node.args[0], ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+
+
+def _is_propagated(call: Call) -> bool:
+    """A loss that is wrapped anew and then propagated is a fault of its own."""
+    match call.statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return any(each.tail == "backward" and dotted(each.receiver) == name for each in call.scope.calls)
+    return False
+
+
+@detector("source/created-then-moved")
+def created_then_moved(script: Script) -> Iterator[Sighting]:
+    """A tensor is made on the CPU again and again, and each time copied to the device."""
+    for call in script.calls("to", "cuda"):
+        made = call.receiver
+        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute | ast.Name):
+            continue
+        head, _, last = script.names.resolve(made.func, call.scope).rpartition(".")
+        if head != "torch" or last not in FACTORIES or not _is_free(made):
+            continue
+        goal = _goal(script, call)
+        if goal and _is_hot(script, call, set()):
+            yield script.seen(
+                call.node,
+                f"torch.{last}() fills memory of the host, and {call.tail}() copies it over for every batch; "
+                f"device={goal} makes it where it is used",
+                _on_device(script, call, made, goal) if last not in _RANDOM else (),
+            )
+
+
+def _is_free(made: ast.Call) -> bool:
+    """Whether the factory is told nothing that a device= would change."""
+    told = {keyword.arg for keyword in made.keywords}
+    return not told & {"device", "generator", "pin_memory", "out", "requires_grad", None}
+
+
+def _goal(script: Script, call: Call) -> str:
+    """The code of the device that CALL moves to; "" when it is none, the host, or not known to be one."""
+    if call.tail == "cuda":
+        return '"cuda"' if not call.arguments else script.source(call.arguments[0]) if call.node.args else ""
+    goal = call.argument("device", 0)
+    match goal:
+        case ast.Constant(value=str(word)):
+            return "" if word.startswith("cpu") else script.source(goal)
+        case ast.Name() | ast.Attribute():
+            return script.source(goal) if dotted(goal).rpartition(".")[2].lower() in _DEVICES else ""
+    return ""
+
+
+def _is_hot(script: Script, call: Call, seen: set[int]) -> bool:
+    """Whether CALL runs for every batch: in a loop that runs a model, in forward, or in what those call."""
+    scope = call.scope
+    if any(_is_busy(script, block, scope) for block in loops(call.path)):
+        return True
+    if scope.kind != "function" or scope.name == "__init__" or id(scope) in seen:
+        return False
+    seen.add(id(scope))
+    if scope.name == "forward" and scope.host is not None:
+        return True
+    return any(_is_hot(script, site, seen) for site in script.trace.sites(scope))
+
+
+def _is_busy(script: Script, block: Block, scope: Scope) -> bool:
+    """Whether the loop of BLOCK goes through batches, or runs or trains a model directly."""
+    if isinstance(block.owner, ast.For) and is_batches(script, block.owner.iter, scope):
+        return True
+    inside = (each for each in scope.calls if loops(each.path)[:1] == [block])
+    return any(each.tail == "backward" or script.roles.plays(each.node.func, scope, "model") for each in inside)
+
+
+def _on_device(script: Script, call: Call, made: ast.Call, goal: str) -> tuple[Edit, ...]:
+    """torch.zeros(n).to(device) → torch.zeros(n, device=device)"""
+    alone = len(call.arguments) == 1 or (call.tail == "cuda" and not call.arguments)
+    if not alone or call.node.lineno != call.node.end_lineno:
+        return ()
+    comma = ", " if made.args or made.keywords else ""
+    text = script.source(made)
+    if not text.endswith(")") or text.endswith(",)"):
+        return ()
+    return _replacement(script, call, f"{text[:-1]}{comma}device={goal})", "on-the-device")
+
+
+def _replacement(script: Script, call: Call, code: str, remedy: str) -> tuple[Edit, ...]:
+    """CODE instead of the whole CALL, when it stands on one line."""
+    whole = call.node
+    if whole.lineno != whole.end_lineno or script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    start = script.text.start(whole.lineno)
+    return (Edit(remedy, script.text.path, start + whole.col_offset, start + (whole.end_col_offset or 0), code),)
+
+
+@detector("source/checkpoint-reentrant-unset")
+def checkpoint_reentrant_unset(script: Script) -> Iterator[Sighting]:
+    """Activation checkpointing is not told which of its two ways to go."""
+    for call in script.named(*_CHECKPOINTS):
+        if any(keyword.arg in ("use_reentrant", None) for keyword in call.node.keywords):
+            continue
+        if call.node.args or call.node.keywords:
+            yield script.seen(
+                call.node,
+                f"{call.tail}() without use_reentrant warns, and recomputes in the old way: what is inside gets no "
+                "gradient when none of the inputs requires one",
+                _told(script, call),
+            )
+
+
+def _told(script: Script, call: Call) -> tuple[Edit, ...]:
+    """Behind the last argument, so that a comma that follows stays where it is."""
+    if script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    given: list[ast.expr | ast.keyword] = [*call.node.args, *call.node.keywords]
+    last = max(given, key=lambda each: (each.end_lineno or 0, each.end_col_offset or 0))
+    at = script.text.start(last.end_lineno or 1) + (last.end_col_offset or 0)
+    end = script.text.start(call.node.end_lineno or 1) + (call.node.end_col_offset or 0)
+    rest = script.text.data[at:end].decode()
+    if isinstance(last, ast.GeneratorExp) or "".join(rest.split()) not in (")", ",)"):  # f((x)), or a comment
+        return ()
+    return (Edit("not-reentrant", script.text.path, at, at, ", use_reentrant=False"),)

@@ -1,0 +1,157 @@
+"""What the source alone shows about single operations that are written so that they do nothing, or too much."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.tensors import Tensors
+
+# Methods that give a new tensor and leave their own as it was; a module's to() and cuda() work in place. Not cpu(),
+# which may stand alone to wait for the device.
+_METHODS = (
+    *("to", "cuda", "float", "half", "double", "bfloat16", "long", "detach", "clamp", "clip", "contiguous"),
+    *("view", "reshape", "permute", "transpose", "squeeze", "unsqueeze", "masked_fill", "type"),
+    *("nan_to_num", "clamp_min", "clamp_max", "flatten", "abs", "sigmoid", "relu", "index_fill", "scatter"),
+)
+_FUNCTIONS = tuple(
+    f"torch.{each}"
+    for each in ("clamp", "clip", "nan_to_num", "relu", "squeeze", "unsqueeze", "flatten", "permute", "transpose")
+) + tuple(f"torch.nn.functional.{each}" for each in ("normalize", "relu", "dropout", "softmax", "pad"))
+_TAILS = sorted({name.rpartition(".")[2] for name in _FUNCTIONS})
+_HARMLESS = frozenset(
+    {"no_grad", "inference_mode", "autocast", "set_grad_enabled", "enable_grad", "tqdm", "trange", "device", "stream"}
+    | {"nullcontext", "open", "no_sync", "SummaryWriter"}
+)
+_CLOCKS = frozenset({"time", "perf_counter", "monotonic", "synchronize", "record", "perf_counter_ns", "elapsed_time"})
+
+
+@detector("source/result-dropped")
+def result_dropped(script: Script) -> Iterator[Sighting]:
+    """An operation that gives a new tensor stands alone, so its result is lost."""
+    tensors = Tensors(script)
+    found = [
+        *((call, call.receiver) for call in script.calls(*_METHODS) if _is_alone(call)),
+        *(
+            (call, next(iter(call.node.args), None))
+            for call in script.calls(*_TAILS)
+            if _is_alone(call) and script.name(call) in _FUNCTIONS
+        ),
+    ]
+    for call, operand in found:
+        name = _place(operand)
+        if operand is None or not name or script.name(call).startswith("torch.") != (operand is not call.receiver):
+            continue
+        if {"out", "inplace"} & {keyword.arg for keyword in call.node.keywords} or _is_tried(call):
+            continue
+        if script.roles.plays(operand, call.scope, "model"):
+            continue
+        known = _is_weight(call, operand) or tensors.is_tensor(operand, call, call.scope)
+        later = _next_use(call, operand) or (call.statement.lineno if known and _is_weight(call, operand) else 0)
+        if later and (known or _is_tested(script, call, name)):
+            rest = (
+                f"line {later} goes on with the old {name}" if later > call.node.lineno else f"{name} stays as it was"
+            )
+            yield script.seen(
+                call.node,
+                f"{call.tail}() gives a new tensor, which nothing takes: {rest}",
+                _assignment(script, call, operand) if known else (),
+            )
+
+
+def _is_weight(call: Call, operand: ast.expr) -> bool:
+    """What is not read again here, but by the model: p of model.parameters(), and p.data."""
+    if call.tail not in ("clamp", "clip", "clamp_min", "clamp_max", "masked_fill"):
+        return False
+    if isinstance(operand, ast.Attribute) and operand.attr == "data":
+        return True
+    stores = call.scope.stores.get(dotted(operand), [])
+    given = [store.value for store in stores if store.how == "element" and isinstance(store.value, ast.Call)]
+    return bool(given) and all(dotted(each.func).endswith(".parameters") for each in given)
+
+
+def _is_alone(call: Call) -> bool:
+    return isinstance(call.statement, ast.Expr) and call.statement.value is call.node
+
+
+def _place(node: ast.expr | None) -> str:
+    """The text of a variable that could take the result: x, self.x, batch["x"]; else an empty string."""
+    match node:
+        case ast.Subscript(value=value, slice=ast.Constant(value=key)):
+            return f"{dotted(value)}[{key!r}]" if dotted(value) else ""
+    return dotted(node)
+
+
+def _is_tried(call: Call) -> bool:
+    """Whether it may stand there for its effect: to see whether it raises, how long it takes, what it allocates."""
+    for block in call.path:
+        if block.kind == "try":
+            return True
+        if block.kind == "with" and isinstance(block.owner, ast.With | ast.AsyncWith):
+            called = [item.context_expr for item in block.owner.items]
+            tails = (dotted(each.func if isinstance(each, ast.Call) else each).rpartition(".")[2] for each in called)
+            if any(tail not in _HARMLESS for tail in tails):
+                return True
+    return any(_is_clock(each) for each in _beside(call))
+
+
+def _beside(call: Call) -> list[ast.stmt]:
+    """The statements just before and after CALL's."""
+    for _, value in ast.iter_fields(call.block.owner):
+        if isinstance(value, list) and call.statement in value:
+            place = value.index(call.statement)
+            return [*value[max(place - 1, 0) : place], *value[place + 1 : place + 2]]
+    return []
+
+
+def _is_clock(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Expr | ast.Assign):
+        return False
+    calls = (node for node in ast.walk(statement) if isinstance(node, ast.Call))
+    return any(dotted(call.func).rpartition(".")[2] in _CLOCKS for call in calls)
+
+
+def _next_use(call: Call, operand: ast.expr) -> int:
+    """The first line after CALL's statement that reads OPERAND again; 0 when none does."""
+    root = operand.value if isinstance(operand, ast.Subscript) else operand
+    name, end = dotted(root), call.statement.end_lineno or call.statement.lineno
+    lines = [
+        node.lineno
+        for node in ast.walk(call.scope.node)
+        if isinstance(node, ast.Name | ast.Attribute)
+        and node.lineno > end
+        and isinstance(node.ctx, ast.Load)
+        and dotted(node) == name
+    ]
+    return min(lines, default=0)
+
+
+def _is_tested(script: Script, call: Call, name: str) -> bool:
+    """Whether CALL runs only if its operand is a tensor: if isinstance(value, torch.Tensor)."""
+    for block in call.path:
+        match block.owner:
+            case ast.If(test=ast.Call(args=[tested, *rest]) as test) if dotted(tested) == name:
+                kind = script.names.resolve(test.func, call.scope)
+                if kind == "torch.is_tensor" or (
+                    kind == "builtins.isinstance" and script.names.resolve(rest[0], call.scope) == "torch.Tensor"
+                ):
+                    return call.statement in block.owner.body
+    return False
+
+
+def _assignment(script: Script, call: Call, operand: ast.expr) -> tuple[Edit, ...]:
+    """Only where the name is the scope's own, and the tensor no leaf whose gradient is wanted."""
+    name = dotted(operand)
+    stores = call.scope.stores.get(name, [])
+    if not isinstance(operand, ast.Name) or not stores or name in call.scope.outside or _is_weight(call, operand):
+        return ()
+    if any(store.value is not None and "grad" in script.source(store.value) for store in stores):
+        return ()
+    if script.text.encoding not in ("utf-8", "utf-8-sig"):
+        return ()
+    start = script.text.start(call.statement.lineno) + call.statement.col_offset
+    return (Edit("take-the-result", script.text.path, start, start, f"{name} = "),)

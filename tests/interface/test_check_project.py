@@ -1,0 +1,140 @@
+"""What a project sets for `check`: its table in pyproject.toml, a baseline, the torch that it is written for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchtriage.interface.cli.target import target
+
+FAULT = "gradients-not-zeroed"
+
+
+@pytest.fixture
+def project(tmp_path: Path, faulty: Path) -> Path:
+    """A project with the same fault in train.py and tests/train.py."""
+    (tmp_path / "tests").mkdir()
+    for name in ("train.py", "tests/train.py"):
+        (tmp_path / name).write_text(faulty.read_text())
+    faulty.unlink()
+    (tmp_path / "sound.py").unlink(missing_ok=True)
+    return tmp_path
+
+
+def files(said: Any) -> list[str]:
+    return [finding["evidence"][0]["place"]["path"] for finding in json.loads(said.out)["findings"]]
+
+
+def settings(project: Path, text: str) -> None:
+    (project / "pyproject.toml").write_text(f"[tool.torchtriage]\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "left"),
+    [
+        ("", [], ["tests/train.py", "train.py"]),
+        (f'ignore = ["{FAULT}"]', [], []),
+        ('select = ["performance-profiling"]', [], []),
+        ('select = ["performance-profiling"]', ["--select", FAULT], ["tests/train.py", "train.py"]),
+        ('exclude = ["tests/"]', [], ["train.py"]),
+        ('exclude = ["*.py"]', ["tests/train.py"], ["tests/train.py"]),
+        (f'per-path = {{ "tests/**" = {{ ignore = ["{FAULT}"] }} }}', [], ["train.py"]),
+        ('per-path = { "tests/**" = { select = ["performance-profiling"] } }', [], ["train.py"]),
+    ],
+)
+def test_the_table_chooses_what_is_shown_and_the_command_line_outweighs_it(
+    text: str, words: list[str], left: list[str], project: Path, call: Any
+) -> None:
+    settings(project, text)
+    paths = words if words[:1] == ["tests/train.py"] else [".", *words]
+    assert files(call("check", *paths, "--json")) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('ignore = ["no-such-fault"]', "nothing is called 'no-such-fault'"),
+        ('per-path = { "a" = { ignore = ["nope"] } }', "nothing is called 'nope'"),
+        ("ignore = 3", "Expected `array`, got `int`"),
+        ("ignored = []", "unknown field `ignored`"),
+        ('persona = "strict"', "Invalid enum value 'strict'"),
+        ("= 1", "cannot be read"),
+    ],
+)
+def test_a_table_that_cannot_be_meant_ends_with_2_and_names_its_file(
+    text: str, said: str, project: Path, call: Any
+) -> None:
+    settings(project, text)
+    ended = call("check", ".")
+    assert ended.code == 2
+    assert said in ended.err
+    assert "pyproject.toml" in ended.err
+
+
+def test_the_nearest_table_above_the_files_counts(project: Path, call: Any) -> None:
+    settings(project, f'ignore = ["{FAULT}"]')
+    (project / "tests/pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert call("check", "tests").code == 0
+    (project / "tests/pyproject.toml").write_text("[tool.torchtriage]\n")
+    assert call("check", "tests").code == 1
+    assert call("check", "tests", "train.py").code == 0
+
+
+def test_a_baseline_hides_what_it_knows_and_shows_what_is_new(project: Path, call: Any) -> None:
+    assert call("check", "train.py", "--write-baseline", "known.json").code == 0
+    again = call("check", ".", "--baseline", "known.json", "--json")
+    assert files(again) == ["tests/train.py"]
+    assert "1 known to the baseline" in again.err
+    twice = (project / "train.py").read_text()
+    (project / "train.py").write_text(f"# moved\n{twice}\n{twice.replace('train(', 'more(')}")
+    assert files(call("check", "train.py", "--baseline", "known.json", "--json")) == ["train.py"]
+    settings(project, 'baseline = "known.json"')
+    assert files(call("check", "train.py", "--json")) == ["train.py"]
+
+
+def test_the_same_findings_give_the_same_baseline(project: Path, call: Any) -> None:
+    for name in ("one.json", "two.json"):
+        call("check", ".", "--write-baseline", name)
+    assert (project / "one.json").read_bytes() == (project / "two.json").read_bytes()
+
+
+@pytest.mark.parametrize("content", [None, b"{}", b"[]", b"\xff", b'{"schema": 9, "findings": []}'])
+def test_a_baseline_that_is_none_ends_with_2(content: bytes | None, project: Path, call: Any) -> None:
+    if content is not None:
+        (project / "known.json").write_bytes(content)
+    said = call("check", ".", "--baseline", "known.json")
+    assert said.code == 2
+    assert "--write-baseline" in said.err
+
+
+@pytest.mark.parametrize(
+    ("requirements", "oldest"),
+    [
+        (["torch>=2.1"], "2.1"),
+        (["numpy", "torch>=2.4,<3", "torchvision>=0.3"], "2.4"),
+        (["torch==2.3.*"], "2.3"),
+        (["torch~=2.2.1 ; python_version > '3.8'"], "2.2.1"),
+        (["torch"], None),
+        (["torch<3"], None),
+        (["-r other.txt", "git+https://example.org/x", "torch >= 1.13  # old"], "1.13"),
+        ([], None),
+    ],
+)
+def test_the_target_is_the_oldest_torch_that_the_requirements_allow(
+    requirements: list[str], oldest: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "requirements.txt").write_text("\n".join(requirements))
+    assert str(target(None, tmp_path)) == str(oldest)
+
+
+def test_the_target_is_read_from_the_project_and_outweighed_by_what_is_said(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2.5"]\n')
+    assert str(target(None, tmp_path)) == "2.5"
+    assert str(target("2.13", tmp_path)) == "2.13"
+
+
+def test_a_target_that_is_no_version_ends_with_2(project: Path, call: Any) -> None:
+    assert call("check", ".", "--target-torch", "newest").code == 2
