@@ -116,6 +116,11 @@ class MCDropoutHead(nn.Module):
         return F.dropout(x, 0.1)
 
 
+class Prenet(nn.Module):
+    def forward(self, x):
+        return F.dropout(x, 0.5)  # on at inference, too: it makes the speech vary
+
+
 class Denoiser(nn.Module):
     def __init__(self):
         super().__init__()

@@ -79,6 +79,11 @@ def _is_meant(net: Net, call: Call) -> bool:
 
     A test anywhere in the method counts: `if not self.training: return x` stands before the dropout, not around it.
     """
+    line = call.node.lineno
+    said = " ".join(net.script.text.line(each).partition("#")[2].lower() for each in range(max(1, line - 1), line + 1))
+    said = said.replace("dropout-always-on", "")  # a comment about this fault says nothing about the code
+    if any(word in said for word in ("always", "infer", "stochast", "even in", "even at", "keep", "monte")):
+        return True
     scope, rate = call.scope, call.argument("p", 1)
     tests = [node.test for node in ast.walk(scope.node) if isinstance(node, ast.If | ast.IfExp)]
     rates = [rate, *(store.value for store in scope.stores.get(dotted(rate), ()) if store.how == "assign")]

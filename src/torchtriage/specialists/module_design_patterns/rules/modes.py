@@ -149,6 +149,8 @@ def mode_left_in_train(step: TrainingStep) -> Iterator[Sighting]:
         if id(call.node) in told or step.ring.block in event.path or not _is_evaluation(modes, event, events):
             continue
         told.add(id(call.node))
+        if any(keyword.arg in ("is_training", "training", "train", "is_train") for keyword in call.node.keywords):
+            continue
         called = roots(step.script, call.node.func, call.scope)
         training = next((each for each in modes.trained if each[1] & called), None)
         if training is not None and _is_in_training(modes, event, training[1]):
@@ -188,7 +190,8 @@ def _is_in_training(modes: Modes, event: Event, models: frozenset[object]) -> bo
     before = [each for each in ours if each.event.order < event.order]
     after = [each for each in before if each.to == "train"]
     last = max((each.event.order for each in after), default=-1)
-    if any(each.to == "eval" and (each.event.order > last or _apart(each, after)) for each in before):
+    off = [each for each in before if each.to == "eval"]
+    if any(each.event.order > last or _apart(each, after) or not reaches(each.event, event) for each in off):
         return False
     trained = {id(call.node) for call, each in modes.trained if each & models}
     events = modes.script.written.events(modes.whole)
