@@ -40,6 +40,7 @@ class Trace:
         self.facts, self.names = facts, names
         self._known: dict[tuple[int, int], tuple[Origin, ...]] = {}
         self._open: set[tuple[int, int]] = set()
+        self._making: set[tuple[int, int]] = set()
         self._sites: dict[int, tuple[Call, ...]] = {}
         self._methods = {name for scope in facts.scopes if scope.kind == "class" for name in scope.inner}
 
@@ -161,10 +162,17 @@ class Trace:
             named = self.names.definition(node.id, scope)
             if named is not None and named.kind == "class":
                 return named
-        for origin in self.origins(node, scope):
-            made = self.definition(origin.call.func, origin.scope) if origin.call is not None else None
-            if made is not None and made.kind == "class":
-                return made
+        key = (id(node), id(scope))
+        if key in self._making:  # x = x.copy(): what makes it is looked for already
+            return None
+        self._making.add(key)
+        try:
+            for origin in self.origins(node, scope):
+                made = self.definition(origin.call.func, origin.scope) if origin.call is not None else None
+                if made is not None and made.kind == "class":
+                    return made
+        finally:
+            self._making.discard(key)
         return None
 
     def method(self, host: Scope, name: str) -> Scope | None:
