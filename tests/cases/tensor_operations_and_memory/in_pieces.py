@@ -183,3 +183,10 @@ def by_number(x: torch.Tensor):
     for i in range(len(x)):
         table[i] = x[i] * 2
     return table
+
+
+def long_enough(audio: torch.Tensor, code: torch.Tensor, size: int):
+    while audio.shape[0] < size:
+        audio = torch.hstack([audio, audio])
+        code = torch.hstack([code, code])
+    return audio, code

@@ -110,3 +110,8 @@ class Saver:
 
     def run(self, path):
         return self.checkpoint(path)
+
+
+def normalised(latents: torch.Tensor, mean: torch.Tensor):
+    """Annotated as a tensor, and given the list of a config."""
+    return latents - torch.tensor(mean).view(1, -1, 1, 1)

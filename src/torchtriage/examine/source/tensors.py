@@ -44,6 +44,8 @@ _WHOLE = frozenset({"batch", "sample", "data", "minibatch", "mini_batch"})
 _SAME = frozenset({"data", "grad", "T", "mT"})
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "islice", "cycle", "track", "list", "prefetcher"})
 
+_DEEP = 12
+
 Spot = Call | Store | Return
 
 
@@ -68,6 +70,7 @@ class Tensors:
     def __init__(self, script: Script, is_strict: bool = False) -> None:
         self.script, self.is_strict = script, is_strict
         self._known: dict[int, bool] = {}
+        self._open: set[int] = set()
         # Graph and sparse libraries hand out batches with a `to` of their own, which may work in place.
         self._is_plain = not any(
             name.startswith(("torch_geometric", "dgl", "pytorch3d", "tensordict")) for name in script.facts.imports
@@ -94,22 +97,30 @@ class Tensors:
         if home is None:
             return False
         stores = [store for store in home.stores[name] if store.how != "augment"]
-        if home is scope:
-            stores = reaching(stores, at)
-        return bool(stores) and all(self._stored(store) for store in stores)
+        return self._all(reaching(stores, at) if home is scope else stores)
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> bool:
         root, _, rest = dotted(node).partition(".")
         if not rest or root != scope.receiver or scope.host is None:
             return False
-        stores = [store for store in scope.host.attributes.get(rest, ()) if store.how != "augment"]
-        return bool(stores) and all(self._stored(store) for store in stores)
+        return self._all([store for store in scope.host.attributes.get(rest, ()) if store.how != "augment"])
 
-    def _stored(self, store: Store) -> bool:
+    def _all(self, stores: list[Store]) -> bool:
+        """Whether all STORES give a tensor, and one of them does not only pass on what the name was before."""
+        found = [self._stored(store) for store in stores]
+        return False not in found and True in found
+
+    def _stored(self, store: Store) -> bool | None:
+        """None for a store that is just being looked at: it gives what the others do."""
         key = id(store)
+        if key in self._open:
+            return None
         if key not in self._known:
-            self._known[key] = True  # a name that is computed from itself is what it was before
+            if len(self._open) > _DEEP:
+                return False
+            self._open.add(key)
             self._known[key] = self._made(store)
+            self._open.discard(key)
         return self._known[key]
 
     def _made(self, store: Store) -> bool:

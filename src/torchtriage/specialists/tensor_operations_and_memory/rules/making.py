@@ -29,6 +29,7 @@ def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
         if (
             names & bound_inside(call.statement)
             or _is_asked(script, call, names)
+            or _is_parameter(call, given)
             or not tensors.is_tensor(given, call, call.scope)
         ):
             continue
@@ -39,6 +40,12 @@ def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
             f"{text} is a tensor already: torch.tensor() warns, copies it, and cuts it off from its graph",
             edits,
         )
+
+
+def _is_parameter(call: Call, given: ast.expr) -> bool:
+    """Whether a parameter is wrapped as it comes: whoever does that is given lists as well, whatever its annotation."""
+    stores = call.scope.stores.get(given.id, []) if isinstance(given, ast.Name) else []
+    return bool(stores) and any(store.how == "parameter" for store in stores)
 
 
 def _is_asked(script: Script, call: Call, names: set[str]) -> bool:

@@ -50,7 +50,7 @@ def _grown(call: Call) -> str:
     if value is not call.node or not isinstance(given, ast.List | ast.Tuple) or len(given.elts) < 2:
         return ""
     ends = {dotted(given.elts[0]), dotted(given.elts[-1])}
-    return name if name in ends else ""
+    return name if name in ends and len(ends) > 1 else ""  # cat([x, x]) doubles
 
 
 def _is_long(script: Script, ring: Block, scope: Scope) -> bool:
