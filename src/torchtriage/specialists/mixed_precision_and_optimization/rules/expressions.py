@@ -89,11 +89,11 @@ class Reading:
 
     # exponentials
 
-    def power(self, node: ast.expr) -> ast.expr | None:
+    def power(self, node: ast.expr, deep: int = 0) -> ast.expr | None:
         """Gives x where NODE ends at exp(x), or at its product with something; None where x is bounded from above."""
         end = self.end(node)
-        if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult):
-            return self.power(end.left) or self.power(end.right)
+        if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult) and deep < _DEEP:  # e = e * mask names itself
+            return self.power(end.left, deep + 1) or self.power(end.right, deep + 1)
         inner = self.operand(end, "exp")
         return None if inner is None or self.is_bounded(inner) else inner
 

@@ -89,26 +89,23 @@ def _asks_for_torch(test: ast.expr) -> bool:
 def _call(script: Script, call: Call, old: tuple[str, str]) -> tuple[Edit, ...]:
     """torch.cuda.amp.autocast(True) → torch.amp.autocast("cuda", enabled=True)."""
     device, name = old
-    node, given = call.node, list(call.node.args)
-    new = _root(script, call.scope)
-    span = _bytes(script, node.func)
-    if new is None or span is None or any(_is_no_value(each) for each in given):
+    node, given, data = call.node, list(call.node.args), script.text.data
+    new, span, whole = _root(script, call.scope), _bytes(script, node.func), _bytes(script, node)
+    if new is None or span is None or whole is None or any(_is_no_value(each) for each in given):
         return ()
-    edits = [Edit(_REMEDY, script.text.path, *span, f"{new}.{name}")]
-    whole = _bytes(script, node)
-    if whole is None:
+    if name.startswith("custom") and given:
         return ()
-    opening = script.text.data.find(b"(", span[1], whole[1])
-    text = f'device_type="{device}"' if name.startswith("custom") else f'"{device}"'
-    text += ", " if node.args or node.keywords else ""
-    edits.append(Edit(_REMEDY, script.text.path, opening + 1, opening + 1, text))
+    opening = end = data.find(b"(", span[1], whole[1]) + 1
+    named = b""
     for word, each in zip(_POSITIONS.get(name, ()), given, strict=False):
         place = _bytes(script, each)
-        bracketed = place is not None and place[0] != opening + 1 and script.text.data[place[0] - 1 :][:1] == b"("
-        if place is None or bracketed:
+        if place is None or (place[0] != opening and data[place[0] - 1 : place[0]] == b"("):
             return ()
-        edits.append(Edit(_REMEDY, script.text.path, place[0], place[0], f"{word}="))
-    return () if name.startswith("custom") and given else tuple(edits)
+        named += data[end : place[0]] + f"{word}=".encode() + data[place[0] : place[1]]
+        end = place[1]
+    text = f'device_type="{device}"' if name.startswith("custom") else f'"{device}"'
+    text += ", " if node.args or node.keywords else ""
+    return (Edit(_REMEDY, script.text.path, span[0], end, f"{new}.{name}({text}{named.decode()}"),)
 
 
 def _is_no_value(node: ast.expr) -> bool:
