@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, get_type_hints
+
+from msgspec import Struct
 
 from torchtriage.core.evidence import Edit, Evidence, Inconclusive, Observed, Outcome, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Struct, frozen=True):
     """One thing a detector saw. Without a fact of its own it says what the detector's docstring says."""
 
     place: Place
@@ -55,8 +55,7 @@ def view(shown: type, of: type) -> Callable[[Parts], Parts]:
     return declare
 
 
-@dataclass(frozen=True, slots=True)
-class Detector:
+class Detector(Struct, frozen=True):
     """name: LOOKER/SLUG, where the looker is source, run, log or the artefact's kind."""
 
     name: str

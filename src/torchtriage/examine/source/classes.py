@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
@@ -18,8 +19,7 @@ _ONE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleClass:
+class ModuleClass(Struct, frozen=True):
     """A subclass of nn.Module, directly or through classes of the same file."""
 
     script: Script
@@ -102,8 +102,7 @@ def _whole(store: Store) -> ast.expr | None:
     return store.value if store.index is None else None
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionClass:
+class FunctionClass(Struct, frozen=True):
     """A subclass of torch.autograd.Function with its own forward and backward."""
 
     script: Script

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.core.evidence import Edit
 from torchtriage.core.fault import EditSafety
@@ -14,8 +15,7 @@ MOST = 200
 Judge = Callable[[bytes], Sequence[Finding] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(Struct, frozen=True):
     """One file before and after. done: the findings whose edits stand; refused: those whose edits did not help."""
 
     path: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.source.facts import Action, Block, Call, Scope, Store
 from torchtriage.examine.source.names import Names
@@ -13,8 +14,7 @@ from torchtriage.examine.source.trace import Trace
 _DEEP, _MANY = 4, 4000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """A call or store where the code meets it; path leads there through the blocks of all functions on the way."""
 
     fact: Action
@@ -26,8 +26,7 @@ class Event:
         return self.fact if isinstance(self.fact, Call) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ring:
+class Ring(Struct, frozen=True):
     """A loop, or the body of a function: a block, and the scope it stands in."""
 
     block: Block

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 Kind = Literal["body", "arm", "loop", "with", "try", "handler", "rest"]
 Leaves = Literal["", "loop", "function"]
 How = Literal["assign", "augment", "element", "enter", "parameter", "import", "define", "delete"]
 
 
-@dataclass(eq=False, slots=True)
-class Block:
+class Block(Struct, eq=False):
     """Statements that run together.
 
     kind: a "body" of a function, class or module; an "arm" of an if or match; a "loop"'s body; under "with"; a "try"
@@ -27,8 +27,7 @@ class Block:
     leaves: Leaves = ""
 
 
-@dataclass(eq=False, slots=True)
-class Scope:
+class Scope(Struct, eq=False):
     """A module, class, function or lambda. Comprehensions count as part of the scope they stand in.
 
     actions: the calls and stores of its own body, in order of evaluation. stores: the same stores by name, where
@@ -41,12 +40,12 @@ class Scope:
     name: str
     parent: Scope | None
     body: Block
-    actions: list[Call | Store] = field(default_factory=list)
-    stores: dict[str, list[Store]] = field(default_factory=dict)
-    attributes: dict[str, list[Store]] = field(default_factory=dict)
-    inner: dict[str, Scope] = field(default_factory=dict)
-    returns: list[Return] = field(default_factory=list)
-    outside: set[str] = field(default_factory=set)
+    actions: list[Call | Store] = []
+    stores: dict[str, list[Store]] = {}
+    attributes: dict[str, list[Store]] = {}
+    inner: dict[str, Scope] = {}
+    returns: list[Return] = []
+    outside: set[str] = set()
     parameters: tuple[ast.arg, ...] = ()
     receiver: str = ""
     host: Scope | None = None
@@ -56,8 +55,7 @@ class Scope:
         return [action for action in self.actions if isinstance(action, Call)]
 
 
-@dataclass(eq=False, slots=True)
-class Call:
+class Call(Struct, eq=False):
     """One call. tail: the last word of what is called ("step" in optimizer.step()). order: counts evaluations."""
 
     node: ast.Call
@@ -90,8 +88,7 @@ class Call:
         return None
 
 
-@dataclass(eq=False, slots=True)
-class Store:
+class Store(Struct, eq=False):
     """A name that gets a value.
 
     value: the expression it gets, or (for how="element") what it is an element of; index: its place when the value is
@@ -113,8 +110,7 @@ class Store:
         return self.block.path
 
 
-@dataclass(eq=False, slots=True)
-class Return:
+class Return(Struct, eq=False):
     """One return statement and where it stands."""
 
     node: ast.Return
@@ -129,8 +125,7 @@ class Return:
 Action: TypeAlias = Call | Store
 
 
-@dataclass(eq=False, slots=True)
-class Facts:
+class Facts(Struct, eq=False):
     """All scopes of a file, the module first, and its calls by their last word.
 
     imports: the dotted names of all imports, and aliases: the stores that they make; stars: the modules of those that
@@ -138,12 +133,12 @@ class Facts:
     that are only read or written, and strings (getattr).
     """
 
-    scopes: list[Scope] = field(default_factory=list)
-    calls: dict[str, list[Call]] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
-    imports: list[str] = field(default_factory=list)
-    aliases: list[Store] = field(default_factory=list)
-    aside: set[str] = field(default_factory=set)
+    scopes: list[Scope] = []
+    calls: dict[str, list[Call]] = {}
+    stars: list[str] = []
+    imports: list[str] = []
+    aliases: list[Store] = []
+    aside: set[str] = set()
 
 
 def dotted(node: ast.AST | None) -> str:

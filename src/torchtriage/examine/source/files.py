@@ -6,9 +6,10 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
@@ -21,8 +22,7 @@ _SKIPPED = frozenset({"site-packages", "node_modules", "__pycache__"})
 _BATCH = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """One Observed per detector over all files, then everything inconclusive; files: how many were examined.
 
     silenced: how many places a comment in the source silenced.
@@ -33,8 +33,7 @@ class Examined:
     silenced: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
+class Means(Struct, frozen=True):
     """How files are examined. stdin: what stands for the path "-". memory: what was seen before. jobs: processes.
 
     passes_over: of a file that was found in a folder, whether the user's settings leave it out.

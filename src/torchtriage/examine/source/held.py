@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Action, Call, Scope, Store, dotted
@@ -53,8 +54,7 @@ _FUNCTIONS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(Struct, frozen=True):
     """Something that is changed in place. node: where; by: the call or store that does it.
 
     is_sure: whether only a tensor can be changed so (x.mul_(2)); x += 1 and x[0] = 1 say nothing of what x is.

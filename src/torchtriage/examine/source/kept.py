@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event
@@ -21,8 +22,7 @@ from torchtriage.examine.source.steps import TrainingStep, training_steps
 What = Literal["loss", "output"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A tensor with its graph that outlives the step.
 
     what: the "loss" that was propagated, or an "output" of the model. container: the variable that keeps it.
@@ -38,8 +38,7 @@ class Kept:
     again: Call | None
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
+class _End(Struct, frozen=True):
     """Where a function of the file returns what its caller then uses."""
 
     scope: Scope

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Call, Scope, dotted
@@ -16,8 +17,7 @@ _DATASETS = (*_ITERABLE, "torch.utils.data.Dataset", "torch.utils.data.dataset.D
 _DEEP, _MANY = 6, 60
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """A loader that reads a dataset in worker processes. workers: how many; None when this file does not say."""
 
     loader: Call
@@ -30,8 +30,7 @@ class Read:
         return given is not None and not (isinstance(given, ast.Constant) and given.value is False)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedDataset:
+class LoadedDataset(Struct, frozen=True):
     """A dataset class and the loaders of this file that read it in workers which nothing seeds or splits anew."""
 
     script: Script

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
@@ -24,8 +25,7 @@ _SWITCHING = frozenset({"mode", "modes", "train", "training", "eval", "evaluatio
 _DEEP = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(Struct, frozen=True):
     """A call of train() or eval(). to: the mode that it sets. models: the roots of what it is called on."""
 
     event: Event

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import view
@@ -17,13 +18,12 @@ from torchtriage.examine.source.script import Script
 _NO_MODULES = frozenset({"torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.parameter.UninitializedParameter"})
 
 
-@dataclass(eq=False)
-class Net:
+class Net(Struct, eq=False, dict=True):
     """A subclass of nn.Module. methods: by name, without static ones."""
 
     script: Script
     scope: Scope
-    methods: dict[str, Scope] = field(default_factory=dict)
+    methods: dict[str, Scope] = {}
 
     @cached_property
     def bases(self) -> set[str]:

@@ -6,10 +6,10 @@ import ast
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from torchtriage.examine.source.text import Cell, Text, UnreadableError
 
@@ -18,8 +18,7 @@ _MAGIC = re.compile(r"(?m)^([ \t]*)(?:%(?!%)|!|\?|[\w.]+\?{1,2}[ \t]*$|\w[\w, ]*
 _TIMED = re.compile(r"%%(?:time|timeit|capture|prun|memit)\b.*")
 
 
-@dataclass(frozen=True, slots=True)
-class Notebook:
+class Notebook(Struct, frozen=True):
     """text: the code of all cells that are Python. unread: of each other one where it stands and why."""
 
     text: Text

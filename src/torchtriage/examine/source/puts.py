@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Store, dotted
@@ -11,8 +12,7 @@ from torchtriage.examine.source.facts import Call, Store, dotted
 _PUTS = frozenset({"append", "appendleft", "insert", "extend"})
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(Struct, frozen=True):
     """VALUE goes into CONTAINER at NODE; is_sum: it is added to what is there."""
 
     node: ast.AST

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
+
+from msgspec import Struct
 
 from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.script import Script
@@ -30,8 +31,7 @@ _VARIABLE = re.compile(r"(?:LOCAL_|SLURM_|OMPI_COMM_WORLD_|GROUP_)?(?:RANK|PROCI
 _SEVERAL = re.compile(r"dist|world|parallel|multi|gpus|initialized|available|\b(?:is_|use_)?(?:ddp|fsdp)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """A test of the rank that CALL lies behind: under it, or after a branch of it that leaves.
 
     call: at the level of the test; the guarded thing itself or a call that leads to it. node: the if statement.

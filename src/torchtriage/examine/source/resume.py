@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
@@ -16,8 +17,7 @@ from torchtriage.examine.source.steps import TrainingStep, training_steps
 _HABITS = {"optim": "optimizer", "opt": "optimizer", "sched": "scheduler", "scaler": "scaler"}
 
 
-@dataclass(frozen=True, slots=True)
-class Resume:
+class Resume(Struct, frozen=True):
     """A model that gets its weights from a file and is then trained in a loop of epochs.
 
     load: the torch.load call. saves: the torch.save calls of the file. restored: the roles whose load_state_dict is

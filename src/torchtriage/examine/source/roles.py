@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from torchtriage.examine.source.facts import Call, Facts, Scope, dotted
 from torchtriage.examine.source.names import Names, matches, table
@@ -13,8 +14,7 @@ from torchtriage.examine.source.trace import Origin, Trace
 _MODULE, _OPTIMIZER = "torch.nn.Module", "torch.optim.Optimizer"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A role and how it is known.
 
     by: "made" by a constructor that settles it, "annotated", or by "habit": a telling name together with a telling use,
@@ -28,8 +28,7 @@ class Part:
     scope: Scope | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Habits:
+class _Habits(Struct, frozen=True):
     role: str
     made: tuple[str, ...]
     named: frozenset[str]

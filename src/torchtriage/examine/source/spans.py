@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
@@ -19,8 +20,7 @@ _CLOCKS = frozenset(
 _TAILS = frozenset(name.rpartition(".")[2] for name in _CLOCKS)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """What runs between two readings of one clock in one function.
 
     opening, closing: the first reading and the second. events: what is evaluated between them, functions of the file

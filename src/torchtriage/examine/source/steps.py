@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
@@ -19,8 +20,7 @@ _DEEP, _WAYS = 4, 16
 _WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "zip", "iter", "islice", "cycle", "track", "list"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Backward:
+class Backward(Struct, frozen=True, eq=False):
     """One backward call: what is propagated, and the scaler that multiplied it (None when nothing did)."""
 
     event: Event
@@ -195,8 +195,7 @@ def _scale(script: Script, node: ast.expr, use: Call) -> ast.Call | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(Struct, frozen=True):
     """From a backward call outwards: the loops around it, last the body of the outermost function, and the calls."""
 
     rings: tuple[Ring, ...]

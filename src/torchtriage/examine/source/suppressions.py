@@ -7,7 +7,8 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.core.evidence import Evidence, Inconclusive
 from torchtriage.examine.source.text import Text
@@ -18,8 +19,7 @@ _REASON = re.compile(r"because\s+\S", re.IGNORECASE)
 FORM = "# torchtriage: ignore[SLUG] because …"
 
 
-@dataclass(frozen=True, slots=True)
-class Suppression:
+class Suppression(Struct, frozen=True):
     """One comment. covers: the lines of the text that it speaks of. wrong: what is wrong with it; "" for nothing."""
 
     line: int

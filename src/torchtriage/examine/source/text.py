@@ -8,8 +8,9 @@ import re
 import tokenize
 import warnings
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
+
+from msgspec import Struct
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 
@@ -22,8 +23,7 @@ class UnreadableError(Exception):
         self.why, self.unblock = why, unblock
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A cell of a notebook: the line of the whole text at which it starts, and its number; both from 1."""
 
     start: int

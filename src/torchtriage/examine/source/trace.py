@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.source.facts import Call, Facts, Scope, Store, dotted
 from torchtriage.examine.source.names import Names
@@ -13,8 +14,7 @@ _DEPTH = 12
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "requires_grad_"})
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The end of a trace: an expression that is no name any more, and the store that gave it its last name.
 
     A parameter whose callers are unknown ends at its own store, with its annotation as the expression.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
@@ -17,8 +18,7 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
 _DEEP = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Number:
+class _Number(Struct, frozen=True):
     """A whole number: an entry of a loaded file (key) or the turn of a loop (turn), plus an offset."""
 
     node: ast.expr | None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
@@ -29,8 +30,7 @@ _LOSSES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Spot:
+class _Spot(Struct, frozen=True):
     """An expression, and where it is evaluated."""
 
     node: ast.expr

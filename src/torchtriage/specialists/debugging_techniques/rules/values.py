@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store
 from torchtriage.examine.source.flow import Spot, reaching
@@ -17,8 +18,7 @@ _WRAPPERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """An expression in its scope and at its place; store: what gave it its last name; index: which part of it."""
 
     node: ast.expr

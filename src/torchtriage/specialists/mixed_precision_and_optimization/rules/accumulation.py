@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
@@ -24,8 +25,7 @@ _DIVIDES = ("div", "div_", "true_divide", "divide", "mean_over", "normalize_loss
 _FACTORS = re.compile("acc|inv|scale|norm|factor|ratio|coef|micro|num|count|weight")
 
 
-@dataclass(frozen=True, slots=True)
-class Cadence:
+class Cadence(Struct, frozen=True):
     """Every how many batches a step is made.
 
     every: the expression of that number. arm: the statements that run only then; until: the last event before the

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Block, Scope, dotted
@@ -16,8 +17,7 @@ _FORMATS = {"torch.float16": "float16", "torch.half": "float16", "torch.bfloat16
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
 
 
-@dataclass(frozen=True, slots=True)
-class Autocast:
+class Autocast(Struct, frozen=True):
     """One autocast context as it is entered.
 
     device: "cuda" (or another accelerator), "cpu", or "" when it is not known. dtype: "float16", "bfloat16", or "" when

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
@@ -18,16 +19,15 @@ _POINTWISE = frozenset(
 )
 
 
-@dataclass
-class _Loops:
+class _Loops(Struct):
     """Loops around one statement. counters: the numbers they count; elements: the names they give parts of tensors to.
 
     over: what they go through.
     """
 
-    counters: set[str] = field(default_factory=set)
-    elements: set[str] = field(default_factory=set)
-    over: list[ast.expr] = field(default_factory=list)
+    counters: set[str] = set()
+    elements: set[str] = set()
+    over: list[ast.expr] = []
 
 
 @detector("source/python-loop-over-tensor")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import takewhile
+
+from msgspec import Struct
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
@@ -25,8 +26,7 @@ _WANTS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Forward:
+class _Forward(Struct, frozen=True):
     """A forward pass of a model in evaluation: the call, the eval() before it, and the loop or function it stands in.
 
     region: None for a comprehension over batches.
