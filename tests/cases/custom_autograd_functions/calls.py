@@ -39,6 +39,16 @@ class Step(Function):
         return grad_output, None
 
 
+class Clamp(Function):
+    @staticmethod
+    def forward(ctx, x, threshold):
+        return x.clamp(max=threshold)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+
 class Legacy(Function):
     def __init__(self, factor):
         self.factor = factor
@@ -88,6 +98,11 @@ class Activations(nn.Module):
 class ByHand(nn.Module):
     def forward(self, x):
         return Step.forward(None, x, 0.2)  # expect: function-called-directly
+
+
+class Gate(nn.Module):
+    def forward(self, x, threshold):
+        return x * Clamp(x, threshold)  # expect: function-called-directly
 
 
 def old_style(x):

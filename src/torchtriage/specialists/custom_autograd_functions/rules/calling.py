@@ -35,7 +35,24 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
                 f"function): the way in is {name}.apply",
                 once,
             )
+        elif _is_given(script, called):
+            yield script.seen(
+                called.node,
+                f"{called.tail}(…) makes an object that is no tensor, and computes nothing: the way in is "
+                f"{called.tail}.apply",
+                _edit(script, called.node.func, f"{called.tail}.apply"),
+            )
     yield from _forwards(script)
+
+
+def _is_given(script: Script, called: Call) -> bool:
+    """Whether CALLED makes an object of an autograd function without __init__, out of what belongs to apply."""
+    if called.receiver is not None or not called.arguments:
+        return False
+    host = script.names.definition(called.tail, called.scope)
+    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
+        return False
+    return all(node.func is not called.node for node in ast.walk(called.statement) if isinstance(node, ast.Call))
 
 
 def _made(script: Script, called: Call) -> ast.Call | None:
