@@ -314,6 +314,22 @@ class UnknownInputs(Function):
         return None, None, fused_ops.scatter(grad_output, ctx.lengths, ctx.group)
 
 
+class GatherFromRanks(Function):
+    """A process group has a size as well."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        gathered = [torch.empty_like(x) for _ in range(group.size())]
+        torch.distributed.all_gather(gathered, x, group=group)
+        return torch.cat(gathered)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        torch.distributed.all_reduce(grad_output.clone(), group=ctx.group)
+        return grad_output.chunk(ctx.group.size())[ctx.group.rank()], None
+
+
 class LeakyInPlace(Function):
     @staticmethod
     def forward(ctx, x, slope):

@@ -277,11 +277,15 @@ class Inputs:
         name = self.script.name(call)
         if name.startswith("torch."):
             return call.node.args[: 2 if call.tail in _PAIRS else 1] if call.tail in _FUNCTIONS else []
-        is_own = call.tail in TENSOR_METHODS or _edited_by(self.script, call) is not None
+        is_own = call.tail in TENSOR_METHODS - _OTHERS or _edited_by(self.script, call) is not None
         return [call.receiver] if is_own and call.receiver is not None else []
 
 
 _SCALARS = frozenset({"size", "dim", "numel", "stride", "data_ptr", "is_contiguous", "is_floating_point", "unbind"})
+# Names that other things give their methods, too: a process group has a size.
+_OTHERS = frozenset(
+    {"size", "dim", "stride", "log", "norm", "view", "t", "sign", "expand", "unbind", "detach", "clone"}
+)
 _PAIRS = frozenset({"matmul", "mm", "bmm", "linear", "conv1d", "conv2d", "conv3d", "outer", "ger", "mv", "dot"})
 
 
