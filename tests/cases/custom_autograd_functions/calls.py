@@ -142,7 +142,21 @@ class NoFunction:
         return self.forward(x)
 
 
+class SaysWhatCallingMeans(Function):
+    def __call__(self, x):
+        return type(self).apply(x)
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
 def others(x):
+    x = SaysWhatCallingMeans()(x)
     return NoFunction()(NoFunction().forward(x))
 
 

@@ -14,7 +14,10 @@ _FUNCTION = "torch.autograd.Function"
 
 
 def _is_function(script: Script, scope: Scope | None) -> bool:
-    return scope is not None and scope.kind == "class" and _FUNCTION in script.trace.bases(scope)
+    """Whether SCOPE is an autograd function that does not say itself what calling it means."""
+    if scope is None or scope.kind != "class" or _FUNCTION not in script.trace.bases(scope):
+        return False
+    return not any({"__call__", "__new__"} & each.inner.keys() for each in script.trace.lineage(scope))
 
 
 @detector("source/function-called-directly")
