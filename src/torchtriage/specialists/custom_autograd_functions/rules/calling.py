@@ -14,7 +14,10 @@ _FUNCTION = "torch.autograd.Function"
 
 
 def _is_function(script: Script, scope: Scope | None) -> bool:
-    return scope is not None and scope.kind == "class" and _FUNCTION in script.trace.bases(scope)
+    """Whether SCOPE is an autograd function that does not say itself what calling it means."""
+    if scope is None or scope.kind != "class" or _FUNCTION not in script.trace.bases(scope):
+        return False
+    return not any({"__call__", "__new__"} & each.inner.keys() for each in script.trace.lineage(scope))
 
 
 @detector("source/function-called-directly")
@@ -35,7 +38,24 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
                 f"function): the way in is {name}.apply",
                 once,
             )
+        elif _is_given(script, called):
+            yield script.seen(
+                called.node,
+                f"{called.tail}(…) makes an object that is no tensor, and computes nothing: the way in is "
+                f"{called.tail}.apply",
+                _edit(script, called.node.func, f"{called.tail}.apply"),
+            )
     yield from _forwards(script)
+
+
+def _is_given(script: Script, called: Call) -> bool:
+    """Whether CALLED makes an object of an autograd function without __init__, out of what belongs to apply."""
+    if called.receiver is not None or not called.arguments:
+        return False
+    host = script.names.definition(called.tail, called.scope)
+    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
+        return False
+    return all(node.func is not called.node for node in ast.walk(called.statement) if isinstance(node, ast.Call))
 
 
 def _made(script: Script, called: Call) -> ast.Call | None:

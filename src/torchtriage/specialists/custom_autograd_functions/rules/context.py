@@ -48,7 +48,9 @@ def _no_tensor(node: ast.expr, at: Call, inputs: Inputs) -> str:
     """What NODE is, where it surely is no tensor: "an int"; else ""."""
     found = inputs.at(node, at.scope, at)
     if found is not None:
-        return "" if _is_asked(found.arg, at) else _annotated(found, inputs) or _applied(found, inputs)
+        if _is_asked(found.arg, at) or inputs.has_gradient(found):
+            return ""
+        return _annotated(found, inputs) or _default(found, inputs) or _applied(found, inputs)
     return _plain(node, at.scope, at, inputs)
 
 
@@ -65,6 +67,18 @@ def _annotated(argument: ast.arg, inputs: Inputs) -> str:
     return f"annotated as {inputs.script.source(note)}" if note is not None and name in _PLAIN else ""
 
 
+def _default(argument: ast.arg, inputs: Inputs) -> str:
+    """What a default that is a number or a string makes of an input without annotation."""
+    node = inputs.function.forward.node
+    if argument.annotation is not None or not isinstance(node, ast.FunctionDef):
+        return ""
+    defaults = node.args.defaults
+    plain = [*node.args.posonlyargs, *node.args.args]
+    given = next((d for a, d in zip(reversed(plain), reversed(defaults), strict=False) if a is argument), None)
+    kind = _literal(given) if given is not None else ""
+    return f"{kind} by default" if kind else ""
+
+
 def _applied(argument: ast.arg, inputs: Inputs) -> str:
     """What a literal given to apply makes of it."""
     place = next(i for i, each in enumerate(inputs.function.inputs) if each is argument)
@@ -75,12 +89,24 @@ def _applied(argument: ast.arg, inputs: Inputs) -> str:
         if host is not inputs.function.scope:
             continue
         given = call.node.args[place : place + 1]
-        if any(isinstance(each, ast.Starred) for each in call.node.args):
+        if not given or any(isinstance(each, ast.Starred) for each in call.node.args):
             continue
-        kind = _literal(given[0]) if given else ""
+        kind = _known(given[0], call.scope, inputs)
         if kind:
             return f"{kind} in line {call.node.lineno}"
     return ""
+
+
+def _known(node: ast.expr, scope: Scope, inputs: Inputs) -> str:
+    """What NODE is by all of its origins: literals, and parameters that are annotated as numbers."""
+    kinds = []
+    for origin in inputs.script.trace.origins(node, scope):
+        if origin.is_parameter:
+            name = inputs.script.names.resolve(origin.node, origin.scope)
+            kinds.append(f"annotated as {name.removeprefix('builtins.')}" if name in _PLAIN else "")
+        else:
+            kinds.append(_literal(origin.node) if origin.node is not None else "")
+    return kinds[0] if kinds and all(kinds) else ""
 
 
 def _literal(node: ast.expr) -> str:
@@ -151,6 +177,8 @@ def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
     if store.how != "assign" or store.index is not None or store.value is None:
         return
     parts = store.value.elts if isinstance(store.value, ast.Tuple | ast.List) else [store.value]
+    if isinstance(store.value, ast.Dict):
+        parts = store.value.values
     for part in parts:
         found = inputs.at(part, store.scope, store)
         if found is not None and _is_kept_tensor(found, inputs) and not _is_asked(found.arg, store):
@@ -159,12 +187,14 @@ def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
                 f"{name} keeps the input {found.arg} itself: unlike what save_for_backward keeps, it stays in memory "
                 "after backward, and a change of it in place gives a wrong gradient without an error",
             )
-        elif inputs.is_output(part, store.scope, store):
+            return
+        if found is None and inputs.is_output(part, store.scope, store):
             yield inputs.script.seen(
                 store.node,
                 f"{name} keeps the output {inputs.script.source(part)}, which itself keeps ctx: the memory of this "
                 "circle waits for Python's garbage collector, step after step",
             )
+            return
 
 
 def _is_kept_tensor(argument: ast.arg, inputs: Inputs) -> bool:
@@ -175,7 +205,7 @@ def _is_kept_tensor(argument: ast.arg, inputs: Inputs) -> bool:
     saved = (call for scope in inputs.scopes for call in scope.calls if call.tail == "save_for_backward")
     if any(inputs.at(each, call.scope, call) is argument for call in saved for each in call.node.args):
         return False
-    return inputs.is_used(argument) or (inputs.is_tensor(argument) and _needs_gradient(inputs.function, argument))
+    return inputs.is_used(argument) or inputs.has_gradient(argument)
 
 
 @detector("source/dirty-not-marked")
@@ -190,30 +220,10 @@ def dirty_not_marked(function: FunctionClass) -> Iterator[Sighting]:
         found = next((each for each in function.inputs if given is not None and each is given.node), None)
         if found is None or found.arg in told or not (edited.is_sure or inputs.is_tensor(found)):
             continue
-        if _needs_gradient(function, found):
+        if inputs.has_gradient(found):
             told.add(found.arg)
             yield function.script.seen(
                 edited.node,
                 f"forward changes its input {found.arg} here and never calls ctx.mark_dirty({found.arg}): whoever else "
                 "uses it gets the gradient of the old values",
             )
-
-
-def _needs_gradient(function: FunctionClass, argument: ast.arg) -> bool:
-    """Whether backward surely gives ARGUMENT a gradient: a buffer gets None."""
-    place = next(i for i, each in enumerate(function.inputs) if each is argument)
-    counted = [gradients for _, gradients in function.gradients()]
-    return bool(counted) and all(len(each) > place and not _is_none(each[place], function) for each in counted)
-
-
-def _is_none(node: ast.expr, function: FunctionClass) -> bool:
-    match node:
-        case ast.Constant(value=None):
-            return True
-        case ast.Name(id=name):
-            stores = function.backward.stores.get(name, [])
-            return bool(stores) and all(
-                store.how == "assign" and isinstance(store.value, ast.Constant) and store.value.value is None
-                for store in stores
-            )
-    return False

@@ -10,32 +10,43 @@ from msgspec import Struct
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
+from torchtriage.examine.source.held import TENSOR_METHODS
+from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 
-_DEEP = 10
+_DEEP, _MANY = 24, 600
 
 # What gives no gradient at all, and what gives zero everywhere (by the last word).
 _NONE = frozenset({"argmax", "argmin", "argsort", "ge", "gt", "le", "lt", "eq", "ne", "long", "int", "bool", "byte"})
 _ZERO = frozenset({"round", "sign", "floor", "ceil", "trunc", "heaviside", "sgn"})
 # What gives values and their places: the second of the two has no gradient.
 _PLACES = frozenset({"max", "min", "topk", "sort"})
-# What passes on what it is given, as far as gradients go.
-_PASSING = frozenset(
-    {"float", "to", "double", "half", "type", "view", "reshape", "squeeze", "unsqueeze", "flatten", "cuda", "cpu"}
-    | {"mean", "sum", "contiguous", "one_hot", "type_as", "requires_grad_", "abs", "pow", "sqrt", "clamp", "permute"}
+# What leaves the graph on purpose, or gives no tensor.
+_OUT = frozenset({"detach", "item", "tolist", "numpy", "size", "dim", "numel", "zeros_like", "ones_like", "empty_like"})
+# Methods of tensors through which a gradient goes, or which data goes through.
+_METHODS = TENSOR_METHODS | frozenset(
+    {"float", "to", "double", "half", "type", "reshape", "squeeze", "flatten", "cuda", "cpu", "mean", "sum", "max"}
+    | {"min", "prod", "backward", "transpose", "bfloat16", "square", "logsumexp", "repeat", "scatter_", "add", "sub"}
+    | {"get", "items", "values", "std", "var", "cumsum", "chunk", "split", "topk", "sort", "one_hot"}
 )
-_LOSSES = frozenset(
-    {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy"}
-    | {"binary_cross_entropy_with_logits", "kl_div", "soft_margin_loss"}
-)
+_KNOWN = frozenset({"torch", "numpy", "builtins", "math"})
 
 
 class _Spot(Struct, frozen=True):
-    """An expression, and where it is evaluated."""
+    """An expression and where it is evaluated. given: what the parameters of its function are given, by name."""
 
     node: ast.expr
     scope: Scope
     at: Spot
+    given: tuple[tuple[str, _Spot], ...] = ()
+    deep: int = 0
+
+    def of(self, node: ast.expr) -> _Spot:
+        return replace(self, node=node, deep=self.deep + 1)
+
+
+# A way from a loss back to a model: the operation that cuts it, or None where a gradient goes or may go.
+_Ways = Iterator["_Spot | None"]
 
 
 @detector("source/no-gradient-by-design")
@@ -43,19 +54,27 @@ def no_gradient_by_design(step: TrainingStep) -> Iterator[Sighting]:
     """The loss is reached from the model only through an operation that has no gradient."""
     told: set[int] = set()
     for backward in step.backwards:
-        if backward.root is None:
+        if backward.root is None or backward.call.scope.kind == "lambda":
             continue
-        for compared in _compared(step, _Spot(backward.root, backward.call.scope, backward.call), 0):
-            cut = _cut(step, compared, 0)
-            if cut is None or id(cut.node) in told or not _is_models(step, cut):
-                continue
+        cut = _only(_Follower(step.script).ways(_Spot(backward.root, backward.call.scope, backward.call)))
+        if cut is not None and id(cut.node) not in told:
             told.add(id(cut.node))
-            yield step.script.seen(cut.node, _fact(cut, backward.call))
+            yield step.script.seen(cut.node, _fact(cut.node, backward.call))
 
 
-def _fact(cut: _Spot, backward: Call) -> str:
-    word, line = _word(cut.node), backward.node.lineno
-    if isinstance(cut.node, ast.Call) and _tail(cut.node) in _ZERO:
+def _only(ways: _Ways) -> _Spot | None:
+    """The first cut, when all of WAYS are cut; the first that is not ends the search."""
+    first = None
+    for way in ways:
+        if way is None:
+            return None
+        first = first or way
+    return first
+
+
+def _fact(cut: ast.expr, backward: Call) -> str:
+    word, line = _word(cut), backward.node.lineno
+    if isinstance(cut, ast.Call) and _tail(cut) in _ZERO:
         return f"the gradient of {word} is zero everywhere: the backward of line {line} gives the model zeros only"
     return (
         f"{word} has no gradient, and the loss has no other way to the model: the backward of line {line} raises "
@@ -63,107 +82,166 @@ def _fact(cut: _Spot, backward: Call) -> str:
     )
 
 
-def _compared(step: TrainingStep, spot: _Spot, deep: int) -> Iterator[_Spot]:
-    """What the whole loss compares with the targets: the first argument of the criterion, or a difference's side."""
-    inner: ast.expr | None = None
-    match spot.node:
-        case ast.Name() if deep < _DEEP:
-            value = _value(spot)
-            if value is not None:
-                yield from _compared(step, value, deep + 1)
-        case ast.BinOp(left=left, op=ast.Div() | ast.Pow(), right=ast.Name() | ast.Attribute() | ast.Constant()):
-            inner = left
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            sides = [_Spot(each, spot.scope, spot.at) for each in (left, right)]
-            yield from (own for own, other in (sides, sides[::-1]) if not _mentions_model(step, other, 0))
-        case ast.Call(args=[first, *rest]) as node if _is_loss(step, node, spot.scope):
-            if rest and not any(_mentions_model(step, _Spot(each, spot.scope, spot.at), 0) for each in rest):
-                yield _Spot(first, spot.scope, spot.at)
-        case ast.Call() as node if _tail(node) in _PASSING:
-            inner = _operand(step, spot)
-    if inner is not None:
-        yield from _compared(step, _Spot(inner, spot.scope, spot.at), deep)
+class _Follower:
+    """Follows an expression back to the models that it comes from. What it cannot see through lets a gradient go."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.open: set[int] = set()
+        self.looks = 0
+
+    def ways(self, spot: _Spot) -> _Ways:
+        self.looks += 1
+        if spot.deep > _DEEP or self.looks > _MANY:
+            yield None
+            return
+        match spot.node:
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
+                return
+            case ast.Name(id=name):
+                yield from self._named(name, spot)
+            case ast.Attribute():
+                yield from self._attribute(spot.node, spot)
+            case ast.Call():
+                yield from self._called(spot.node, spot)
+            case ast.Compare():
+                yield from self._cut(spot, [spot.node.left, *spot.node.comparators])
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if _tail(call) in _PLACES:
+                yield from self._cut(spot.of(call), self._operands(call, spot))
+            case node:
+                parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+                yield from self._all(parts, spot)
+
+    def _all(self, nodes: list[ast.expr], spot: _Spot) -> _Ways:
+        for node in nodes:
+            yield from self.ways(spot.of(node))
+
+    def _cut(self, spot: _Spot, operands: list[ast.expr]) -> _Ways:
+        """The first of the ways of OPERANDS, cut by SPOT where nothing has cut it before."""
+        for way in self._all(operands, spot):
+            yield way or spot
+            return
+
+    def _named(self, name: str, spot: _Spot) -> _Ways:
+        given = dict(spot.given).get(name)
+        for store in reaching(self._stores(name, spot.scope), spot.at):
+            if id(store) in self.open:
+                continue
+            self.open.add(id(store))
+            try:
+                if store.how != "parameter":
+                    yield from self._stored(store, replace(spot, at=store, deep=spot.deep + 1))
+                elif given is not None:
+                    yield from self.ways(replace(given, deep=spot.deep + 1))
+            finally:
+                self.open.discard(id(store))
+        if name not in spot.scope.stores and self.script.roles.plays(spot.node, spot.scope, "model"):
+            yield None
+        yield from self._filled(name, spot)
+
+    def _stores(self, name: str, scope: Scope) -> list[Store]:
+        return [store for store in scope.stores.get(name, []) if store.how != "import"]
+
+    def _stored(self, store: Store, spot: _Spot) -> _Ways:
+        value = store.value
+        if value is None or store.how in ("define", "delete", "enter"):
+            return
+        if store.how == "augment":
+            yield from self.ways(spot.of(value))
+            yield from self.ways(spot.of(ast.copy_location(ast.Name(store.name, ast.Load()), value)))
+        elif store.index is not None and isinstance(value, ast.Tuple | ast.List):
+            yield from self._all(value.elts[store.index : store.index + 1], spot)
+        elif store.index == 1 and isinstance(value, ast.Call) and _tail(value) in _PLACES:
+            yield from self._cut(spot.of(value), self._operands(value, spot))
+        else:
+            yield from self.ways(spot.of(value))
+
+    def _filled(self, name: str, spot: _Spot) -> _Ways:
+        """What comes into NAME later: x[mask] = …, outputs.append(…)."""
+        values = [store.value for store in spot.scope.stores.get(f"{name}[]", ()) if store.value is not None]
+        for call in spot.scope.calls:
+            if call.tail in ("append", "extend", "add_", "copy_", "index_add_") and dotted(call.receiver) == name:
+                values += call.arguments
+        for _ in self._all(values, spot):
+            yield None
+            return
+
+    def _attribute(self, node: ast.Attribute, spot: _Spot) -> _Ways:
+        host = spot.scope.host
+        if node.attr in ("shape", "dtype", "device", "ndim", "data"):
+            return
+        if self.script.roles.plays(node, spot.scope, "model"):
+            yield None
+        elif node.attr == "indices" and isinstance(node.value, ast.Call) and _tail(node.value) in _PLACES:
+            yield from self._cut(spot.of(node.value), self._operands(node.value, spot))
+        elif host is not None and dotted(node.value) == spot.scope.receiver:
+            stores = host.attributes.get(node.attr, [])
+            if any(store.how != "assign" or not isinstance(store.value, ast.Constant | ast.Name) for store in stores):
+                yield None
+        else:
+            yield from self.ways(spot.of(node.value))
+
+    def _operands(self, node: ast.Call, spot: _Spot) -> list[ast.expr]:
+        """What a function of torch, or a method of a tensor, works on."""
+        if self.script.names.resolve(node.func, spot.scope).partition(".")[0] in _KNOWN:
+            return node.args[:1]
+        return [node.func.value] if isinstance(node.func, ast.Attribute) else []
+
+    def _called(self, node: ast.Call, spot: _Spot) -> _Ways:
+        tail, name = _tail(node), self.script.names.resolve(node.func, spot.scope)
+        own = None if tail in _OUT else self._own(node, spot)
+        if tail in _OUT:
+            return
+        if own is not None:
+            yield from self._through(own, node, spot)
+        elif not self.script.roles.plays(node.func, spot.scope, "model"):
+            yield from self._computed(node, tail, name, spot)
+        elif not _is_without_gradient(spot.at):
+            yield None
+
+    def _computed(self, node: ast.Call, tail: str, name: str, spot: _Spot) -> _Ways:
+        """Through functions of torch, methods of tensors and criteria."""
+        arguments, is_known = _arguments(node), name.partition(".")[0] in _KNOWN
+        is_method = not name and isinstance(node.func, ast.Attribute)
+        if tail in _NONE | _ZERO and (is_known or is_method):
+            yield from self._cut(spot, self._operands(node, spot))
+            for _ in () if is_known else self._all(arguments, spot):
+                yield None
+        elif is_known or self.script.roles.plays(node.func, spot.scope, "criterion"):
+            yield from self._all(arguments, spot)
+        elif isinstance(node.func, ast.Attribute) and is_method and tail in _METHODS:
+            yield from self._all([node.func.value, *arguments], spot)
+        else:
+            yield None
+
+    def _own(self, node: ast.Call, spot: _Spot) -> Scope | None:
+        """The function of this file that NODE calls, or the forward of a loss of its own."""
+        trace = self.script.trace
+        function = trace.definition(node.func, spot.scope)
+        if function is None and (host := trace.instance(node.func, spot.scope)) is not None:
+            function = trace.method(host, "forward") if host.name.lower().endswith(("loss", "criterion")) else None
+        is_seen = function is not None and function.kind == "function" and bool(function.returns)
+        return function if is_seen and spot.deep < _DEEP - 6 else None
+
+    def _through(self, function: Scope, node: ast.Call, spot: _Spot) -> _Ways:
+        """The ways of what FUNCTION returns, with its parameters as NODE gives them."""
+        words = [each.arg for each in function.parameters]
+        words = words[1:] if function.receiver in words[:1] else words
+        given = [(word, spot.of(each)) for word, each in zip(words, node.args, strict=False)]
+        given += [(each.arg, spot.of(each.value)) for each in node.keywords if each.arg]
+        for end in function.returns:
+            if end.node.value is not None:
+                yield from self.ways(_Spot(end.node.value, function, end, tuple(given), spot.deep + 2))
 
 
-def _is_loss(step: TrainingStep, node: ast.Call, scope: Scope) -> bool:
-    if step.script.names.resolve(node.func, scope).startswith("torch.nn.functional."):
-        return _tail(node) in _LOSSES
-    return bool(step.script.roles.made(node.func, scope, "criterion"))
+def _is_without_gradient(at: Spot) -> bool:
+    items = (item for block in at.path if isinstance(block.owner, ast.With) for item in block.owner.items)
+    words = {dotted(node).rpartition(".")[2] for item in items for node in ast.walk(item.context_expr)}
+    return bool(words & {"no_grad", "inference_mode"})
 
 
-def _cut(step: TrainingStep, spot: _Spot, deep: int) -> _Spot | None:
-    """The operation without a gradient that SPOT comes out of, whatever comes before."""
-    node = spot.node
-    inner: ast.expr | None = None
-    match node:
-        case ast.Name() if deep < _DEEP:
-            value = _value(spot)
-            return _cut(step, value, deep + 1) if value is not None else None
-        case ast.Compare(ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]):
-            return spot
-        case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if _tail(call) in _PLACES:
-            return _Spot(call, spot.scope, spot.at)
-        case ast.Attribute(value=ast.Call() as call, attr="indices") if _tail(call) in _PLACES:
-            return _Spot(call, spot.scope, spot.at)
-        case ast.Call() if _tail(node) in _NONE | _ZERO and _operand(step, spot) is not None:
-            return spot
-        case ast.Call() if _tail(node) in _PASSING:
-            inner = _operand(step, spot)
-        case ast.UnaryOp(operand=operand):
-            inner = operand
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=ast.Constant()):
-            inner = left
-    return _cut(step, _Spot(inner, spot.scope, spot.at), deep) if inner is not None else None
-
-
-def _operand(step: TrainingStep, spot: _Spot) -> ast.expr | None:
-    """What a method or a function of torch works on."""
-    node = spot.node
-    if not isinstance(node, ast.Call):
-        return None
-    name = _resolved(step, spot)
-    if name.startswith("torch."):
-        return node.args[0] if node.args else None
-    return node.func.value if isinstance(node.func, ast.Attribute) and not name else None
-
-
-def _is_models(step: TrainingStep, cut: _Spot) -> bool:
-    """Whether what is cut comes out of a model."""
-    inner = _operand(step, cut) if isinstance(cut.node, ast.Call) else cut.node
-    return inner is not None and _mentions_model(step, _Spot(inner, cut.scope, cut.at), 0)
-
-
-def _mentions_model(step: TrainingStep, spot: _Spot, deep: int) -> bool:
-    for node in ast.walk(spot.node):
-        if isinstance(node, ast.Call) and step.script.roles.plays(node.func, spot.scope, "model"):
-            return True
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and deep < _DEEP:
-            for store in _stores(node.id, spot):
-                value = store.value if store.how in ("assign", "augment") else None
-                if value is not None and _mentions_model(step, _Spot(value, store.scope, store), deep + 1):
-                    return True
-    return False
-
-
-def _value(spot: _Spot) -> _Spot | None:
-    """What the name of SPOT was given; None where there may be several."""
-    ways = _stores(dotted(spot.node), spot)
-    if len(ways) != 1 or ways[0].how != "assign" or ways[0].value is None:
-        return None
-    store, value = ways[0], ways[0].value
-    if store.index is None:
-        return _Spot(value, store.scope, store)
-    if store.index == 1 and isinstance(value, ast.Call) and _tail(value) in _PLACES:
-        return _Spot(ast.copy_location(ast.Subscript(value, ast.Constant(1), ast.Load()), value), store.scope, store)
-    return None
-
-
-def _stores(name: str, spot: _Spot) -> list[Store]:
-    return reaching(spot.scope.stores.get(name, []), spot.at)
-
-
-def _resolved(step: TrainingStep, spot: _Spot) -> str:
-    return step.script.names.resolve(spot.node.func, spot.scope) if isinstance(spot.node, ast.Call) else ""
+def _arguments(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
 
 
 def _tail(node: ast.Call) -> str:

@@ -90,8 +90,6 @@ def not_once_differentiable(function: FunctionClass) -> Iterator[Sighting]:
     if not function.decorators <= _HARMLESS or "torch.autograd.once_differentiable" in function.decorators:
         return
     backward, script = function.backward, function.script
-    if function.decorators & {"torch.no_grad"}:
-        return
     left = next(iter(_leaving(function)), None)
     if left is not None:
         node, what = left
@@ -114,13 +112,17 @@ def _leaving(function: FunctionClass) -> Iterator[tuple[ast.AST, str]]:
     }
     for node in ast.walk(backward.node):
         match node:
-            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=called))]):
-                if function.script.names.resolve(called, backward) in ("torch.no_grad", "torch.inference_mode"):
-                    yield node, f"{dotted(called)}()"
+            case ast.Call(func=called) if _is_without(function, called):
+                yield node, f"{dotted(called)}()"
             case ast.Attribute(value=ast.Name(id=name), attr="data", ctx=ast.Load()) if name in own:
                 yield node, f"{name}.data"
             case ast.Call(func=ast.Attribute(value=value, attr="numpy")) if _root(value) in own:
                 yield node, "numpy()"
+
+
+def _is_without(function: FunctionClass, called: ast.expr) -> bool:
+    name = function.script.names.resolve(called, function.backward)
+    return name in ("torch.no_grad", "torch.inference_mode")
 
 
 def _root(node: ast.expr) -> str:
