@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
