@@ -66,3 +66,8 @@ def fit_when_asked(model: nn.Module, loader, optimizer: torch.optim.Optimizer, a
 def probe_once(model: nn.Module, inputs):
     with torch.autograd.detect_anomaly():
         model(inputs).sum().backward()
+
+
+def of_something_made(backends):
+    backends()[0].benchmark = True
+    backends().cudnn.deterministic = True

@@ -117,7 +117,7 @@ def benchmark_with_deterministic(script: Script) -> Iterator[Sighting]:
 def _cudnn(script: Script, scope: Scope) -> Iterator[tuple[str, list[Store]]]:
     for name, stores in scope.stores.items():
         head, _, last = name.rpartition(".")
-        if last in ("benchmark", "deterministic") and head:
+        if last in ("benchmark", "deterministic") and all(word.isidentifier() for word in head.split(".")):
             target = ast.parse(head, mode="eval").body
             if script.names.resolve(target, scope) == "torch.backends.cudnn":
                 yield last, stores
