@@ -138,3 +138,14 @@ def test_the_target_is_read_from_the_project_and_outweighed_by_what_is_said(tmp_
 
 def test_a_target_that_is_no_version_ends_with_2(project: Path, call: Any) -> None:
     assert call("check", ".", "--target-torch", "newest").code == 2
+
+
+@pytest.mark.parametrize(("target_torch", "code"), [("2.3", 0), ("2.4", 1), ("2.13", 1)])
+def test_a_fault_that_the_target_does_not_have_is_not_shown(
+    target_torch: str, code: int, project: Path, call: Any
+) -> None:
+    (project / "old.py").write_text("import torch\n\nscaler = torch.cuda.amp.GradScaler()\n")
+    assert call("check", "old.py", "--target-torch", target_torch).code == code
+    (project / "requirements.txt").write_text(f"torch>={target_torch}\n")
+    settings(project, "")
+    assert call("check", "old.py").code == code
