@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from torchtriage.catalog.load import read
 from torchtriage.core.plan import Plan, Question, Referral, Route, Stage
 from torchtriage.core.query import Decoded, Leaning, Mention, Query
+from torchtriage.routing import steps
 from torchtriage.routing.build import build
 from torchtriage.routing.hear import hear
 from torchtriage.routing.leaning import weights
@@ -167,8 +168,12 @@ def test_the_memory_room_diagnoses_and_later_treats() -> None:
     assert plan.steps[1].opens_on == plan.steps[1].rule_out
 
 
-def test_a_treatment_without_anything_to_wait_for_is_left_out() -> None:
-    assert [step.stage for step in planned("GPU memory usage too high").steps] == [Stage.DIAGNOSE]
+def test_a_treatment_without_anything_to_wait_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = subject_of(listen("GPU memory usage too high"))
+    assert [step.stage for step in steps.planned(subject).steps] == [Stage.DIAGNOSE, Stage.TREAT]
+    bare = replace(lexicon(), explained=dict.fromkeys(lexicon().explained, ()))
+    monkeypatch.setattr(steps, "lexicon", lambda: bare)
+    assert [step.stage for step in steps.planned.__wrapped__(subject).steps] == [Stage.DIAGNOSE]
 
 
 def test_more_gpus_wait_until_scale_is_needed() -> None:
