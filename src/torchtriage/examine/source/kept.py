@@ -55,7 +55,11 @@ def kept(script: Script) -> Iterator[Kept]:
         graph = _Graph(step)
         for event in step.events:
             put = put_in(event)
-            if put is None or not graph.outlives(put, event):
+            if put is None:
+                continue
+            if not graph.outlives(put, event):
+                if (handed := graph.handed(put, event)) is not None:
+                    yield Kept(step, handed[0], handed[1], handed[2], put.is_sum, graph.again())
                 continue
             what = graph.carries(put.value, event.fact)
             off = put.is_sum and graph.is_off(event.path, event.fact.scope)
@@ -148,6 +152,8 @@ class _Graph(Outliving):
     def _made(self, store: Store) -> What | None:
         if id(store) in self.roots:
             return "loss"
+        if store.how == "element" and store.index in (None, 1) and (whole := _gone_through(store)) is not None:
+            return self.carries(whole, store)
         given = store.value if store.how in ("assign", "augment") else None
         if isinstance(given, ast.Call) and (helper := self._helper(given, store)) is not None:
             return self._returned(helper, store.index)
@@ -197,18 +203,43 @@ class _Graph(Outliving):
             return self._through(put, call, words)
         return None
 
+    def handed(self, put: Put, event: Event) -> tuple[ast.Call, str, What] | None:
+        """The call of note(history, loss) that hands over what PUT puts the value into, that thing, and the value.
+
+        PUT stands in a function of this file.
+        """
+        helper, base = put.fact.scope, inner(put.container)
+        words = [each.arg for each in helper.parameters]
+        own = isinstance(base, ast.Name) and base.id in words and base.id != helper.receiver
+        if not own or not isinstance(base, ast.Name) or helper is self.step.ring.scope or base is put.node:
+            return None
+        if base is put.container and not isinstance(put.fact, Call):  # total += loss gives the parameter's name away
+            return None
+        for each in self.step.events[event.order + 1 :]:
+            call = each.call
+            if call is None or self.script.trace.definition(call.node.func, call.scope) is not helper:
+                continue
+            target = call.argument(base.id, words.index(base.id) - (helper.receiver in words[:1]))
+            name = dotted(inner(target)) if target is not None else ""
+            if target is None or not name or name in self.needed or self.is_bounded(inner(target), call.scope):
+                return None
+            found = self._through(put, call, words) if self.is_outside(name, put, each) else None
+            return (found[0], self.script.source(target), found[1]) if found is not None else None
+        return None
+
     def _through(self, put: Put, call: Call, words: list[str]) -> tuple[ast.Call, What] | None:
-        """What comes to PUT when the parameters of its method hold what CALL gives."""
-        for place, word in enumerate(words[1:]):
+        """What comes to PUT when the parameters of its function hold what CALL gives."""
+        method = put.fact.scope
+        own = words[1:] if method.receiver in words[:1] else words
+        for place, word in enumerate(own):
             argument = call.argument(word, place)
             what = self.carries(argument, call) if argument is not None else None
-            given = [store for store in put.fact.scope.stores.get(word, ()) if store.how == "parameter"]
+            given = [store for store in method.stores.get(word, ()) if store.how == "parameter"]
             if what is None or not given:
                 continue
-            known = self.stored.get(id(given[0]))
-            self.stored[id(given[0])] = what
+            known, self.stored = self.stored, {id(given[0]): what}
             held = self.carries(put.value, put.fact)
-            self.stored[id(given[0])] = known
+            self.stored = known
             if held is not None:
                 return call.node, what
         return None
@@ -243,6 +274,18 @@ class _Graph(Outliving):
             for item in block.owner.items
             if isinstance(call := item.context_expr, ast.Call)
         )
+
+
+def _gone_through(store: Store) -> ast.expr | None:
+    """The dict or list whose values a loop goes through: for name, value in terms.items()."""
+    match store.value:
+        case ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]) if store.index == 1:
+            return whole
+        case ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]) if store.index is None:
+            return whole
+        case ast.Name() as whole if store.index is None:
+            return whole
+    return None
 
 
 def _names(node: ast.AST) -> Iterator[str]:
