@@ -53,6 +53,7 @@ _Use: TypeAlias = Call | Store | _End
 def kept(script: Script) -> Iterator[Kept]:
     for step in training_steps(script):
         graph = _Graph(step)
+        yield from graph.collected()
         for event in step.events:
             put = put_in(event)
             if put is None:
@@ -63,7 +64,7 @@ def kept(script: Script) -> Iterator[Kept]:
                 continue
             what = graph.carries(put.value, event.fact)
             off = put.is_sum and graph.is_off(event.path, event.fact.scope)
-            if what is not None and not off and dotted(inner(put.container)) not in graph.needed:
+            if what is not None and not off and not graph.is_needed(dotted(inner(put.container)), event.fact.scope):
                 yield Kept(step, put.node, script.source(put.container), what, put.is_sum, graph.again())
             elif what is None and not off and (site := graph.giver(put, event)) is not None:
                 container = f"{script.source(site[0].func)}()"
@@ -104,18 +105,49 @@ class _Graph(Outliving):
         return [store for store in self.script.names.stores(name, scope) if store.scope is scope]
 
     @cached_property
-    def needed(self) -> set[str]:
-        """The names whose values are themselves propagated somewhere in this file."""
+    def _needed(self) -> set[tuple[str, int]]:
+        """The names whose values are themselves propagated somewhere in this file, each with what binds it."""
         calls = (*self.script.calls("backward"), *self.script.named("torch.autograd.grad"))
-        found = {name for call in calls for name in _names(call.node)}
-        stores = [store for scope in self.script.facts.scopes for each in scope.stores.values() for store in each]
+        found = {self._key(name, call.scope) for call in calls for name in _names(call.node)}
+        stores = [(self._key(store.name, store.scope), store) for scope in self.script.facts.scopes
+                  for each in scope.stores.values() for store in each]  # fmt: skip
         grown = -1
         while grown != len(found):
             grown = len(found)
-            for store in stores:
-                if store.name in found and store.value is not None and store.how == "assign":
-                    found |= set(_names(store.value)) - {store.name}
+            for key, store in stores:
+                if key in found:
+                    found.update(
+                        self._key(name, scope) for value, scope in self._behind(store) for name in _names(value)
+                    )
         return found
+
+    def _behind(self, store: Store) -> Iterator[tuple[ast.expr, Scope]]:
+        """Where the value of STORE comes from: what it is given, what callers give a parameter, what a helper returns."""
+        if store.how == "parameter":
+            words = [each.arg for each in store.scope.parameters]
+            place = words.index(store.name) - (store.scope.receiver in words[:1])
+            for site in self.script.trace.sites(store.scope):
+                given = site.argument(store.name, place)
+                if given is not None:
+                    yield given, site.scope
+        if store.value is None or store.how not in ("assign", "element"):
+            return
+        yield store.value, store.scope
+        for each in ast.walk(store.value):
+            helper = self.script.trace.definition(each.func, store.scope) if isinstance(each, ast.Call) else None
+            for end in helper.returns if helper is not None else ():
+                if end.node.value is not None:
+                    yield end.node.value, helper or store.scope
+
+    def _key(self, name: str, scope: Scope) -> tuple[str, int]:
+        root, dot, _ = name.partition(".")
+        if dot and root == scope.receiver:
+            return name, id(scope.host)
+        return name, id(self.script.names.home(root, scope))
+
+    def is_needed(self, name: str, scope: Scope) -> bool:
+        """Whether what NAME holds is itself propagated somewhere."""
+        return self._key(name, scope) in self._needed
 
     # what holds a graph
 
@@ -203,6 +235,22 @@ class _Graph(Outliving):
             return self._through(put, call, words)
         return None
 
+    def collected(self) -> Iterator[Kept]:
+        """The comprehensions that keep what the step, a function, returns: losses = [step(x, y) for x, y in loader]."""
+        ring = self.step.ring
+        if ring.is_loop or ring.scope.kind != "function":
+            return
+        for site in self.script.trace.sites(ring.scope):
+            match site.statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=made)) if made is site.node:
+                    what = self._returned(ring.scope)
+                    if (
+                        what is not None
+                        and not self.is_needed(name, site.scope)
+                        and not self.is_off(site.path, site.scope)
+                    ):
+                        yield Kept(self.step, site.node, name, what, is_sum=False, again=self.again())
+
     def handed(self, put: Put, event: Event) -> tuple[ast.Call, str, What] | None:
         """The call of note(history, loss) that hands over what PUT puts the value into, that thing, and the value.
 
@@ -221,7 +269,12 @@ class _Graph(Outliving):
                 continue
             target = call.argument(base.id, words.index(base.id) - (helper.receiver in words[:1]))
             name = dotted(inner(target)) if target is not None else ""
-            if target is None or not name or name in self.needed or self.is_bounded(inner(target), call.scope):
+            if (
+                target is None
+                or not name
+                or self.is_needed(name, call.scope)
+                or self.is_bounded(inner(target), call.scope)
+            ):
                 return None
             found = self._through(put, call, words) if self.is_outside(name, put, each) else None
             return (found[0], self.script.source(target), found[1]) if found is not None else None

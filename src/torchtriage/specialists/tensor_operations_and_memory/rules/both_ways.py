@@ -137,7 +137,9 @@ def _given(scope: Scope, site: Call) -> dict[str, object]:
         return {}
     plain = [*node.args.posonlyargs, *node.args.args]
     defaults = dict(zip([each.arg for each in plain][::-1], node.args.defaults[::-1], strict=False))
-    defaults |= {each.arg: value for each, value in zip(node.args.kwonlyargs, node.args.kw_defaults) if value is not None}
+    defaults |= {
+        each.arg: value for each, value in zip(node.args.kwonlyargs, node.args.kw_defaults) if value is not None
+    }
     words = [each.arg for each in plain]
     found: dict[str, object] = {}
     for word in (*words, *(each.arg for each in node.args.kwonlyargs)):

@@ -86,7 +86,7 @@ def _is_weight(call: Call, operand: ast.expr) -> bool:
         return True
     stores = call.scope.stores.get(dotted(operand), [])
     given = [store.value for store in stores if store.how == "element" and isinstance(store.value, ast.Call)]
-    return bool(given) and all(dotted(each.func).endswith(".parameters") for each in given)
+    return bool(given) and all(dotted(each.func).endswith((".parameters", ".named_parameters")) for each in given)
 
 
 def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
