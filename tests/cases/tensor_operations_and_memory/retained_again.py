@@ -52,7 +52,9 @@ def gan(generator: nn.Module, discriminator: nn.Module, loader, opt_g: optim.Opt
         opt_g.step()
 
 
-def gan_detached(generator: nn.Module, discriminator: nn.Module, loader, opt_g: optim.Optimizer, opt_d: optim.Optimizer):
+def gan_detached(
+    generator: nn.Module, discriminator: nn.Module, loader, opt_g: optim.Optimizer, opt_d: optim.Optimizer
+):
     for real, _ in loader:
         fake = generator(torch.randn(real.size(0), 64))
         opt_g.zero_grad()

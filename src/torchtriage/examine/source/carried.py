@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.tensors import BATCH, Tensors, bound_inside, is_batches
@@ -63,13 +64,28 @@ class Carried:
         home = self.script.names.home(node.id, scope)
         if home is None:
             return not self.script.facts.stars or bool(self.script.names.resolve(node, scope))
-        if self._plays(node, scope):
-            return True
         stores = home.stores[node.id]
+        if self._plays(node, scope) or self._is_leaf(node.id, home, stores):
+            return True
         if home is scope:
             found = reaching(stores, at)
             return bool(found) and all(self._stored(store, at) for store in found)
         return all(self._is_plain(store) for store in stores)
+
+    def _is_leaf(self, name: str, home: Scope, stores: list[Store]) -> bool:
+        """Whether an optimizer is given NAME itself, which it takes only when no graph made it, and the step keeps it."""
+        return (name, id(home)) in self._leaves and not any(self._is_inside(store) for store in stores)
+
+    @cached_property
+    def _leaves(self) -> set[tuple[str, int]]:
+        """The names in the lists that optimizers of this file are given, each with the scope that binds it."""
+        found = set()
+        for call in (call for calls in self.script.facts.calls.values() for call in calls if call.tail[:1].isupper()):
+            given = call.argument("params", 0)
+            if isinstance(given, ast.List | ast.Tuple) and self.script.name(call).startswith("torch.optim."):
+                names = (each.id for each in given.elts if isinstance(each, ast.Name))
+                found |= {(name, id(self.script.names.home(name, call.scope))) for name in names}
+        return found
 
     def _stored(self, store: Store, at: Call | Store) -> bool:
         if store.how in ("import", "define", "delete"):
@@ -114,12 +130,23 @@ class Carried:
             return self._is_data(store)
         if store.how == "enter" or value is None:
             return False
+        if any(self._is_off(block, store.scope) for block in store.path):
+            return True
         return self._has_no_graph(value, store)
+
+    def _is_off(self, block: Block, scope: Scope) -> bool:
+        """Whether BLOCK stands under no_grad or inference_mode."""
+        items = block.owner.items if block.kind == "with" and isinstance(block.owner, ast.With) else ()
+        calls = (item.context_expr for item in items)
+        names = (self.script.names.resolve(each.func, scope) for each in calls if isinstance(each, ast.Call))
+        return any(name in ("torch.no_grad", "torch.inference_mode") for name in names)
 
     def _has_no_graph(self, value: ast.expr, store: Store) -> bool:
         match value:
             case ast.Constant() | ast.UnaryOp(operand=ast.Constant()) | ast.List(elts=[]) | ast.Dict(keys=[]):
                 return True
+            case ast.ListComp(elt=part):
+                return isinstance(part, ast.Call) and self._has_no_graph(part, store)
             case ast.Tuple(elts=parts):
                 return all(self._has_no_graph(part, store) for part in parts)
             case ast.BinOp(left=left, right=right):

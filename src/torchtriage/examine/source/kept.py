@@ -53,13 +53,18 @@ _Use: TypeAlias = Call | Store | _End
 def kept(script: Script) -> Iterator[Kept]:
     for step in training_steps(script):
         graph = _Graph(step)
+        yield from graph.collected()
         for event in step.events:
             put = put_in(event)
-            if put is None or not graph.outlives(put, event):
+            if put is None:
+                continue
+            if not graph.outlives(put, event):
+                if (handed := graph.handed(put, event)) is not None:
+                    yield Kept(step, handed[0], handed[1], handed[2], put.is_sum, graph.again())
                 continue
             what = graph.carries(put.value, event.fact)
             off = put.is_sum and graph.is_off(event.path, event.fact.scope)
-            if what is not None and not off and dotted(inner(put.container)) not in graph.needed:
+            if what is not None and not off and not graph.is_needed(dotted(inner(put.container)), event.fact.scope):
                 yield Kept(step, put.node, script.source(put.container), what, put.is_sum, graph.again())
             elif what is None and not off and (site := graph.giver(put, event)) is not None:
                 container = f"{script.source(site[0].func)}()"
@@ -100,18 +105,49 @@ class _Graph(Outliving):
         return [store for store in self.script.names.stores(name, scope) if store.scope is scope]
 
     @cached_property
-    def needed(self) -> set[str]:
-        """The names whose values are themselves propagated somewhere in this file."""
+    def _needed(self) -> set[tuple[str, int]]:
+        """The names whose values are themselves propagated somewhere in this file, each with what binds it."""
         calls = (*self.script.calls("backward"), *self.script.named("torch.autograd.grad"))
-        found = {name for call in calls for name in _names(call.node)}
-        stores = [store for scope in self.script.facts.scopes for each in scope.stores.values() for store in each]
+        found = {self._key(name, call.scope) for call in calls for name in _names(call.node)}
+        stores = [(self._key(store.name, store.scope), store) for scope in self.script.facts.scopes
+                  for each in scope.stores.values() for store in each]  # fmt: skip
         grown = -1
         while grown != len(found):
             grown = len(found)
-            for store in stores:
-                if store.name in found and store.value is not None and store.how == "assign":
-                    found |= set(_names(store.value)) - {store.name}
+            for key, store in stores:
+                if key in found:
+                    found.update(
+                        self._key(name, scope) for value, scope in self._behind(store) for name in _names(value)
+                    )
         return found
+
+    def _behind(self, store: Store) -> Iterator[tuple[ast.expr, Scope]]:
+        """Where the value of STORE comes from: what it is given, what callers give a parameter, what a helper returns."""
+        if store.how == "parameter":
+            words = [each.arg for each in store.scope.parameters]
+            place = words.index(store.name) - (store.scope.receiver in words[:1])
+            for site in self.script.trace.sites(store.scope):
+                given = site.argument(store.name, place)
+                if given is not None:
+                    yield given, site.scope
+        if store.value is None or store.how not in ("assign", "element"):
+            return
+        yield store.value, store.scope
+        for each in ast.walk(store.value):
+            helper = self.script.trace.definition(each.func, store.scope) if isinstance(each, ast.Call) else None
+            for end in helper.returns if helper is not None else ():
+                if end.node.value is not None:
+                    yield end.node.value, helper or store.scope
+
+    def _key(self, name: str, scope: Scope) -> tuple[str, int]:
+        root, dot, _ = name.partition(".")
+        if dot and root == scope.receiver:
+            return name, id(scope.host)
+        return name, id(self.script.names.home(root, scope))
+
+    def is_needed(self, name: str, scope: Scope) -> bool:
+        """Whether what NAME holds is itself propagated somewhere."""
+        return self._key(name, scope) in self._needed
 
     # what holds a graph
 
@@ -148,6 +184,8 @@ class _Graph(Outliving):
     def _made(self, store: Store) -> What | None:
         if id(store) in self.roots:
             return "loss"
+        if store.how == "element" and store.index in (None, 1) and (whole := _gone_through(store)) is not None:
+            return self.carries(whole, store)
         given = store.value if store.how in ("assign", "augment") else None
         if isinstance(given, ast.Call) and (helper := self._helper(given, store)) is not None:
             return self._returned(helper, store.index)
@@ -197,18 +235,64 @@ class _Graph(Outliving):
             return self._through(put, call, words)
         return None
 
+    def collected(self) -> Iterator[Kept]:
+        """The comprehensions that keep what the step, a function, returns: losses = [step(x, y) for x, y in loader]."""
+        ring = self.step.ring
+        if ring.is_loop or ring.scope.kind != "function":
+            return
+        for site in self.script.trace.sites(ring.scope):
+            match site.statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=made)) if made is site.node:
+                    what = self._returned(ring.scope)
+                    if (
+                        what is not None
+                        and not self.is_needed(name, site.scope)
+                        and not self.is_off(site.path, site.scope)
+                    ):
+                        yield Kept(self.step, site.node, name, what, is_sum=False, again=self.again())
+
+    def handed(self, put: Put, event: Event) -> tuple[ast.Call, str, What] | None:
+        """The call of note(history, loss) that hands over what PUT puts the value into, that thing, and the value.
+
+        PUT stands in a function of this file.
+        """
+        helper, base = put.fact.scope, inner(put.container)
+        words = [each.arg for each in helper.parameters]
+        own = isinstance(base, ast.Name) and base.id in words and base.id != helper.receiver
+        if not own or not isinstance(base, ast.Name) or helper is self.step.ring.scope or base is put.node:
+            return None
+        if base is put.container and not isinstance(put.fact, Call):  # total += loss gives the parameter's name away
+            return None
+        for each in self.step.events[event.order + 1 :]:
+            call = each.call
+            if call is None or self.script.trace.definition(call.node.func, call.scope) is not helper:
+                continue
+            target = call.argument(base.id, words.index(base.id) - (helper.receiver in words[:1]))
+            name = dotted(inner(target)) if target is not None else ""
+            if (
+                target is None
+                or not name
+                or self.is_needed(name, call.scope)
+                or self.is_bounded(inner(target), call.scope)
+            ):
+                return None
+            found = self._through(put, call, words) if self.is_outside(name, put, each) else None
+            return (found[0], self.script.source(target), found[1]) if found is not None else None
+        return None
+
     def _through(self, put: Put, call: Call, words: list[str]) -> tuple[ast.Call, What] | None:
-        """What comes to PUT when the parameters of its method hold what CALL gives."""
-        for place, word in enumerate(words[1:]):
+        """What comes to PUT when the parameters of its function hold what CALL gives."""
+        method = put.fact.scope
+        own = words[1:] if method.receiver in words[:1] else words
+        for place, word in enumerate(own):
             argument = call.argument(word, place)
             what = self.carries(argument, call) if argument is not None else None
-            given = [store for store in put.fact.scope.stores.get(word, ()) if store.how == "parameter"]
+            given = [store for store in method.stores.get(word, ()) if store.how == "parameter"]
             if what is None or not given:
                 continue
-            known = self.stored.get(id(given[0]))
-            self.stored[id(given[0])] = what
+            known, self.stored = self.stored, {id(given[0]): what}
             held = self.carries(put.value, put.fact)
-            self.stored[id(given[0])] = known
+            self.stored = known
             if held is not None:
                 return call.node, what
         return None
@@ -243,6 +327,18 @@ class _Graph(Outliving):
             for item in block.owner.items
             if isinstance(call := item.context_expr, ast.Call)
         )
+
+
+def _gone_through(store: Store) -> ast.expr | None:
+    """The dict or list whose values a loop goes through: for name, value in terms.items()."""
+    match store.value:
+        case ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]) if store.index == 1:
+            return whole
+        case ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]) if store.index is None:
+            return whole
+        case ast.Name() as whole if store.index is None:
+            return whole
+    return None
 
 
 def _names(node: ast.AST) -> Iterator[str]:

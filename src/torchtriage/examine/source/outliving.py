@@ -33,6 +33,8 @@ class Outliving:
         root, dot, _ = name.partition(".")
         if dot:
             return root == scope.receiver and not self._is_reset(name, put)
+        if name == scope.receiver:
+            return True
         stores = self.script.names.stores(name, scope)
         if not stores or self._is_reset(name, put):
             return False

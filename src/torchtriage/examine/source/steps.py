@@ -195,6 +195,17 @@ def _scale(script: Script, node: ast.expr, use: Call) -> ast.Call | None:
     return None
 
 
+def _is_comprehended(call: Call) -> bool:
+    """Whether a comprehension repeats CALL: sum(step(x, y) for x, y in loader)."""
+    if not isinstance(call.statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
+        return False
+    return any(
+        isinstance(each, ast.ListComp | ast.GeneratorExp | ast.SetComp)
+        and any(node is call.node for node in ast.walk(each.elt))
+        for each in ast.walk(call.statement)
+    )
+
+
 class _Way(Struct, frozen=True):
     """From a backward call outwards: the loops around it, last the body of the outermost function, and the calls."""
 
@@ -226,6 +237,9 @@ class _Finder:
         if not sites:
             yield _Way((*own, Ring(scope.body, scope)), ())
         for site in sites:
+            if _is_comprehended(site):  # [step(x) for x in loader]: the function itself is what is repeated
+                yield _Way((*own, Ring(scope.body, scope)), ())
+                continue
             for way in self.ways(site, site.scope, deep + 1):
                 yield _Way((*own, *way.rings), (site, *way.sites))
 

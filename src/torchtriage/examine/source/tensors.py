@@ -136,6 +136,13 @@ class Tensors:
             return self.is_tensor(value, store, store.scope)
         if isinstance(value, ast.Tuple | ast.List):
             return store.index < len(value.elts) and self.is_tensor(value.elts[store.index], store, store.scope)
+        if isinstance(value, ast.GeneratorExp | ast.ListComp):  # a, b = (torch.stack(part) for part in zip(*rows))
+            made = value.elt
+            return (
+                isinstance(made, ast.Call)
+                and self._is_torch(made, store.scope)
+                and self._called(made, store, store.scope)
+            )
         return self._is_pair(value, store) or self._is_batch(value, store)
 
     def _is_element(self, value: ast.expr, store: Store) -> bool:

@@ -51,7 +51,7 @@ def python_loop_over_tensor(script: Script) -> Iterator[Sighting]:
 
 
 def _last(statement: ast.stmt) -> ast.stmt:
-    while isinstance(statement, ast.For):
+    while isinstance(statement, ast.For | ast.If):
         statement = statement.body[0]
     return statement
 
@@ -76,11 +76,17 @@ class _Finder:
             if len(body.body) != 1 or not self._enter(body, store, scope, found):
                 return False
             body = body.body[0]
+        tests: list[ast.expr] = []
+        if isinstance(body, ast.If):
+            tests, body = [body.test], _either(body)
         target, value = _written(body)
         if target is None or value is None or not self._is_pointwise(value, found, scope):
             return False
-        read = [_base(node) for node in ast.walk(value) if isinstance(node, ast.Subscript)]
-        chosen = {dotted(each) for each in read} | {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        if not all(self._is_test(each, found, scope) for each in tests):
+            return False
+        inside = [node for each in (value, *tests) for node in ast.walk(each)]
+        read = [_base(node) for node in inside if isinstance(node, ast.Subscript)]
+        chosen = {dotted(each) for each in read} | {n.id for n in inside if isinstance(n, ast.Name)}
         if not (read or chosen & found.elements) or not _may_run_at_once(target, chosen, found):
             return False
         if isinstance(target, ast.Subscript) and not self.tensors.is_tensor(_base(target), store, scope):
@@ -120,6 +126,15 @@ class _Finder:
             length = given if stores[0].index is None else ast.Subscript(given, ast.Constant(0))
         return _measured(length)
 
+    def _is_test(self, test: ast.expr, found: _Loops, scope: Scope) -> bool:
+        """Whether TEST compares elements: x[i, j] > threshold."""
+        if isinstance(test, ast.BoolOp):
+            return all(self._is_test(each, found, scope) for each in test.values)
+        parts = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
+        return any(isinstance(n, ast.Subscript) for each in parts for n in ast.walk(each)) and all(
+            self._is_pointwise(each, found, scope) for each in parts
+        )
+
     def _is_pointwise(self, value: ast.expr, found: _Loops, scope: Scope) -> bool:
         """Whether VALUE is arithmetic on the elements that the loops choose."""
         match value:
@@ -133,6 +148,8 @@ class _Finder:
                 places = list(_places(value))
                 chosen = all(dotted(each) in found.counters or isinstance(each, ast.Slice) for each in places)
                 return bool(dotted(_base(value))) and chosen
+            case ast.Call(func=ast.Name(id="abs" | "float" | "max" | "min"), args=arguments, keywords=[]):
+                return all(self._is_pointwise(each, found, scope) for each in arguments)
             case ast.Call(func=ast.Attribute(value=of, attr=attr), args=arguments) if attr in _POINTWISE:
                 library = self.script.names.resolve(value.func, scope)
                 inside = arguments if library else [of, *arguments]
@@ -164,6 +181,17 @@ def _written(statement: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.BinOp(ast.Name(id=old), ast.Add(), value)):
             return (target, value) if name == old else (None, None)
     return None, None
+
+
+def _either(choice: ast.If) -> ast.stmt:
+    """The assignment under an if; of two to the same place, one with both values."""
+    match choice.body, choice.orelse:
+        case [one], []:
+            return one
+        case [ast.Assign(targets=[place], value=one)], [ast.Assign(targets=[same], value=other)]:
+            if ast.dump(place) == ast.dump(same):
+                return ast.Assign([place], ast.BinOp(one, ast.Add(), other))
+    return choice
 
 
 def _base(node: ast.expr) -> ast.expr:

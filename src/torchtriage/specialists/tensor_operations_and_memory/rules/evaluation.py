@@ -17,6 +17,7 @@ from torchtriage.examine.source.flow import loops, reaches, reaching
 from torchtriage.examine.source.grad_mode import is_decorated, is_guarded, may_switch
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import is_batches
+from torchtriage.specialists.tensor_operations_and_memory.rules.both_ways import Unused, unused
 
 _NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validation|test|predict|inference)(?:_|\d|$)")
 # Words of code that wants gradients without a training: attacks, saliency, physics, adaptation at test time.
@@ -63,7 +64,12 @@ class _Forward(Struct, frozen=True):
 @detector("source/eval-builds-graph")
 def eval_builds_graph(script: Script) -> Iterator[Sighting]:
     """A model is evaluated outside of no_grad and inference_mode."""
-    if not {"eval", "train"} & script.facts.calls.keys() or script.names.framework() or _is_switched_off(script):
+    if script.names.framework() or _is_switched_off(script):
+        return
+    for each in unused(script):
+        if not (_is_frozen(script, each.call) or _is_read_out(script, each.call) or _is_wanted(each.call.scope)):
+            yield script.seen(each.call.node, _left_out(each))
+    if not {"eval", "train"} & script.facts.calls.keys():
         return
     seen: set[int] = set()
     for scope in script.facts.scopes:
@@ -80,6 +86,19 @@ def _fact(forward: _Forward) -> str:
         f"{dotted(forward.call.node.func)}(…) keeps the activations of every layer for a backward that never comes: "
         f"no torch.no_grad() or inference_mode() holds here{told}"
     )
+
+
+def _left_out(found: Unused) -> str:
+    return (
+        f"{dotted(found.call.node.func)}(…) keeps the activations of every layer also for line {found.line}, where no "
+        "backward follows: neither torch.no_grad() nor set_grad_enabled() holds then"
+    )
+
+
+def _is_wanted(scope: Scope) -> bool:
+    """Whether a function that also trains wants gradients for something else."""
+    words = {call.tail.lower() for call in scope.calls} - {"backward", "step", "zero_grad"}
+    return any(_WANTS.search(word) for word in words)
 
 
 def _decorator(forward: _Forward) -> tuple[Edit, ...]:

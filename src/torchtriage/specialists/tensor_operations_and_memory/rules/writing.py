@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
 
@@ -22,6 +22,16 @@ _FUNCTIONS = tuple(
     f"torch.{each}"
     for each in ("clamp", "clip", "nan_to_num", "relu", "squeeze", "unsqueeze", "flatten", "permute", "transpose")
 ) + tuple(f"torch.nn.functional.{each}" for each in ("normalize", "relu", "dropout", "softmax", "pad"))
+# Methods that tensors have and hardly anything else: where one stands alone, its operand needs no other sign.
+_SURE = frozenset({"clamp", "clamp_min", "clamp_max", "masked_fill", "unsqueeze", "index_fill", "nan_to_num"})
+# Those of what else a file may hold beside tensors, but neither a module nor a plain object that is computed with.
+_LIKELY = frozenset(
+    {"detach", "contiguous", "permute", "squeeze", "view", "sigmoid", "float", "long", "double", "half", "to", "cuda"}
+)
+# Functions of torch that are given modules, files, lists and settings as well.
+_NOT_TENSORS = frozenset(
+    {"compile", "save", "load", "tensor", "as_tensor", "from_numpy", "is_tensor", "manual_seed", "device", "vmap"}
+)
 _TAILS = sorted({name.rpartition(".")[2] for name in _FUNCTIONS})
 _HARMLESS = frozenset(
     {"no_grad", "inference_mode", "autocast", "set_grad_enabled", "enable_grad", "tqdm", "trange", "device", "stream"}
@@ -48,10 +58,15 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
             continue
         if {"out", "inplace"} & {keyword.arg for keyword in call.node.keywords} or _is_tried(call):
             continue
-        if script.roles.plays(operand, call.scope, "model"):
+        if script.roles.plays(operand, call.scope, "model") or _is_shown(script, call):
             continue
-        known = _is_weight(call, operand) or tensors.is_tensor(operand, call, call.scope)
-        later = _next_use(call, operand) or (call.statement.lineno if known and _is_weight(call, operand) else 0)
+        known = (
+            _is_weight(call, operand)
+            or tensors.is_tensor(operand, call, call.scope)
+            or _is_by_use(script, call, operand)
+        )
+        lost = known and (_is_weight(call, operand) or (_is_sure(call) and "." in name))
+        later = _next_use(call, operand) or (call.statement.lineno if lost else 0)
         if later and (known or _is_tested(script, call, name)):
             rest = (
                 f"line {later} goes on with the old {name}" if later > call.node.lineno else f"{name} stays as it was"
@@ -71,7 +86,55 @@ def _is_weight(call: Call, operand: ast.expr) -> bool:
         return True
     stores = call.scope.stores.get(dotted(operand), [])
     given = [store.value for store in stores if store.how == "element" and isinstance(store.value, ast.Call)]
-    return bool(given) and all(dotted(each.func).endswith(".parameters") for each in given)
+    return bool(given) and all(dotted(each.func).endswith((".parameters", ".named_parameters")) for each in given)
+
+
+def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
+    """Whether the method is one that only tensors have, or one that they have and the operand is computed with."""
+    own = script.trace.instance(operand, call.scope) is not None or script.names.resolve(operand, call.scope)
+    if call.receiver is not operand or own or not any(name.split(".")[0] == "torch" for name in script.facts.imports):
+        return False
+    if _is_sure(call):
+        return True
+    if call.tail not in _LIKELY:
+        return False
+    is_part = _is_part(script, call, operand)
+    return any(_computes(script, node, call.scope, operand, is_part) for node in ast.walk(call.scope.node))
+
+
+def _is_sure(call: Call) -> bool:
+    return call.tail in _SURE and bool(call.arguments)
+
+
+def _computes(script: Script, node: ast.AST, scope: Scope, operand: ast.expr, is_part: bool) -> bool:
+    """Whether NODE is arithmetic on OPERAND, or a function of torch that is given it: F.mse_loss(operand, y).
+
+    is_part: a model or a criterion that is given it is enough.
+    """
+    name = _place(operand)
+    match node:
+        case ast.BinOp(left=left, right=right, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.MatMult()):
+            return name in (_place(left), _place(right))
+        case ast.Call(func=func, args=args, keywords=keywords):
+            if name not in {_place(each) for each in (*args, *(each.value for each in keywords if each.arg))}:
+                return False
+            head, _, last = script.names.resolve(func, scope).rpartition(".")
+            if head in ("torch", "torch.nn.functional"):
+                return last.islower() and last not in _NOT_TENSORS
+            return is_part and any(script.roles.plays(func, scope, role) for role in ("model", "criterion"))
+    return False
+
+
+def _is_part(script: Script, call: Call, operand: ast.expr) -> bool:
+    """Whether OPERAND is one part of what a loop goes through: x of x, y, batch["x"] of batch.
+
+    Not where it may be a whole batch with a to() of its own, which moves it in place.
+    """
+    root = operand.value if isinstance(operand, ast.Subscript) else operand
+    stores = call.scope.stores.get(root.id, []) if isinstance(root, ast.Name) else []
+    given = [each for each in stores if each.how == "element" and (each.index is not None or root is not operand)]
+    mixed = ("torch_geometric", "dgl", "pytorch3d", "tensordict", *(("transformers",) if root is operand else ()))
+    return bool(given) and len(given) == len(stores) and not any(i.startswith(mixed) for i in script.facts.imports)
 
 
 def _is_alone(call: Call) -> bool:
@@ -97,6 +160,11 @@ def _is_tried(call: Call) -> bool:
             if any(tail not in _HARMLESS for tail in tails):
                 return True
     return any(_is_clock(each) for each in _beside(call))
+
+
+def _is_shown(script: Script, call: Call) -> bool:
+    """Whether CALL is a line of a notebook's cell: the last one of a cell is shown."""
+    return bool(script.text.cells) and call.scope.kind == "module" and len(call.path) == 1
 
 
 def _beside(call: Call) -> list[ast.stmt]:

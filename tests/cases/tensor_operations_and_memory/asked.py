@@ -1,0 +1,40 @@
+"""Functions that ask the model whether it trains, and those that choose a context."""
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def step_all(model, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)  # expect: eval-builds-graph
+        if model.training:
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        total += loss.item()
+    return total
+
+
+def with_context(model, loader, optimizer=None):
+    context = torch.enable_grad() if optimizer else torch.no_grad()
+    with context:
+        for x, y in loader:
+            loss = F.mse_loss(model(x), y)
+            if optimizer:
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+def main(a, b):
+    model = nn.Linear(2, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        model.train()
+        step_all(model, a, optimizer)
+        model.eval()
+        step_all(model, b, optimizer)
+        with_context(model, a, optimizer)
+        with_context(model, b)
