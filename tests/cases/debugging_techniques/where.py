@@ -55,3 +55,14 @@ def evaluate(depth):
 def floor_given(x, floor):
     low = x < floor
     return torch.where(low, x, x.sqrt())
+
+
+def taylor(kappa):
+    first = torch.where(kappa < 1e-5, 1 / kappa + kappa, kappa)
+    return first, torch.where(kappa < 3.75, kappa, kappa - 0.5 * kappa.log())
+
+
+def both_sides(x, ok):
+    one = torch.where((x > 0) & ok, x.log(), 0.0)  # expect: nan-gradient-where
+    other = torch.where(~(0 == x), 1 / x, 0.0)  # expect: nan-gradient-where
+    return one, other, torch.where((x == 0) & ok, 0.0, 1 / x)

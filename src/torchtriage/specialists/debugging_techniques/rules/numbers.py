@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
@@ -36,8 +37,35 @@ _PREPARING = (
     "metric",
     "test",
 )
-_COMPARES = frozenset({"gt", "ge", "lt", "le", "eq", "ne"})
-_COMPARING = frozenset(f"torch.{name}" for name in (*_COMPARES, "greater", "less"))
+_COMPARES: dict[str, type[ast.cmpop]] = {
+    "gt": ast.Gt,
+    "ge": ast.GtE,
+    "lt": ast.Lt,
+    "le": ast.LtE,
+    "eq": ast.Eq,
+    "ne": ast.NotEq,
+    "greater": ast.Gt,
+    "less": ast.Lt,
+}
+_COMPARING = frozenset(f"torch.{name}" for name in _COMPARES)
+_SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+}
+_SIGNS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+# A test against a number farther than this from the edge is about something else.
+_NEAR_EDGE = 0.05
+
+_EDGE = dict.fromkeys(("acos", "asin", "arccos", "arcsin", "acosh"), 1)  # of all others it is 0
 
 
 @detector("source/compared-with-nan")
@@ -102,9 +130,10 @@ def nan_gradient_where(script: Script) -> Iterator[Sighting]:
         if len(call.node.args) != 3 or is_off(script, call.path, call.scope) or _is_data(script, call.scope):
             continue
         test, *branches = call.node.args
-        guarded = _guarded(script, test, call)
-        for branch in branches:
-            steep = _steep(script, branch, guarded, call) if guarded else None
+        guards = _guards(script, test, call)
+        for branch, passed_over in zip(branches, (False, True), strict=True):
+            kept = {(name, edge) for name, edge, holds in guards if holds is passed_over}
+            steep = _steep(script, branch, kept, call) if kept else None
             if steep is not None:
                 yield script.seen(
                     steep,
@@ -113,18 +142,26 @@ def nan_gradient_where(script: Script) -> Iterator[Sighting]:
                 )
 
 
-def _guarded(script: Script, test: ast.expr, call: Call) -> list[str]:
-    """What TEST compares with a number that is written there, as text; also where a name or a method says it."""
+def _guards(script: Script, test: ast.expr, call: Call) -> set[tuple[str, int, bool]]:
+    """What TEST compares with a number near an edge, as text; the edge; whether the test holds there."""
     match _compared(script, test, call):
-        case ast.Compare(left=left, comparators=[right]):
-            pairs = ((_bare(left), right), (_bare(right), left))
-            sides = (side for side, other in pairs if _is_variable(side) and _is_number(other, call))
-            return [ast.dump(side) for side in sides if _may_be_at_edge(side, call)]
-        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
-            return [*_guarded(script, left, call), *_guarded(script, right, call)]
-        case ast.UnaryOp(operand=inner):
-            return _guarded(script, inner, call)
-    return []
+        case ast.Compare(left=left, ops=[sign], comparators=[right]):
+            one, other = _bare(left), _bare(right)
+            found = _at_edges(one, type(sign), _number(right, call))
+            found |= _at_edges(other, _SWAPPED.get(type(sign), type(sign)), _number(left, call))
+            return found if all(_may_be_at_edge(side, call) for side in (one, other)) else set()
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as both, right=right):
+            found = _guards(script, left, call) | _guards(script, right, call)
+            return {each for each in found if each[2] is isinstance(both, ast.BitOr)}
+        case ast.UnaryOp(op=ast.Invert(), operand=inner):
+            return {(name, edge, not holds) for name, edge, holds in _guards(script, inner, call)}
+    return set()
+
+
+def _at_edges(side: ast.expr, sign: type[ast.cmpop], number: float | None) -> set[tuple[str, int, bool]]:
+    if number is None or sign not in _SIGNS or not _is_variable(side):
+        return set()
+    return {(ast.dump(side), edge, _SIGNS[sign](edge, number)) for edge in (0, 1) if abs(number - edge) <= _NEAR_EDGE}
 
 
 def _compared(script: Script, test: ast.expr, call: Call) -> ast.expr:
@@ -133,9 +170,10 @@ def _compared(script: Script, test: ast.expr, call: Call) -> ast.expr:
         test = _value(test, call) or test
     match test:
         case ast.Call(func=called, args=[side, other]) if script.names.resolve(called, call.scope) in _COMPARING:
-            return ast.Compare(left=side, ops=[ast.Eq()], comparators=[other])
+            word = script.names.resolve(called, call.scope).rpartition(".")[2]
+            return ast.Compare(left=side, ops=[_COMPARES[word]()], comparators=[other])
         case ast.Call(func=ast.Attribute(value=side, attr=attr), args=[other]) if attr in _COMPARES:
-            return ast.Compare(left=side, ops=[ast.Eq()], comparators=[other])
+            return ast.Compare(left=side, ops=[_COMPARES[attr]()], comparators=[other])
     return test
 
 
@@ -182,12 +220,21 @@ def _value(name: ast.Name, call: Call) -> ast.expr | None:
     return store.value if sure and not any(again) and not isinstance(store.value, ast.Name) else None
 
 
-def _is_number(node: ast.expr, call: Call) -> bool:
-    """A number that is written there, or that is the default of a parameter."""
-    inner = node.operand if isinstance(node, ast.UnaryOp) else node
-    if isinstance(inner, ast.Name) and [store.how for store in call.scope.stores.get(inner.id, ())] == ["parameter"]:
-        inner = default(call.scope, inner.id) or inner
-    return isinstance(inner, ast.Constant) and isinstance(inner.value, int | float)
+def _number(node: ast.expr, call: Call) -> float | None:
+    """The number that is written there, or that is the default of a parameter."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return float(number)
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            number = _number(inner, call)
+            return None if number is None else -number
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
+            one, other = _number(left, call), _number(right, call)
+            return None if one is None or other is None else one + (other if isinstance(sign, ast.Add) else -other)
+        case ast.Name(id=name) if [store.how for store in call.scope.stores.get(name, ())] == ["parameter"]:
+            given = default(call.scope, name)
+            return _number(given, call) if isinstance(given, ast.Constant) else None
+    return None
 
 
 def _is_variable(node: ast.expr) -> bool:
@@ -196,20 +243,20 @@ def _is_variable(node: ast.expr) -> bool:
     return isinstance(node, ast.Name | ast.Attribute)
 
 
-def _steep(script: Script, branch: ast.expr, guarded: list[str], call: Call) -> ast.expr | None:
+def _steep(script: Script, branch: ast.expr, kept: set[tuple[str, int]], call: Call) -> ast.expr | None:
     """The operation of BRANCH that is not finite for the values that the test was to keep out."""
     if isinstance(branch, ast.Name):
         given = _value(branch, call)
-        return _steep(script, given, guarded, call) if given is not None else None
+        return _steep(script, given, kept, call) if given is not None else None
     for node in ast.walk(branch):
         match node:
             case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _STEEP:
                 inside = node.args[:1] if script.names.resolve(node.func, call.scope).startswith("torch.") else [value]
-                if any(ast.dump(each) in guarded for each in inside):
+                if any((ast.dump(each), _EDGE.get(attr, 0)) in kept for each in inside):
                     return node
-            case ast.BinOp(op=ast.Div(), right=below) if ast.dump(below) in guarded:
+            case ast.BinOp(op=ast.Div(), right=below) if (ast.dump(below), 0) in kept:
                 return node
-            case ast.BinOp(left=base, op=ast.Pow(), right=power) if ast.dump(base) in guarded and _is_steep(power):
+            case ast.BinOp(left=base, op=ast.Pow(), right=power) if (ast.dump(base), 0) in kept and _is_steep(power):
                 return node
     return None
 
