@@ -13,7 +13,7 @@ from torchtriage.examine.source.names import table
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
-from torchtriage.specialists.debugging_techniques.rules.values import Value, is_off, returned, use
+from torchtriage.specialists.debugging_techniques.rules.values import Value, default, is_off, returned, use
 
 # Where the graph was lost; "none" for what never had one (a number, a batch); None for what cannot be known.
 Lost: TypeAlias = ast.expr | Literal["none"] | None
@@ -25,6 +25,17 @@ _BY_CLASS = frozenset(
     | {"torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss"}
 )
 _LEAVES = frozenset({"detach", "detach_", "item", "tolist", "numpy"})
+# Beyond the engine's list: methods and functions of torch whose result has the graph of what they are given.
+_KEEPS = frozenset(
+    {"t", "matmul", "mm", "bmm", "normalize", "clamp", "clamp_min", "log1p", "logsumexp", "square", "neg", "as_tensor"}
+)
+# What makes a tensor of its own, with no graph unless that is asked for.
+_FRESH = frozenset(
+    f"torch.{name}{like}"
+    for name in ("zeros", "ones", "rand", "randn", "full", "empty", "randint")
+    for like in ("", "_like")
+) | {"torch.arange", "torch.linspace", "torch.eye"}
+_TARGETS = frozenset({"y", "target", "targets", "label", "labels", "y_true", "tgt", "gt"})
 _SETS = frozenset({"requires_grad_", "retain_grad"})
 
 
@@ -112,6 +123,18 @@ class _Follow:
             return None
         return self._all(self._stored(store, deep) for store in reaching(stores, value.spot))
 
+    def _parameter(self, store: Store, deep: int) -> Lost:
+        """What the callers in this file give; a number that is the default; of a target, surely no graph."""
+        words = [each.arg for each in store.scope.parameters]
+        place = words.index(store.name) - (1 if store.scope.receiver in words[:1] else 0)
+        ways: list[Lost] = []
+        for call in self.script.trace.sites(store.scope):
+            argument = call.argument(store.name, place)
+            is_number = argument is None and isinstance(default(store.scope, store.name), ast.Constant)
+            ways.append("none" if is_number else self.lost(use(call, argument), deep + 1) if argument else None)
+        found = self._all(ways)
+        return "none" if found is None and store.name in _TARGETS else found
+
     def _stored(self, store: Store, deep: int) -> Lost:
         if id(store) in self.open:  # a sum that goes round a loop: as its other parts are
             return "none"
@@ -123,11 +146,23 @@ class _Follow:
     def _of_store(self, store: Store, deep: int) -> Lost:
         if store.how == "element":
             return "none"
-        if store.value is None or store.how not in ("assign", "augment") or store.index is not None:
+        if store.how == "parameter":
+            return self._parameter(store, deep)
+        if store.value is None or store.how not in ("assign", "augment"):
             return None
+        if store.index is not None:
+            return self._unpacked(store, store.value, store.index, deep)
         here = Value(store.value, store.scope, store)
         given = self.lost(here, deep + 1)
         return self._sum([given, self._named(store.name, here, deep + 1)]) if store.how == "augment" else given
+
+    def _unpacked(self, store: Store, value: ast.expr, index: int, deep: int) -> Lost:
+        """A part of a tuple that is written there, or that a function of this file returns."""
+        if isinstance(value, ast.Tuple | ast.List):
+            part = value.elts[index] if index < len(value.elts) else None
+            return self.lost(Value(part, store.scope, store), deep + 1) if part is not None else None
+        ways = returned(self.script, Value(value, store.scope, store, store, index))
+        return self._all(self.lost(way, deep + 1) for way in ways) if ways else None
 
     def _is_computed(self, node: ast.expr, scope: Scope) -> bool:
         """Whether NODE surely makes a new tensor: a loss, or the output of a model."""
@@ -147,19 +182,25 @@ class _Follow:
         name = self.script.names.resolve(node.func, value.scope)
         if name in _COPIES and node.args:
             return "none" if self._is_plain(node.args[0]) else node
+        if name in _FRESH and not any(keyword.arg == "requires_grad" for keyword in node.keywords):
+            return "none"
         if name == "torch.autograd.Variable" and node.args:
             asked = any(keyword.arg == "requires_grad" for keyword in node.keywords)
             return node if asked or self.lost(value.at(node.args[0]), deep + 1) not in (None, "none") else None
-        if name.rpartition(".")[2] in (*self.lore["methods"], *self.lore["losses"]) and name.startswith("torch."):
+        if name.startswith("torch.") and self._keeps(name.rpartition(".")[2], *self.lore["losses"]):
             return self._both(node.args[: 1 if name in _BY_CLASS else None], value, deep)
         if isinstance(node.func, ast.Attribute) and not name:
             return self._method(node.func, node, value, deep)
         return self._criterion(node, value, deep)
 
+    def _keeps(self, word: str, *others: str) -> bool:
+        """Whether WORD is an operation of torch whose result has the graph of what it is given."""
+        return word in _KEEPS or word in self.lore["methods"] or word in others
+
     def _method(self, called: ast.Attribute, node: ast.Call, value: Value, deep: int) -> Lost:
         if called.attr in _LEAVES:
             return node
-        if called.attr in _SETS or called.attr in self.lore["methods"]:
+        if called.attr in _SETS or self._keeps(called.attr):
             return self._both([called.value, *node.args], value, deep)
         return self._criterion(node, value, deep)
 

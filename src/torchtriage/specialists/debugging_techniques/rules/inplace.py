@@ -25,6 +25,9 @@ _EDITS = frozenset(
 _LEARNING = tuple(
     f"torch.nn.{name}" for name in ("Linear", "Conv", "BatchNorm", "LayerNorm", "GroupNorm", "Embedding", "PReLU")
 )
+_LISTS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
+_CUT = frozenset({"detach", "data"})
+_ABOUT = frozenset({"shape", "size", "device", "dtype", "ndim", "new_zeros", "new_ones", "dim"})
 _DEEP = 5
 
 
@@ -45,13 +48,41 @@ def _scopes(step: TrainingStep) -> list[Scope]:
     found = list({id(event.fact.scope): event.fact.scope for event in before}.values())
     called = [event.call for event in before if event.call is not None]
     for call in called:
-        for made, where in constructions(step.script, call.node.func, call.scope) if call.tail else ():
-            host = step.script.trace.definition(made.func, where)
-            forward = step.script.trace.method(host, "forward") if host and host.kind == "class" else None
-            if forward is not None and forward not in found and not is_off(step.script, call.path, call.scope):
-                found.append(forward)
-                called += forward.calls
+        for run in _run_by(step.script, call) if not is_off(step.script, call.path, call.scope) else ():
+            if run not in found:
+                found.append(run)
+                called += run.calls
     return found
+
+
+def _run_by(script: Script, call: Call) -> Iterator[Scope]:
+    """What CALL runs of this file: a function, or the forward of a model, of one in a ModuleList as well."""
+    own = script.trace.definition(call.node.func, call.scope)
+    if own is not None and own.kind == "function":
+        yield own
+        return
+    for made, where in _models(script, call):
+        host = script.trace.definition(made.func, where)
+        forward = script.trace.method(host, "forward") if host and host.kind == "class" else None
+        if forward is not None:
+            yield forward
+
+
+def _models(script: Script, call: Call) -> Iterator[tuple[ast.Call, Scope]]:
+    """The constructions of what CALL calls; of a Sequential or ModuleList, or a loop over one, those in it."""
+    called = call.node.func
+    stores = call.scope.stores.get(called.id, []) if isinstance(called, ast.Name) else []
+    if [store.how for store in stores] == ["element"] and stores[0].value is not None:
+        value = stores[0].value
+        value = value.args[0] if isinstance(value, ast.Call) and dotted(value.func) == "enumerate" else value
+        called = value
+    for made, where in (
+        constructions(script, called, call.scope) if isinstance(called, ast.Name | ast.Attribute) else ()
+    ):
+        yield made, where
+        if script.names.resolve(made.func, where) in _LISTS:
+            inside = (inner for argument in made.args for inner in ast.walk(argument))
+            yield from ((inner, where) for inner in inside if isinstance(inner, ast.Call))
 
 
 class _Look:
@@ -94,17 +125,30 @@ class _Look:
         if isinstance(node.func, ast.Attribute) and node.func.attr in _SAVED and plain:
             own = scope.receiver
             return node.func.attr if not own or dotted(node.func.value) != own else ""
-        made = constructions(self.script, node.func, scope)
+        made = [self._last(call, where) for call, where in constructions(self.script, node.func, scope)]
         names = {self.script.names.resolve(call.func, where) for call, where in made}
         return names.pop().rpartition(".")[2] if len(names) == 1 and names <= _MODULES else ""
 
-    def _learns(self, node: ast.expr | None, use: Store, deep: int) -> bool:
+    def _last(self, made: ast.Call, scope: Scope) -> tuple[ast.Call, Scope]:
+        """What gives the result of MADE: of an nn.Sequential, its last module."""
+        last = made.args[-1] if made.args and self.script.names.resolve(made.func, scope) in _LISTS else None
+        return (last, scope) if isinstance(last, ast.Call) else (made, scope)
+
+    def _learns(self, node: ast.expr | None, use: Store | Call, deep: int) -> bool:
         """Whether NODE is surely computed from something that gets a gradient: a layer, or a model that is called."""
-        for inner in ast.walk(node) if node is not None and deep < _DEEP else ():
-            if isinstance(inner, ast.Call) and self._is_layer(inner, use.scope):
-                return not any(isinstance(e, ast.Attribute) and e.attr == "detach" for e in ast.walk(node or inner))
+        inside = list(ast.walk(node)) if node is not None and deep < _DEEP else []
+        asked = {id(each.value) for each in inside if isinstance(each, ast.Attribute) and each.attr in _ABOUT}
+        for inner in inside:
+            if id(inner) in asked:
+                continue
+            layer = isinstance(inner, ast.Call) and self._is_layer(inner, use.scope)
+            if layer or (isinstance(inner, ast.Attribute) and self._is_parameter(inner, use.scope)):
+                return not any(isinstance(e, ast.Attribute) and e.attr in _CUT for e in inside)
             if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-                stores = reaching(use.scope.stores.get(inner.id, ()), use)
+                known = use.scope.stores.get(inner.id, ())
+                stores = reaching([store for store in known if store.how != "augment"], use)
+                if stores and all(self._is_given(store, deep) for store in stores):
+                    return True
                 if stores and all(
                     store.how == "assign"
                     and store.order < use.order
@@ -115,9 +159,34 @@ class _Look:
                     return True
         return False
 
+    def _is_given(self, store: Store, deep: int) -> bool:
+        """Whether every caller in this file gives this parameter something that is learned."""
+        if store.how != "parameter":
+            return False
+        words = [each.arg for each in store.scope.parameters]
+        place = words.index(store.name) - (1 if store.scope.receiver in words[:1] else 0)
+        sites = self.script.trace.sites(store.scope)
+        given = [(call, call.argument(store.name, place)) for call in sites]
+        return bool(given) and all(
+            argument is not None
+            and not is_off(self.script, call.path, call.scope)
+            and self._learns(argument, call, deep + 1)
+            for call, argument in given
+        )
+
+    def _is_parameter(self, node: ast.Attribute, scope: Scope) -> bool:
+        """self.scale, where that is an nn.Parameter which is trained."""
+        own = scope.receiver and dotted(node.value) == scope.receiver
+        made = constructions(self.script, node, scope) if own else []
+        return bool(made) and all(
+            self.script.names.resolve(call.func, where) == "torch.nn.Parameter"
+            and not any(keyword.arg == "requires_grad" for keyword in call.keywords)
+            for call, where in made
+        )
+
     def _is_layer(self, node: ast.Call, scope: Scope) -> bool:
         made = constructions(self.script, node.func, scope) if isinstance(node.func, ast.Name | ast.Attribute) else []
-        if any(self.script.names.resolve(call.func, where).startswith(_LEARNING) for call, where in made):
+        if any(self._has_parameters(call, where) for call, where in made):
             return True
         parts = self.script.roles.parts(node.func, scope)
         return bool(parts) and all(
@@ -125,9 +194,15 @@ class _Look:
             for part in parts
         )
 
+    def _has_parameters(self, made: ast.Call, scope: Scope) -> bool:
+        name = self.script.names.resolve(made.func, scope)
+        inside = [each for each in made.args if isinstance(each, ast.Call)] if name == "torch.nn.Sequential" else []
+        return name.startswith(_LEARNING) or any(self._has_parameters(each, scope) for each in inside)
+
     def _is_conditional(self, edit: Store | Call, given: Store) -> bool:
         """Whether the edit is made in a branch of its own, which may be there for evaluation only."""
-        return any(block.kind in ("arm", "handler") and block not in given.path for block in edit.path)
+        own = any(block.kind in ("arm", "handler") and block not in given.path for block in edit.path)
+        return own or any(_asks_mode(block.owner) for block in edit.path if block.kind == "arm")
 
     def _is_propagated(self, edit: Store | Call, name: str, step: TrainingStep) -> bool:
         """Whether the edited value goes on to a return, or to a backward in the same function."""
@@ -138,6 +213,12 @@ class _Look:
         later: list[ast.stmt] = [each.node for each in scope.returns if each.order > edit.order]
         later += [each.statement for each in scope.calls if each.order > edit.order]
         return any(isinstance(n, ast.Name) and n.id == name for node in later for n in ast.walk(node))
+
+
+def _asks_mode(owner: ast.AST) -> bool:
+    """Whether an if depends on self.training."""
+    inside = ast.walk(owner.test) if isinstance(owner, ast.If) else ()
+    return any(isinstance(node, ast.Attribute) and node.attr == "training" for node in inside)
 
 
 def _edits(scope: Scope) -> Iterator[tuple[Store | Call, str]]:

@@ -166,3 +166,16 @@ def _is_off(script: Script, node: ast.expr, scope: Scope) -> bool:
 def use(call: Call, node: ast.expr) -> Value:
     """NODE, an argument of CALL or what it is called on."""
     return Value(node, call.scope, call)
+
+
+def default(scope: Scope, name: str) -> ast.expr | None:
+    """The default of the parameter NAME."""
+    if not isinstance(scope.node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    notes = scope.node.args
+    named = [*notes.posonlyargs, *notes.args]
+    pairs = [
+        *zip(reversed(named), reversed(notes.defaults), strict=False),
+        *zip(notes.kwonlyargs, notes.kw_defaults, strict=True),
+    ]
+    return next((default for each, default in pairs if each.arg == name), None)
