@@ -109,3 +109,20 @@ class Counting:
                 loss = self.model(x).mean()
             self.backward(loss)
             self.maybe_step()
+
+
+def left_by_a_name(net: nn.Module, loader, args):
+    optimizer = torch.optim.Adam(net.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for turn, (x, y) in enumerate(loader, 1):
+        full = turn % args.accumulate == 0 or turn == len(loader)
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = F.cross_entropy(net(x), y)
+        scaler.scale(loss).backward()  # expect: loss-not-averaged-over-accumulation
+        if not full:
+            continue
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()

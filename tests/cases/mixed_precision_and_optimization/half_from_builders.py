@@ -83,3 +83,15 @@ class RootInFull(nn.Module):
 def cosine(a, b, eps=1e-8):
     a, b = a.half(), b.half()
     return (a * b).sum(-1) / (a.norm(dim=-1) * b.norm(dim=-1) + eps)  # expect: eps-vanishes
+
+
+def train_some(net: nn.Module, batches, small=True):
+    net.cuda()
+    if small:
+        net.half()  # expect: half-model-trained
+    weights = [p for name, p in net.named_parameters() if "bias" not in name]
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    for x in batches:
+        optimizer.zero_grad()
+        net(x).float().mean().backward()
+        optimizer.step()

@@ -234,3 +234,39 @@ def unscaled_once_by_a_flag(net, batches, show):
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         scaler.step(opt)
         scaler.update()
+
+
+def only_one_of_two_scaled(actor, critic, rollouts):
+    actor_opt = torch.optim.Adam(actor.parameters())
+    critic_opt = torch.optim.Adam(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for obs, ret in rollouts:
+        with torch.autocast("cuda", dtype=torch.float16):
+            value = critic(obs)
+            policy_loss = -(actor(obs) * (ret - value.detach())).mean()
+            value_loss = (value - ret).pow(2).mean()
+        actor_opt.zero_grad()
+        critic_opt.zero_grad()
+        scaler.scale(policy_loss).backward()
+        scaler.scale(value_loss).backward()
+        scaler.step(actor_opt)
+        critic_opt.step()  # expect: scaler-bypassed
+        scaler.update()
+
+
+def critic_in_float32(actor, critic, rollouts):
+    """Only the actor is scaled: the critic's own loss is what its own step uses."""
+    actor_opt = torch.optim.Adam(actor.parameters())
+    critic_opt = torch.optim.Adam(critic.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for obs, ret in rollouts:
+        actor_opt.zero_grad()
+        critic_opt.zero_grad()
+        value_loss = (critic(obs) - ret).pow(2).mean()
+        value_loss.backward()
+        with torch.autocast("cuda", dtype=torch.float16):
+            policy_loss = -(actor(obs) * ret).mean()
+        scaler.scale(policy_loss).backward()
+        critic_opt.step()
+        scaler.step(actor_opt)
+        scaler.update()

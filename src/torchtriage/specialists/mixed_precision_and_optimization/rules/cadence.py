@@ -53,7 +53,8 @@ def _by_continue(step: TrainingStep, steps: list[Event]) -> Cadence | None:
     for leaving in body:
         if not isinstance(leaving, ast.If) or not isinstance(leaving.body[-1], ast.Continue) or leaving.orelse:
             continue
-        every = next((n for inner in ast.walk(leaving.test) if (n := _skipped(step, inner)) is not None), None)
+        inside = (inner for test in _meant(step, leaving.test) for inner in ast.walk(test))
+        every = next((n for inner in inside if (n := _skipped(step, inner)) is not None), None)
         own = (event for event in step.events if event.fact.scope is step.ring.scope)
         before = [event.order for event in own if getattr(event.fact.node, "lineno", 0) <= leaving.lineno]
         until = max(before, default=-1)
@@ -109,11 +110,7 @@ def _modulus(step: TrainingStep, block: Block) -> ast.expr | None:
     """The n of `if (i + 1) % n == 0:`, where BLOCK is what it guards; the test may have a name."""
     if not isinstance(block.owner, ast.If):
         return None
-    test = block.owner.test
-    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    stores = (e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in names and e.fact.value)
-    values = [store.value for store in stores if isinstance(store.value, ast.Compare | ast.BoolOp)]
-    for node in (inner for value in (test, *values) for inner in ast.walk(value)):
+    for node in (inner for value in _meant(step, block.owner.test) for inner in ast.walk(value)):
         match node:
             case ast.Compare(left=ast.BinOp(op=ast.Mod(), right=every), ops=[ast.Eq()]):
                 return every if not isinstance(every, ast.Constant) or every.value != 1 else None
@@ -123,6 +120,13 @@ def _modulus(step: TrainingStep, block: Block) -> ast.expr | None:
                 if _is_counter(step, dotted(counter), block) and not isinstance(every, ast.Call):
                     return every
     return None
+
+
+def _meant(step: TrainingStep, test: ast.expr) -> list[ast.expr]:
+    """TEST, and the comparisons that its names stand for."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    stores = (e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in names and e.fact.value)
+    return [test, *(store.value for store in stores if isinstance(store.value, ast.Compare | ast.BoolOp))]
 
 
 def _is_counter(step: TrainingStep, name: str, block: Block) -> bool:

@@ -24,6 +24,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     tests,
     words,
 )
+from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import bound
 from torchtriage.specialists.mixed_precision_and_optimization.rules.unscaling import twice, unskipped
 
 # Words of a condition under which there is a scaler at all.
@@ -51,22 +52,42 @@ def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
     yield from _unscaled(step)
 
 
-def _last(step: TrainingStep, spot: Event) -> Backward | None:
-    """The last backward whose gradients SPOT may meet as they are: nothing has unscaled or used them by then."""
-    users = [event for event, _ in step.calls("step") if event is not spot]
+def _last(step: TrainingStep, spot: Event, plain: bool = False) -> Backward | None:
+    """The last backward whose gradients SPOT may meet as they are: nothing has unscaled or used them by then.
+
+    plain: only of those that no scaler has multiplied.
+    """
+    users = [event for event, call in step.calls("step") if event is not spot and not _is_apart(step, call, spot.call)]
     found = None
     for backward in propagations(step):
-        if not reaches(backward.event, spot):
+        if not reaches(backward.event, spot) or (plain and backward.scaler is not None):
             continue
         taken = any(reaches(backward.event, user) and reaches(user, spot) for user in users)
         found = None if taken else backward
     return found
 
 
+def _is_apart(step: TrainingStep, one: Call, other: Call | None) -> bool:
+    """Whether the two calls surely step optimizers of different models."""
+    mine, theirs = (_models(step, call) if call is not None else set() for call in (one, other))
+    return bool(mine and theirs) and not mine & theirs
+
+
+def _models(step: TrainingStep, call: Call) -> set[tuple[int, int]]:
+    """The models that the optimizer of a step call is made with."""
+    roles = step.script.roles
+    scales = roles.plays(call.receiver, call.scope, "scaler")
+    target = call.argument("optimizer", 0) if scales else call.receiver
+    made = [(part.made, part.scope) for part in roles.made(target, call.scope, "optimizer")]
+    return {each for node, scope in made if node and scope for each in bound(step.script, node, scope)}
+
+
 def _meets(step: TrainingStep, backward: Backward, event: Event, call: Call) -> bool:
     """Whether the plain step CALL surely meets gradients of BACKWARD that are scaled."""
     if _is_unscaled(step, backward, event) or is_elsewhere(step, backward, event):
         return False
+    if any(each.scaler is None and reaches(each.event, event) for each in propagations(step)):  # may be what it is for
+        return _last(step, event, plain=True) is None
     kinds = {part.by for part in step.script.roles.parts(call.receiver, call.scope) if part.role == "optimizer"}
     if "unknown" in kinds and step.hidden:  # an optimizer of a framework may unscale by itself
         return False

@@ -22,13 +22,23 @@ def optimized(script: Script, part: Part) -> set[int]:
     """The models whose parameters the optimizer PART is made with."""
     if part.made is None or part.scope is None:
         return set()
-    return {start for model in _owners(part.made) for start in starts(script, model, part.scope)}
+    return {start for model, scope in _named(script, part.made, part.scope) for start in starts(script, model, scope)}
 
 
 def bound(script: Script, node: ast.expr, scope: Scope) -> set[tuple[int, int]]:
     """The models whose parameters are named in NODE, two that one function has made told apart by their names."""
-    found = [each for model in _owners(node) for each in script.trace.origins(model, scope)]
+    found = [each for model, where in _named(script, node, scope) for each in script.trace.origins(model, where)]
     return {(id(each.node), id(each.store)) for each in found}
+
+
+def _named(script: Script, node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+    """The models in NODE, and in what the names that it is given stand for: params = [… net.parameters()]."""
+    for model in _owners(node):
+        yield model, scope
+    for given in node.args[:1] if isinstance(node, ast.Call) else ():
+        for origin in script.trace.origins(given, scope) if dotted(given) else ():
+            for model in _owners(origin.node) if origin.node is not None and not origin.is_parameter else ():
+                yield model, origin.scope
 
 
 def _owners(node: ast.expr) -> Iterator[ast.expr]:
