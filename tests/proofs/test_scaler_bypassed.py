@@ -45,3 +45,18 @@ def test_a_scaler_that_has_scaled_nothing_refuses_to_step() -> None:
     nn.functional.mse_loss(model(inputs), targets).backward()
     with pytest.raises(AssertionError, match="_scale is None"):
         scaler.step(optimizer)
+
+
+@pytest.mark.parametrize(("through_the_scaler", "finite"), [(False, False), (True, True)])
+def test_after_unscale_only_a_step_through_the_scaler_is_skipped(through_the_scaler: bool, finite: bool) -> None:
+    model, inputs, targets = model_and_batch()
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=RATE), torch.amp.GradScaler("cpu")
+    scaler.scale(nn.functional.mse_loss(model(inputs * 1e30), targets) * 1e8).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    if through_the_scaler:
+        scaler.step(optimizer)
+    else:
+        optimizer.step()
+    scaler.update()  # says nothing either way
+    assert bool(model.weight.isfinite().all()) is finite

@@ -6,17 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Block, Call, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.specialists.mixed_precision_and_optimization.rules.cadence import Cadence, cadence, is_conditional
 from torchtriage.specialists.mixed_precision_and_optimization.rules.formats import behind
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
     UNSCALERS,
     of_scaler,
+    propagations,
     scaler_steps,
     unrelated,
 )
@@ -25,109 +25,10 @@ _DIVIDES = ("div", "div_", "true_divide", "divide", "mean_over", "normalize_loss
 _FACTORS = re.compile("acc|inv|scale|norm|factor|ratio|coef|micro|num|count|weight")
 
 
-class Cadence(Struct, frozen=True):
-    """Every how many batches a step is made.
-
-    every: the expression of that number. arm: the statements that run only then; until: the last event before the
-    `continue` of the other batches; None for both where an inner loop counts.
-    """
-
-    every: ast.expr
-    line: int
-    arm: Block | None = None
-    until: int | None = None
-
-
-def cadence(step: TrainingStep) -> Cadence | None:
-    """The cadence of a loop that adds up gradients; None for one that steps in each turn, or clears in each."""
-    steps = [event for event, _, _ in step.optimizing()]
-    if not step.ring.is_loop or not steps or not step.backwards:
-        return None
-    return _inner_loop(step, steps) or _by_arm(step, steps) or _by_continue(step, steps)
-
-
-def _by_arm(step: TrainingStep, steps: list[Event]) -> Cadence | None:
-    """The cadence of `if (i + 1) % n == 0:` around the step."""
-    found = [_arm(step, event) for event in steps]
-    first = found[0]
-    if first is None or any(each is not first for each in found):
-        return None
-    every = _modulus(step, first)
-    if every is None or any(first in backward.event.path for backward in step.backwards):
-        return None
-    if any(first not in event.path and not _is_conditional(step, event) for event, _ in step.calls("zero_grad")):
-        return None
-    return Cadence(every, int(getattr(first.owner, "lineno", 0)), arm=first)
-
-
-def _by_continue(step: TrainingStep, steps: list[Event]) -> Cadence | None:
-    """The cadence of `if (i + 1) % n: continue` above the step."""
-    body = getattr(step.ring.block.owner, "body", [])
-    for leaving in body:
-        if not isinstance(leaving, ast.If) or not isinstance(leaving.body[-1], ast.Continue) or leaving.orelse:
-            continue
-        every = next(
-            (n.right for n in ast.walk(leaving.test) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)), None
-        )
-        own = (event for event in step.events if event.fact.scope is step.ring.scope)
-        before = [event.order for event in own if getattr(event.fact.node, "lineno", 0) <= leaving.lineno]
-        until = max(before, default=-1)
-        cleared = any(e.order <= until and not _is_conditional(step, e) for e, _ in step.calls("zero_grad"))
-        propagated = all(backward.event.order <= until for backward in step.backwards)
-        if every is not None and propagated and not cleared and all(event.order > until for event in steps):
-            return Cadence(every, leaving.lineno, until=until)
-    return None
-
-
-def _inner_loop(step: TrainingStep, steps: list[Event]) -> Cadence | None:
-    """The cadence of `for _ in range(accumulation_steps): … backward()` inside of the loop that steps."""
-    blocks = [block for block in step.backwards[0].event.path if block.kind == "loop"]
-    inner = blocks[-1] if blocks else None
-    if inner is None or inner is step.ring.block or any(inner in event.path for event in steps):
-        return None
-    match inner.owner:
-        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[every])):
-            named = dotted(every).rpartition(".")[2].lower()
-            cleared = any(inner in event.path for event, _ in step.calls("zero_grad"))
-            if "accum" in named and not cleared:
-                return Cadence(every, int(getattr(inner.owner, "lineno", 0)))
-    return None
-
-
-def _arm(step: TrainingStep, event: Event) -> Block | None:
-    """The outermost condition inside of the loop under which EVENT runs, when it counts the turns."""
-    inside = _inside(step, event)
-    return next((block for block in inside if block.kind == "arm" and _modulus(step, block) is not None), None)
-
-
-def _inside(step: TrainingStep, event: Event) -> tuple[Block, ...]:
-    block = step.ring.block
-    return event.path[event.path.index(block) + 1 :] if block in event.path else event.path
-
-
-def _is_conditional(step: TrainingStep, event: Event) -> bool:
-    return any(block.kind in ("arm", "loop", "handler") for block in _inside(step, event))
-
-
-def _modulus(step: TrainingStep, block: Block) -> ast.expr | None:
-    """The n of `if (i + 1) % n == 0:`, where BLOCK is what it guards; the test may have a name."""
-    if not isinstance(block.owner, ast.If):
-        return None
-    test = block.owner.test
-    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    stores = (e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in names and e.fact.value)
-    values = [store.value for store in stores if isinstance(store.value, ast.Compare | ast.BoolOp)]
-    for node in (inner for value in (test, *values) for inner in ast.walk(value)):
-        match node:
-            case ast.Compare(left=ast.BinOp(op=ast.Mod(), right=every), ops=[ast.Eq()]):
-                return every if not isinstance(every, ast.Constant) or every.value != 1 else None
-    return None
-
-
 @detector("source/scaler-touched-mid-accumulation")
 def scaler_touched_mid_accumulation(step: TrainingStep) -> Iterator[Sighting]:
     """The scaler is updated, or unscales, on batches that only add to the gradients."""
-    if not any(each.scaler is not None for each in step.backwards) or step.handed_over("scaler"):
+    if not any(each.scaler is not None for each in propagations(step)) or step.handed_over("scaler"):
         return
     found = cadence(step)
     if found is None or step.script.aside & {"get_scale", "_scale"} or any(step.calls("get_scale")):
@@ -142,17 +43,18 @@ def scaler_touched_mid_accumulation(step: TrainingStep) -> Iterator[Sighting]:
 def _is_mid(step: TrainingStep, found: Cadence, event: Event) -> bool:
     """Whether EVENT runs with every batch that is added, and not only when a step is made."""
     if found.until is not None:
-        return event.order <= found.until and not _is_conditional(step, event)
+        return event.order <= found.until and not is_conditional(step, event)
     if found.arm is not None:
-        return found.arm not in event.path and not _is_conditional(step, event) and not _leaves_before(step, event)
-    loops = [block for block in step.backwards[0].event.path if block.kind == "loop"]
+        return found.arm not in event.path and not is_conditional(step, event) and not _leaves_before(step, event)
+    loops = [block for block in propagations(step)[0].event.path if block.kind == "loop"]
     return loops[-1] in event.path and not any(b.kind == "arm" for b in event.path[event.path.index(loops[-1]) :])
 
 
 def _leaves_before(step: TrainingStep, event: Event) -> bool:
     """Whether the turn may have ended before EVENT: `continue` in the batches that do not step."""
     return any(
-        not reaches(each.event, event) or any(b.leaves == "loop" for b in each.event.path) for each in step.backwards
+        not reaches(each.event, event) or any(b.leaves == "loop" for b in each.event.path)
+        for each in propagations(step)
     )
 
 
@@ -174,10 +76,10 @@ def loss_not_averaged_over_accumulation(step: TrainingStep) -> Iterator[Sighting
     found = cadence(step)
     if found is None or step.hidden or step.unseen_method() or _is_divided_elsewhere(step, found):
         return
-    for backward in step.backwards:
+    for backward in propagations(step):
         if backward.root is None or _is_divided(step, backward, found):
             return
-    backward = step.backwards[-1]
+    backward = propagations(step)[-1]
     every = step.script.source(found.every)
     yield step.script.seen(
         backward.call.node,
@@ -240,7 +142,7 @@ def _is_divided_elsewhere(step: TrainingStep, found: Cadence) -> bool:
 
 def _hands_loss(step: TrainingStep) -> bool:
     """Whether a statement gives the loss to code that cannot be seen, which may propagate it in its own way."""
-    roots = {dotted(each.root) for each in step.backwards if each.root is not None} - {""}
+    roots = {dotted(each.root) for each in propagations(step) if each.root is not None} - {""}
     return any(
         isinstance(call.statement, ast.Assign) and not step.script.knows(call) and dotted(argument) in roots
         for event in step.events
@@ -254,9 +156,15 @@ def _has_quotient(value: ast.expr, count: str) -> bool:
     return any(
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Div)
+        and not _is_shown(node.left)
         and any(_word(n) == count for n in ast.walk(node.right) if isinstance(n, ast.expr))
         for node in ast.walk(value)
     )
+
+
+def _is_shown(node: ast.expr) -> bool:
+    """Whether NODE is a number for people: loss.item()."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item"
 
 
 @detector("source/scheduler-on-skipped-step")

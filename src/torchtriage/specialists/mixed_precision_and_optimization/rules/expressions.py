@@ -29,8 +29,8 @@ _DEEP = 6
 class Reading:
     """Reads expressions of one SCOPE as they are at USE."""
 
-    def __init__(self, script: Script, scope: Scope, use: Spot) -> None:
-        self.script, self.scope, self.use = script, scope, use
+    def __init__(self, script: Script, scope: Scope, use: Spot, deep: int = 0) -> None:
+        self.script, self.scope, self.use, self.deep = script, scope, use, deep
 
     def operand(self, node: ast.expr, operation: str) -> ast.expr | None:
         """Gives x where NODE is torch.OPERATION(x) or x.OPERATION(); None for anything else."""
@@ -83,9 +83,33 @@ class Reading:
             return name in names and not name.rpartition(".")[2][:1].isupper()
         if isinstance(node.func, ast.Attribute) and node.func.attr == method and dotted(node.func) != f"self.{method}":
             return not self.script.roles.parts(node.func.value, self.scope)
+        if (helper := self._helper(node)) is not None:
+            return self._gives(helper, method, names)
         origins = self.script.trace.origins(node.func, self.scope)
-        made = [self.script.names.resolve(o.call.func, o.scope) if o.call is not None else "" for o in origins]
+        made = [self._made(origin.call, origin.scope) for origin in origins]
         return bool(made) and all(each in names and each.rpartition(".")[2][:1].isupper() for each in made)
+
+    def _made(self, call: ast.Call | None, scope: Scope) -> str:
+        """The class of the module that CALL makes; of a Sequential, that of its last module."""
+        name = self.script.names.resolve(call.func, scope) if call is not None else ""
+        last = call.args[-1] if call is not None and call.args and name == "torch.nn.Sequential" else None
+        return self._made(last, scope) if isinstance(last, ast.Call) else name
+
+    def _helper(self, node: ast.Call) -> Scope | None:
+        """The function of this file that NODE calls; of a module, its forward."""
+        trace = self.script.trace
+        found = trace.definition(node.func, self.scope)
+        if found is None or found.kind == "class":
+            host = trace.instance(node.func, self.scope) if found is None else None
+            found = trace.method(host, "forward") if host is not None else None
+        return found if found is not None and self.deep < 2 else None
+
+    def _gives(self, helper: Scope, method: str, names: frozenset[str]) -> bool:
+        """Whether every return of HELPER ends at such a call."""
+        readings = [(Reading(self.script, helper, each, self.deep + 1), each.node.value) for each in helper.returns]
+        return bool(readings) and all(
+            value is not None and read.is_call(read.end(value), method, names) for read, value in readings
+        )
 
     # exponentials
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import Autocast, Regions, regions_of
-from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import unrelated
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import propagations, unrelated
 
 _SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
 _DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
+_FORMAT_WORDS = re.compile("16|half|type|precision|scal|format|bf")
 _CONSTANT = ("float", "double", "detach")
 
 
@@ -22,11 +24,12 @@ _CONSTANT = ("float", "double", "detach")
 def scaler_missing(step: TrainingStep) -> Iterator[Sighting]:
     """The loss is computed in float16 under autocast, and no GradScaler scales it."""
     script = step.script
-    if not any(True for _ in script.calls("autocast")) and "torch.amp.autocast" not in _imported(script):
+    named = script.facts.aside | _imported(script)
+    if not any(True for _ in script.calls("autocast")) and not named & {"autocast", "torch.amp.autocast"}:
         return
     if step.hidden or _speaks_of_scaling(step) or not any(step.optimizing()):
         return
-    for backward in step.backwards:
+    for backward in propagations(step):
         region = _forward(step, backward) if backward.scaler is None else None
         if region is None or region.dtype != "float16" or region.disabled:
             continue
@@ -76,9 +79,15 @@ def _values(step: TrainingStep, backward: Backward) -> Iterator[tuple[ast.expr |
             yield event.fact.value, event.fact.scope
 
 
-def _inside(script: Script, regions: Regions, value: ast.expr | None, scope: Scope) -> Autocast | None:
-    """The autocast context that the forward of a module of this file enters by itself, when VALUE calls one."""
+def _inside(script: Script, regions: Regions, value: ast.expr | None, scope: Scope, deep: int = 0) -> Autocast | None:
+    """The autocast context that a function or a module's forward of this file enters by itself, when VALUE calls it."""
     for node in ast.walk(value) if value is not None else ():
+        helper = script.trace.definition(node.func, scope) if isinstance(node, ast.Call) and deep < 3 else None
+        if helper is not None and helper.kind == "function":
+            for each in helper.returns:
+                region = _returned(script, regions, each, helper, deep)
+                if region is not None:
+                    return region
         host = script.trace.instance(node.func, scope) if isinstance(node, ast.Call) else None
         forward = script.trace.method(host, "forward") if host is not None else None
         for call in forward.calls if forward is not None else ():
@@ -86,6 +95,16 @@ def _inside(script: Script, regions: Regions, value: ast.expr | None, scope: Sco
             if region is not None and not regions.is_without_graph(call.path):
                 return region
     return None
+
+
+def _returned(script: Script, regions: Regions, each: Return, helper: Scope, deep: int) -> Autocast | None:
+    """The autocast context in which what a function returns is computed."""
+    if regions.is_without_graph(each.path):
+        return None
+    region = regions.around(each.path)
+    if region is not None and isinstance(each.node.value, ast.Call | ast.BinOp):
+        return region
+    return _inside(script, regions, each.node.value, helper, deep + 1)
 
 
 def behind(step: TrainingStep, backward: Backward) -> Iterator[Event]:
@@ -115,7 +134,7 @@ def _names(node: ast.expr | None, step: TrainingStep, scope: Scope) -> set[str]:
 def scaler_with_bf16(step: TrainingStep) -> Iterator[Sighting]:
     """A GradScaler scales a loss that is computed in bfloat16."""
     script = step.script
-    scaled = [each for each in step.backwards if each.scaler is not None]
+    scaled = [each for each in propagations(step) if each.scaler is not None]
     if not scaled:
         return
     made = [part for part in script.roles.made(scaled[0].scaler, scaled[0].call.scope, "scaler") if part.made]
@@ -123,6 +142,7 @@ def scaler_with_bf16(step: TrainingStep) -> Iterator[Sighting]:
         return
     regions = regions_of(script)
     found = [regions.around(event.path) for each in scaled for event in behind(step, each)]
+    found += [_inside(script, regions, *value) for each in scaled for value in _values(step, each)]
     entered = [region for region in found if region is not None]
     if entered and all(region.dtype == "bfloat16" and not region.disabled for region in entered):
         yield script.seen(
@@ -135,10 +155,16 @@ def scaler_with_bf16(step: TrainingStep) -> Iterator[Sighting]:
 def _is_switched(made: ast.Call) -> bool:
     """Whether the scaler may be off."""
     return any(
-        keyword.arg is None
-        or (keyword.arg == "enabled" and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is True))
-        for keyword in made.keywords
+        keyword.arg is None or (keyword.arg == "enabled" and _may_know(keyword.value)) for keyword in made.keywords
     )
+
+
+def _may_know(switch: ast.expr) -> bool:
+    """Whether what a scaler is enabled by may be off for bfloat16: False, or words of a format."""
+    if isinstance(switch, ast.Constant):
+        return switch.value is not True
+    named = [dotted(node).lower() for node in ast.walk(switch) if dotted(node)]
+    return not named or any(_FORMAT_WORDS.search(each) for each in named)
 
 
 @detector("source/backward-in-autocast")

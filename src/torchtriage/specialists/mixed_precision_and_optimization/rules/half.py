@@ -12,6 +12,8 @@ from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import formats, given, regions_of
+from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends
+from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import optimized, starts
 
 _VANISHES = 2.0**-25  # half of the smallest float16: this and less is rounded to 0
 _ADAPTERS = ("peft", "bitsandbytes", "loralib", "quanto", "unsloth", "torchao")
@@ -43,14 +45,14 @@ _SHAPES = frozenset(
 def half_model_trained(step: TrainingStep) -> Iterator[Sighting]:
     """A model is cast to float16 as a whole and then trained."""
     script = step.script
-    casts = [call for call in script.calls("half", "to") if _is_half_cast(script, call)]
+    casts = [call for call in script.calls("half", "to", "from_pretrained") if _is_half_cast(script, call)]
     if not casts or script.names.framework() or _keeps_float32(script):
         return
     parts = [part for _, _, parts in step.optimizing() for part in parts if part.name.startswith("torch.optim.")]
     for call in casts:
-        model = _ends(script, call.receiver, call.scope)
+        model = _model(script, call)
         for part in parts:
-            if _is_before(step, call, part) and model & _optimized(script, part) and not _is_restored(script, model):
+            if _is_before(step, call, part) and model & optimized(script, part) and not _is_restored(script, model):
                 yield script.seen(call.node, _fact(step, part))
                 break
 
@@ -61,8 +63,17 @@ def _is_half_cast(script: Script, call: Call) -> bool:
         return False
     if call.tail == "half":
         return not call.node.args
+    if call.tail == "from_pretrained":
+        name, kind = script.name(call), call.argument("torch_dtype") or call.argument("dtype")
+        return name.startswith("transformers.AutoModel") and formats(script, kind, call.scope) == "float16"
     given_types = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
     return any(formats(script, each, call.scope) == "float16" for each in given_types)
+
+
+def _model(script: Script, cast: Call) -> set[int]:
+    """What is cast: the receiver, or the model that is loaded in float16."""
+    loaded = cast.tail == "from_pretrained"
+    return starts(script, cast.node if loaded else cast.receiver, cast.scope)
 
 
 def _keeps_float32(script: Script) -> bool:
@@ -78,30 +89,25 @@ def _keeps_float32(script: Script) -> bool:
     return any(mark in word.lower() for word in words for mark in _KEEPS)
 
 
-def _ends(script: Script, node: ast.expr | None, scope: Scope) -> set[int]:
-    """Where the value of NODE starts: its constructor calls and parameters."""
-    found = script.trace.origins(node, scope)
-    return {id(each.store) if each.is_parameter else id(each.node) for each in found if each.call or each.is_parameter}
-
-
-def _optimized(script: Script, part: Part) -> set[int]:
-    """The models whose parameters the optimizer PART is made with."""
-    found: set[int] = set()
-    for node in ast.walk(part.made) if part.made is not None and part.scope is not None else ():
-        match node:
-            case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
-                found |= _ends(script, model, part.scope) if part.scope is not None else set()
-    return found
-
-
 def _is_before(step: TrainingStep, cast: Call, part: Part) -> bool:
     """Whether the cast stands where the training is set up, before its loop: not in an evaluation or an export."""
-    if any(cast.scope is site.scope for site in step.sites):
-        return any(cast.scope is site.scope and cast.order < site.order for site in step.sites)
-    if cast.scope is step.ring.scope:
-        first = min((event.fact.order for event in step.events if event.fact.scope is cast.scope), default=0)
-        return cast.order < first
-    return cast.scope is part.scope
+    made_by = [*step.script.trace.sites(cast.scope)] if _is_returned(step.script, cast) else []
+    return any(_precedes(step, each, part) for each in (cast, *made_by))
+
+
+def _precedes(step: TrainingStep, spot: Call, part: Part) -> bool:
+    if any(spot.scope is site.scope for site in step.sites):
+        return any(spot.scope is site.scope and spot.order < site.order for site in step.sites)
+    if spot.scope is step.ring.scope:
+        first = min((event.fact.order for event in step.events if event.fact.scope is spot.scope), default=0)
+        return spot.order < first
+    return spot.scope is part.scope
+
+
+def _is_returned(script: Script, cast: Call) -> bool:
+    """Whether the function around CAST gives back the model that is cast."""
+    model = starts(script, cast.receiver, cast.scope)
+    return any(model & starts(script, each.node.value, cast.scope) for each in cast.scope.returns)
 
 
 def _is_restored(script: Script, model: set[int]) -> bool:
@@ -109,7 +115,7 @@ def _is_restored(script: Script, model: set[int]) -> bool:
     return any(
         call.tail == "float" or formats(script, given(call.node, "dtype", 0), call.scope) == "bfloat16"
         for call in script.calls("float", "to")
-        if model & _ends(script, call.receiver, call.scope)
+        if model & starts(script, call.receiver, call.scope)
     )
 
 
@@ -169,7 +175,7 @@ def _guard(script: Script, call: Call) -> float | None:
 
 def _constant(script: Script, node: ast.expr, scope: Scope) -> float | None:
     """The number that NODE surely is, when it vanishes in float16."""
-    origins = script.trace.origins(node, scope)
+    origins = list(ends(script, node, scope))
     if len(origins) != 1 or not isinstance(origins[0].node, ast.Constant):
         return None
     value = origins[0].node.value
@@ -217,8 +223,15 @@ def _is_half_name(script: Script, name: str, scope: Scope, use: Call | Store, de
     found = reaching(scope.stores.get(name, ()), use)
     return bool(found) and all(
         each.how == "assign"
-        and each.index is None
-        and each.value is not None
-        and _is_half(script, each.value, scope, each, deep + 1)
+        and (value := _unpacked(each)) is not None
+        and _is_half(script, value, scope, each, deep + 1)
         for each in found
     )
+
+
+def _unpacked(store: Store) -> ast.expr | None:
+    """The expression that STORE gives its name: the element itself in a, b = x.half(), y.half()."""
+    if store.index is None:
+        return store.value
+    parts = store.value.elts if isinstance(store.value, ast.Tuple) else []
+    return parts[store.index] if store.index < len(parts) else None

@@ -11,6 +11,8 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Block, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices
+from torchtriage.examine.source.trace import Origin
+from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends, keywords
 
 _NAMES = frozenset({"torch.amp.autocast", "torch.cpu.amp.autocast"})
 _FORMATS = {"torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16"}
@@ -56,7 +58,7 @@ def spelled(script: Script, node: ast.expr, scope: Scope) -> str:
 
 def formats(script: Script, node: ast.expr | None, scope: Scope) -> str:
     """The half format that NODE surely is: "float16" or "bfloat16"; "" when it may be another."""
-    found = {_format(script, origin.node, origin.scope) for origin in script.trace.origins(node, scope)}
+    found = {_format(script, origin.node, origin.scope) for origin in ends(script, node, scope)}
     return found.pop() if len(found) == 1 else ""
 
 
@@ -111,9 +113,28 @@ class Regions:
                 yield self.read(made, origin.scope)
             elif name:
                 yield name
+            elif made is not None:
+                yield from self._partial(made, origin)
+
+    def _partial(self, made: ast.Call, origin: Origin) -> Iterator[Autocast]:
+        """The context of partial(autocast, …)()."""
+        for each in self.script.trace.origins(made.func, origin.scope):
+            first = next(iter(each.call.args), None) if each.call is not None else None
+            if first is None or each.call is None or self._real(each.call.func, each.scope) != "functools.partial":
+                continue
+            if self._real(first, each.scope) in _NAMES:
+                args, keywords = [*each.call.args[1:], *made.args], [*made.keywords, *each.call.keywords]
+                yield self.read(ast.copy_location(ast.Call(first, args, keywords), each.call), each.scope)
+
+    def _real(self, node: ast.expr, scope: Scope) -> str:
+        return self.script.names.resolve(node, scope)
 
     def read(self, call: ast.Call, scope: Scope) -> Autocast:
         """What an autocast CALL asks for."""
+        options = keywords(self.script, call, scope)
+        if options is None:
+            return Autocast(call, scope, "", "", False, True)
+        call = ast.copy_location(ast.Call(call.func, call.args, [ast.keyword(*each) for each in options.items()]), call)
         name = spelled(self.script, call.func, scope)
         old = name.startswith(("torch.cuda.amp", "torch.cpu.amp"))
         device = name.split(".")[1] if old else self._device(given(call, "device_type", 0), scope)

@@ -14,6 +14,16 @@ from torchtriage.examine.source.steps import Backward, TrainingStep
 UNSCALERS = frozenset({"unscale_", "get_scale", "_scale"})
 
 
+def propagations(step: TrainingStep) -> list[Backward]:
+    """The backwards of the step, without calls of a function of this file that calls backward itself."""
+    return [each for each in step.backwards if not _is_wrapper(step, each)]
+
+
+def _is_wrapper(step: TrainingStep, backward: Backward) -> bool:
+    helper = step.script.trace.definition(backward.call.node.func, backward.call.scope)
+    return helper is not None and any(call.tail == "backward" for call in helper.calls)
+
+
 def scaler_steps(step: TrainingStep) -> Iterator[tuple[Event, Call]]:
     """The calls of scaler.step(optimizer)."""
     yield from of_scaler(step, "step")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.flow import reaches, surely
+from torchtriage.examine.source.roles import Part
+from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
     UNSCALERS,
     is_disabled,
     is_elsewhere,
+    propagations,
     scaler_steps,
 )
+from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import bound
 
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"})
 
@@ -26,7 +30,7 @@ def clip_before_unscale(step: TrainingStep) -> Iterator[Sighting]:
     script = step.script
     if any(step.calls("get_scale")) or step.handed_over("scaler"):  # unscaled by hand, or out of sight
         return
-    for backward in step.backwards:
+    for backward in propagations(step):
         if backward.scaler is None or is_disabled(step, backward):
             continue
         for clip, call in _clips(step):
@@ -41,19 +45,54 @@ def clip_before_unscale(step: TrainingStep) -> Iterator[Sighting]:
 
 def _is_scaled(step: TrainingStep, backward: Backward, clip: Event) -> bool:
     """Whether the gradients of BACKWARD come to CLIP as they are: neither unscaled nor used up by then."""
-    if not reaches(backward.event, clip) or step.before(clip, "unscale_") is not None:
+    if not reaches(backward.event, clip) or _is_unscaled(step, backward, clip):
         return False
     if is_elsewhere(step, backward, clip) or _is_overtaken(step, backward, clip):
         return False
     return not any(reaches(backward.event, event) and reaches(event, clip) for event, _ in scaler_steps(step))
 
 
+def _is_unscaled(step: TrainingStep, backward: Backward, clip: Event) -> bool:
+    """Whether an unscale_ between the two may be for what is clipped: not before the backward, nor of other models."""
+    return any(
+        reaches(event, clip) and (event.order > backward.event.order or _may_be_carried(step, event, backward))
+        and not _is_for_others(step, call, clip)
+        for event, call in step.calls("unscale_")
+    )  # fmt: skip
+
+
+def _may_be_carried(step: TrainingStep, unscaling: Event, backward: Backward) -> bool:
+    """Whether what was unscaled before BACKWARD may be clipped after it: nothing has stepped with it."""
+    return not any(reaches(unscaling, event) and reaches(event, backward.event) for event, _ in step.calls("step"))
+
+
+def _is_for_others(step: TrainingStep, unscaling: Call, clip: Event) -> bool:
+    """Whether the optimizer that is unscaled surely has none of the parameters that are clipped, and another has."""
+    script, call = step.script, clip.call
+    parameters = call.argument("parameters", 0) if call is not None else None
+    if call is None or parameters is None:
+        return False
+    clipped = bound(script, parameters, call.scope)
+    theirs = [
+        _trained(script, [part]) for part in script.roles.parts(unscaling.argument("optimizer", 0), unscaling.scope)
+    ]
+    trained = {model for _, _, parts in step.optimizing() for model in _trained(script, parts)}
+    return bool(clipped and theirs) and all(each and not each & clipped for each in theirs) and clipped <= trained
+
+
+def _trained(script: Script, parts: Iterable[Part]) -> set[tuple[int, int]]:
+    """The models that optimizers of this file train."""
+    made = [(part.made, part.scope) for part in parts if part.role == "optimizer"]
+    return {
+        model for call, scope in made if call is not None and scope is not None for model in bound(script, call, scope)
+    }
+
+
 def _is_overtaken(step: TrainingStep, backward: Backward, clip: Event) -> bool:
     """Whether an unscaled backward in between may be what the clip is for: a GAN that scales one network only."""
     return any(
         other.scaler is None and reaches(backward.event, other.event) and reaches(other.event, clip)
-        for other in step.backwards
-        if step.script.trace.definition(other.call.node.func, other.call.scope) is None
+        for other in propagations(step)
     )
 
 

@@ -19,10 +19,13 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     is_elsewhere,
     of_scaler,
     plain_steps,
+    propagations,
     scaler_steps,
     tests,
     words,
 )
+from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import bound
+from torchtriage.specialists.mixed_precision_and_optimization.rules.unscaling import twice, unskipped
 
 # Words of a condition under which there is a scaler at all.
 _SWITCH = re.compile("amp|fp16|half|scaler|mixed|precision|cuda")
@@ -31,7 +34,7 @@ _SWITCH = re.compile("amp|fp16|half|scaler|mixed|precision|cuda")
 @detector("source/scaler-bypassed")
 def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
     """The loss is scaled and the optimizer steps past the scaler, or the other way round."""
-    scaled = [each for each in step.backwards if each.scaler is not None and not is_disabled(step, each)]
+    scaled = [each for each in propagations(step) if each.scaler is not None and not is_disabled(step, each)]
     if not scaled and not any(scaler_steps(step)):
         return
     if step.script.aside & UNSCALERS or any(step.calls("get_scale")) or step.handed_over("scaler"):
@@ -45,25 +48,46 @@ def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
                 "first) when the optimizer uses them here; scaler.step would divide them and skip infinities",
                 _edit(step, backward, event, call),
             )
+    yield from unskipped(step)
     yield from _unscaled(step)
 
 
-def _last(step: TrainingStep, spot: Event) -> Backward | None:
-    """The last backward whose gradients SPOT may meet as they are: nothing has unscaled or used them by then."""
-    users = [event for event, _ in step.calls("step") if event is not spot]
+def _last(step: TrainingStep, spot: Event, plain: bool = False) -> Backward | None:
+    """The last backward whose gradients SPOT may meet as they are: nothing has unscaled or used them by then.
+
+    plain: only of those that no scaler has multiplied.
+    """
+    users = [event for event, call in step.calls("step") if event is not spot and not _is_apart(step, call, spot.call)]
     found = None
-    for backward in step.backwards:
-        if not reaches(backward.event, spot):
+    for backward in propagations(step):
+        if not reaches(backward.event, spot) or (plain and backward.scaler is not None):
             continue
         taken = any(reaches(backward.event, user) and reaches(user, spot) for user in users)
         found = None if taken else backward
     return found
 
 
+def _is_apart(step: TrainingStep, one: Call, other: Call | None) -> bool:
+    """Whether the two calls surely step optimizers of different models."""
+    mine, theirs = (_models(step, call) if call is not None else set() for call in (one, other))
+    return bool(mine and theirs) and not mine & theirs
+
+
+def _models(step: TrainingStep, call: Call) -> set[tuple[int, int]]:
+    """The models that the optimizer of a step call is made with."""
+    roles = step.script.roles
+    scales = roles.plays(call.receiver, call.scope, "scaler")
+    target = call.argument("optimizer", 0) if scales else call.receiver
+    made = [(part.made, part.scope) for part in roles.made(target, call.scope, "optimizer")]
+    return {each for node, scope in made if node and scope for each in bound(step.script, node, scope)}
+
+
 def _meets(step: TrainingStep, backward: Backward, event: Event, call: Call) -> bool:
     """Whether the plain step CALL surely meets gradients of BACKWARD that are scaled."""
     if _is_unscaled(step, backward, event) or is_elsewhere(step, backward, event):
         return False
+    if any(each.scaler is None and reaches(each.event, event) for each in propagations(step)):  # may be what it is for
+        return _last(step, event, plain=True) is None
     kinds = {part.by for part in step.script.roles.parts(call.receiver, call.scope) if part.role == "optimizer"}
     if "unknown" in kinds and step.hidden:  # an optimizer of a framework may unscale by itself
         return False
@@ -117,7 +141,8 @@ def _unscaled(step: TrainingStep) -> Iterator[Sighting]:
         backward = _last(step, event)
         if backward is None or backward.scaler is not None or id(backward.call) in seen or not call.node.args:
             continue
-        if _may_be_scaled(step, backward, event, call) or step.unseen_method():
+        added = _is_added(step, backward, event)
+        if (not added and _may_be_scaled(step, backward, event, call)) or step.unseen_method():
             continue
         seen.add(id(backward.call))
         yield step.script.seen(
@@ -125,6 +150,26 @@ def _unscaled(step: TrainingStep) -> Iterator[Sighting]:
             f"nothing multiplies this loss by the loss scale, and scaler.step in line {call.node.lineno} divides its "
             "gradients by it (65536 at first)",
         )
+
+
+def _is_added(step: TrainingStep, backward: Backward, stepping: Event) -> bool:
+    """Whether BACKWARD surely adds to gradients that are scaled, in a step that nothing but the scaler makes."""
+    if backward.root is None or any(map(_is_opaque, ast.walk(backward.root))) or any(plain_steps(step)):
+        return False
+    if any(reaches(event, stepping) and event.order < backward.event.order for event, _ in step.calls("unscale_")):
+        return False
+    roots = {dotted(each.root) for each in propagations(step) if each.scaler is not None}
+    values = [store.value for store in step.script.names.stores(dotted(backward.root), backward.call.scope)]
+    if dotted(backward.root) in roots or any(isinstance(v, ast.Call) and "scale" in dotted(v.func) for v in values):
+        return False
+    used = [event for event, _ in step.calls("step")]
+    return any(
+        each.scaler is not None
+        and surely(each.event, backward.event)
+        and not enabled(step, each)
+        and not any(reaches(each.event, event) and reaches(event, backward.event) for event in used)
+        for each in propagations(step)
+    )
 
 
 def _may_be_scaled(step: TrainingStep, backward: Backward, event: Event, call: Call) -> bool:
@@ -136,7 +181,7 @@ def _may_be_scaled(step: TrainingStep, backward: Backward, event: Event, call: C
         return True
     common = shared(backward.event, event)
     ours = [block for block in backward.event.path[common:] if block.kind in ("arm", "handler")]
-    if ours or any(_is_other_arm(backward.event, other.event) for other in step.backwards):
+    if ours or any(_is_other_arm(backward.event, other.event) for other in propagations(step)):
         return True
     if {*words(_flags(event))} & {*words(_flags(backward.event))}:
         return True
@@ -165,7 +210,7 @@ def scaler_not_updated(step: TrainingStep) -> Iterator[Sighting]:
     steps = [call for _, call in scaler_steps(step) if call.node.args]
     if not steps or step.handed_over("scaler") or step.unseen_method():
         return
-    yield from _twice(step)
+    yield from twice(step)
     if not step.ring.is_loop or step.ring.runs_once or step.hidden:
         return
     for call in {id(each.node): each for each in reversed(steps)}.values():
@@ -238,27 +283,3 @@ def _is_related(step: TrainingStep, one: Call, other: Call) -> bool:
     if mine is None or theirs is None:
         return True
     return mine in step.script.trace.lineage(theirs) or theirs in step.script.trace.lineage(mine)
-
-
-def _twice(step: TrainingStep) -> Iterator[Sighting]:
-    """A second unscale_ of the same optimizer, with no update() in between."""
-    found: list[tuple[Event, Call]] = []
-    updates = [event for event, _ in of_scaler(step, "update")]
-    for event, call in of_scaler(step, "unscale_"):
-        for first, earlier in found:
-            between = any(reaches(first, each) and reaches(each, event) for each in updates)
-            if not between and surely(first, event) and _is_same(earlier, call):
-                yield step.script.seen(
-                    call.node,
-                    f"line {earlier.node.lineno} has already unscaled this optimizer's gradients since the last "
-                    "update(): this call raises RuntimeError",
-                )
-                break
-        found.append((event, call))
-
-
-def _is_same(one: Call, other: Call) -> bool:
-    if one.node is other.node or one.scope is not other.scope:
-        return False
-    mine, theirs = (dotted(each.argument("optimizer", 0)) for each in (one, other))
-    return bool(mine) and mine == theirs and dotted(one.receiver) == dotted(other.receiver)
