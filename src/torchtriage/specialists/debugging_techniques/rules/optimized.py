@@ -121,6 +121,9 @@ def _is_used_after(scope: Scope, own: list[str], late: Store | Call) -> bool:
         return False
     if any(name.startswith(f"{scope.receiver}.") for name in own if scope.receiver):
         return True
+    returned = (each.node.value for each in scope.returns if each.order > late.order and each.node.value is not None)
+    if any(dotted(node) in own for value in returned for node in ast.walk(value)):
+        return True
     calls = [call for call in scope.calls if call.order > late.order]
     stepped = any(call.tail == "step" and dotted(call.receiver) in own for call in calls)
     return stepped or any(dotted(each) in own for call in calls for each in call.arguments)
