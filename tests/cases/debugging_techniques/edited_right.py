@@ -54,7 +54,7 @@ class OnlyForInference(nn.Module):
 
 def train(loader):
     model, detector = Block(), Detector()
-    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    optimizer = optim.SGD([*model.parameters(), *detector.parameters()], lr=0.1)
     for x, y in loader:
         optimizer.zero_grad()
         loss = F.mse_loss(model(x), y) + F.mse_loss(detector(x), y)

@@ -65,7 +65,8 @@ class Optional(nn.Module):
 def train(loader):
     model, both, attention, optional = Classifier(), Both(), Attention(), Optional(False)
     criterion = nn.CrossEntropyLoss()
-    optimizer = optim.SGD([*model.parameters(), *both.parameters()], lr=0.1)
+    trained = nn.ModuleList([model, both, attention, optional])
+    optimizer = optim.SGD(trained.parameters(), lr=0.1)
     for x, y in loader:
         optimizer.zero_grad()
         logits, probabilities = both(x)

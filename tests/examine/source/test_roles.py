@@ -7,6 +7,10 @@ import pytest
     ("code", "role"),
     [
         ("import torch\nx = torch.optim.SGD(p)\nuse(x)", "optimizer"),
+        ("import torch\nx = getattr(torch.optim, name)(p, lr=1)\nuse(x)", "optimizer"),
+        ("import torch\nx = getattr(library, name)(p, lr=1)\nuse(x)", None),
+        ("import torch\nk = {'a': torch.optim.SGD, 'b': torch.optim.Adam}\nx = k[n](p)\nuse(x)", "optimizer"),
+        ("import torch\nk = {'a': torch.optim.SGD, 'b': mine}\nx = k[n](p)\nuse(x)", None),
         ("import torch\nx = torch.optim.lr_scheduler.StepLR(o, 3)\nuse(x)", "scheduler"),
         ("import torch\nx = torch.cuda.amp.GradScaler()\nuse(x)", "scaler"),
         ("from torch import nn\nx = nn.Linear(2, 2).to(d)\nuse(x)", "model"),

@@ -77,7 +77,7 @@ class Roles:
         if call is None:
             return self._habitual(origin, node, "unknown")
         name = self.names.resolve(call.func, origin.scope)
-        role = self.of_class(name) or self._own(call, origin.scope)
+        role = self.of_class(name) or self._own(call, origin.scope) or self._chosen(call.func, origin.scope)
         if role is not None:
             return Part(role, "made", call, name, origin.scope)
         return self._habitual(origin, node, "unknown")
@@ -95,6 +95,19 @@ class Roles:
     def _own(self, call: ast.Call, scope: Scope) -> str | None:
         made = self.trace.definition(call.func, scope)
         return self._subclass(made) if made is not None and made.kind == "class" else None
+
+    def _chosen(self, called: ast.expr, scope: Scope) -> str | None:
+        """The role of what is made by getattr(torch.optim, name)(…), or by an entry of a dict of such classes."""
+        match called:
+            case ast.Call(func=ast.Name(id="getattr"), args=[module, _, *_]):
+                # a class whose name nobody knows yet: as any class of that module
+                return self.of_class(f"{self.names.resolve(module, scope)}.Any")
+            case ast.Subscript(value=table):
+                ends = self.trace.origins(table, scope)
+                dicts = [end.node for end in ends if isinstance(end.node, ast.Dict) and end.node.values]
+                roles = {self.of_class(self.names.resolve(each, scope)) for one in dicts for each in one.values}
+                return roles.pop() if len(roles) == 1 and len(dicts) == len(ends) else None
+        return None
 
     def _subclass(self, host: Scope) -> str | None:
         bases = self.trace.bases(host)

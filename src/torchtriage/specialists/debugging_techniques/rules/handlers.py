@@ -30,6 +30,19 @@ def failure_swallowed(step: TrainingStep) -> Iterator[Sighting]:
             if block.kind == "try" and isinstance(block.owner, ast.Try) and id(block) not in seen:
                 seen.add(id(block))
                 yield from _dropped(step.script, block.owner, scope, backward.call.node.lineno)
+            elif block.kind == "with" and isinstance(block.owner, ast.With) and id(block) not in seen:
+                seen.add(id(block))
+                yield from _suppressed(step.script, block.owner, scope, backward.call.node.lineno)
+
+
+def _suppressed(script: Script, owner: ast.With, scope: Scope, line: int) -> Iterator[Sighting]:
+    for item in owner.items:
+        made = item.context_expr
+        if not isinstance(made, ast.Call) or script.names.resolve(made.func, scope) != "contextlib.suppress":
+            continue
+        if {script.names.resolve(each, scope) for each in made.args} & (_BROAD | _MEMORY):
+            fact = f"any such error of the step in line {line} ends here unseen: the batch is dropped, be it one or all"
+            yield script.seen(made, fact)
 
 
 def _dropped(script: Script, owner: ast.Try, scope: Scope, line: int) -> Iterator[Sighting]:

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import surely
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.debugging_techniques.rules.values import Value, constructions, returned, use, values
+from torchtriage.specialists.debugging_techniques.rules.values import (
+    Value,
+    constructions,
+    default,
+    entries,
+    returned,
+    use,
+    values,
+)
 
 _DEEP = 6
 # The loss that applies an activation itself: its module, its function, and that activation.
@@ -58,9 +67,33 @@ def _losses(script: Script) -> Iterator[tuple[Call, str]]:
     for calls in script.facts.calls.values() if words else ():
         for call in calls:
             if len(call.arguments) == 2 and not script.name(call):
-                made = {script.names.resolve(m.func, s) for m, s in constructions(script, call.node.func, call.scope)}
+                made = {script.names.resolve(m.func, s) for m, s in _makings(script, call)}
                 if len(made) == 1 and made <= _LOSSES.keys():
                     yield call, made.pop()
+
+
+def _makings(script: Script, call: Call) -> list[tuple[ast.Call, Scope]]:
+    """The constructor calls that what is called comes from; also criterions["ce"], and a parameter's default."""
+    called = call.node.func
+    match called:
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
+            ways = entries(script, use(call, value), key) or []
+            return [(way.node, way.scope) for way in ways if isinstance(way.node, ast.Call)]
+        case ast.Name(id=name) if [store.how for store in call.scope.stores.get(name, ())] == ["parameter"]:
+            given = default(call.scope, name)
+            if (
+                isinstance(given, ast.Call)
+                and call.scope.parent is not None
+                and not _is_passed(script, call.scope, name)
+            ):
+                return [(given, call.scope.parent)]
+    return constructions(script, called, call.scope)
+
+
+def _is_passed(script: Script, function: Scope, name: str) -> bool:
+    words = [each.arg for each in function.parameters]
+    place = words.index(name) - (1 if function.receiver in words[:1] else 0)
+    return any(call.argument(name, place) is not None for call in script.trace.sites(function))
 
 
 def _activated(script: Script, value: Value, word: str, deep: int) -> ast.expr | None:
@@ -77,7 +110,7 @@ def _activated(script: Script, value: Value, word: str, deep: int) -> ast.expr |
 def _made_by(script: Script, value: Value, word: str, deep: int) -> ast.expr | None:
     node = value.node
     if isinstance(node, ast.Subscript):
-        return _activated(script, value.at(node.value), word, deep + 1)
+        return _taken_out(script, value, node, word, deep)
     if not isinstance(node, ast.Call):
         return None
     if value.index is None and _is_activation(script, value, node, word):
@@ -93,6 +126,17 @@ def _made_by(script: Script, value: Value, word: str, deep: int) -> ast.expr | N
         found = [_made_by(script, way, word, deep + 1) for way in ways] if deep < _DEEP else []
         return found[0] if found and all(found) else None
     return _ending(script, node.func, value, word) if value.index is None else None
+
+
+def _taken_out(script: Script, value: Value, node: ast.Subscript, word: str, deep: int) -> ast.expr | None:
+    """The activation behind out["logits"], or behind a part of a tensor."""
+    match node.slice:
+        case ast.Constant(value=str(key)):
+            found = [
+                _activated(script, way, word, deep + 1) for way in entries(script, value.at(node.value), key) or ()
+            ]
+            return found[0] if found and all(found) else None
+    return _activated(script, value.at(node.value), word, deep + 1)
 
 
 def _is_activation(script: Script, value: Value, node: ast.Call, word: str) -> bool:
@@ -119,16 +163,46 @@ def _ending(script: Script, called: ast.expr, value: Value, word: str) -> ast.ex
     """The activation at the end of the nn.Sequential that is called."""
     found = None
     for made, scope in constructions(script, called, value.scope):
-        last = made.args[-1] if made.args else None
-        if isinstance(last, ast.Call) and dotted(last.func).endswith("OrderedDict"):
-            entries = last.args[0].elts if last.args and isinstance(last.args[0], ast.List) else []
-            last = entries[-1].elts[-1] if entries and isinstance(entries[-1], ast.Tuple) else None
-        if script.names.resolve(made.func, scope) != "torch.nn.Sequential" or not isinstance(last, ast.Call):
+        if script.names.resolve(made.func, scope) != "torch.nn.Sequential":
             return None
-        if script.names.resolve(last.func, scope) not in _ACTIVATIONS[word]:
+        last = _last(made, scope)
+        if last is None or script.names.resolve(last.func, scope) not in _ACTIVATIONS[word]:
             return None
         found = found or last
     return found
+
+
+def _last(made: ast.Call, scope: Scope) -> ast.Call | None:
+    """The last module of an nn.Sequential: written there, in an OrderedDict, or last put into a list of layers."""
+    last = made.args[-1] if made.args else None
+    match last:
+        case ast.Call(func=called, args=[ast.List(elts=[*_, ast.Tuple(elts=[_, entry])])]) if (
+            dotted(called).rpartition(".")[2] == "OrderedDict"
+        ):
+            last = entry
+        case ast.Starred(value=ast.Name(id=name)):
+            last = _last_put(name, made, scope)
+        case ast.Starred(value=ast.List(elts=[*_, entry])):
+            last = entry
+    return last if isinstance(last, ast.Call) else None
+
+
+def _last_put(name: str, made: ast.Call, scope: Scope) -> ast.expr | None:
+    """The last thing that the list NAME gets before MADE takes it, when it gets that on every way."""
+    here = next((call for call in scope.calls if call.node is made), None)
+    puts: list[tuple[Call | Store, ast.expr | None]] = [
+        (call, call.node.args[0] if call.tail == "append" and call.node.args else None)
+        for call in scope.calls
+        if dotted(call.receiver) == name
+    ]
+    for store in scope.stores.get(name, ()):
+        given = store.value.elts if isinstance(store.value, ast.List) else []
+        puts.append((store, given[-1] if given else None))
+    before = [each for each in puts if here is not None and each[0].order < here.order]
+    if here is None or not before:
+        return None
+    last, entry = max(before, key=lambda each: each[0].order)
+    return entry if surely(last, here) else None
 
 
 def _without(script: Script, node: ast.expr) -> tuple[Edit, ...]:

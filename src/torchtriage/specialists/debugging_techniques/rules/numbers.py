@@ -226,8 +226,8 @@ def _number(node: ast.expr, call: Call) -> float | None:
         case ast.Constant(value=int() | float() as number):
             return float(number)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            number = _number(inner, call)
-            return None if number is None else -number
+            below = _number(inner, call)
+            return None if below is None else -below
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
             one, other = _number(left, call), _number(right, call)
             return None if one is None or other is None else one + (other if isinstance(sign, ast.Add) else -other)

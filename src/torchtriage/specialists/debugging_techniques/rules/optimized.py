@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches, shared
 from torchtriage.examine.source.roles import Part
@@ -24,6 +25,8 @@ _LAYERS = tuple(
 )
 # What is done with a model that says nothing about who trains it.
 _PLAIN = frozenset({"train", "eval", "to", "cuda", "cpu", "zero_grad", "apply", "float", "half", "double"})
+
+_FIXED = ("teacher", "target", "fixed", "frozen", "random", "ref", "ema", "vgg", "percept", "clip", "prior", "pretrain")
 
 
 @detector("source/parameters-not-in-optimizer")
@@ -121,6 +124,9 @@ def _is_used_after(scope: Scope, own: list[str], late: Store | Call) -> bool:
         return False
     if any(name.startswith(f"{scope.receiver}.") for name in own if scope.receiver):
         return True
+    returned = (each.node.value for each in scope.returns if each.order > late.order and each.node.value is not None)
+    if any(dotted(node) in own for value in returned for node in ast.walk(value)):
+        return True
     calls = [call for call in scope.calls if call.order > late.order]
     stepped = any(call.tail == "step" and dotted(call.receiver) in own for call in calls)
     return stepped or any(dotted(each) in own for call in calls for each in call.arguments)
@@ -137,11 +143,11 @@ def _is_frozen(script: Script, name: str) -> bool:
 
 
 def _forgotten(script: Script, made: list[Part]) -> Iterator[Sighting]:
-    """A model that is put into training mode and called in the step, beside those that an optimizer holds."""
+    """A model that is called in the step, beside those that an optimizer holds."""
     modes = {dotted(call.receiver): call for call in script.calls("train") if not call.arguments and call.receiver}
     modes.pop("", None)
     known = [(part, given(script, part.made, part.scope)) for part in made if part.made and part.scope]
-    if len(modes) < 2 or any(not modules for _, modules in known):
+    if any(not modules for _, modules in known):
         return
     for step in training_steps(script):
         if step.hidden or any(step.calls("detach")):
@@ -160,20 +166,34 @@ def _is_one_place(one: Scope, other: Scope) -> bool:
 def _left_out(
     script: Script, step: TrainingStep, part: Part, held: set[str], modes: dict[str, Call]
 ) -> Iterator[Sighting]:
-    called = {dotted(event.call.node.func): event.call for event in step.events if event.call is not None}
-    beside = [name for name in modes if name in held and name in called]
-    for name in modes:
+    events = {dotted(event.call.node.func): event for event in step.events if event.call is not None}
+    called = {name: event.call for name, event in events.items() if name and event.call is not None}
+    beside = [name for name in called if name in held]
+    for name in called:
         if not beside or name in held or name not in called or name.count(".") > 1 or part.made is None:
             continue
         call = called[name]
         if is_off(script, call.path, call.scope) or any(name.startswith(f"{each}.") for each in held):
             continue
+        if name not in modes and not _is_propagated(step, events[name], name):
+            continue
         if _is_trainable(script, call) and _is_only_run(script, name):
+            mode = f"put into training mode in line {modes[name].node.lineno} and " if name in modes else ""
             yield script.seen(
                 part.made,
-                f"{name} is put into training mode in line {modes[name].node.lineno} and called in line "
-                f"{call.node.lineno}, and no optimizer of this file has its parameters",
+                f"{name} is {mode}called in line {call.node.lineno}, and no optimizer of this file has its parameters",
             )
+
+
+def _is_propagated(step: TrainingStep, event: Event, name: str) -> bool:
+    """Whether the result of a model goes on towards backward, and nothing says that it is not to be trained."""
+    call = event.call
+    if call is None or any(word in name.lower() for word in _FIXED):
+        return False
+    if any(step.script.calls("eval", "load_state_dict")) or is_off(step.script, event.path, call.scope):
+        return False
+    dropped = isinstance(call.statement, ast.Expr) and call.statement.value is call.node
+    return not dropped and any(reaches(event, backward.event) for backward in step.backwards)
 
 
 def _is_trainable(script: Script, call: Call) -> bool:

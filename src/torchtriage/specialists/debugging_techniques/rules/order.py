@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Call, dotted
-from torchtriage.examine.source.flow import reaches, surely
+from torchtriage.examine.source.facts import Block, Call, dotted
+from torchtriage.examine.source.flow import reaches, shared, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.debugging_techniques.rules.likeness import (
@@ -164,7 +164,7 @@ def scheduler_before_optimizer(step: TrainingStep) -> Iterator[Sighting]:
         if made is None or call.arguments:
             continue
         steps = [each for each in _of_optimizer(step, made, stepping) if each[0] is not event]
-        late = next((each for each in steps if surely(event, each[0])), None)
+        late = next((each for each in steps if _comes_first(event, each[0])), None)
         if late is None or any(reaches(each[0], event) for each in steps) or _is_stepped_before(step, whole, made):
             continue
         yield script.seen(
@@ -173,6 +173,26 @@ def scheduler_before_optimizer(step: TrainingStep) -> Iterator[Sighting]:
             "second learning rate, the first is skipped",
             edits=_put_after(step, call, late[1]),
         )
+
+
+def _comes_first(event: Event, late: Event) -> bool:
+    """Whether EVENT runs before LATE on every way; if phase == "train" above and below is one way."""
+    if surely(event, late) or not reaches(event, late):
+        return surely(event, late)
+    tests = {_test(block, late) for block in late.path} - {""}
+    own = [block for block in event.path[shared(event, late) :] if block.kind in ("arm", "loop", "handler")]
+    return all(_test(block, event) in tests for block in own)
+
+
+def _test(block: Block, event: Event) -> str:
+    """What is asked where EVENT stands in the first arm of an if, when asking again gives the same; else ""."""
+    call, owner = event.call, block.owner
+    if call is None or block.kind != "arm" or not isinstance(owner, ast.If):
+        return ""
+    simple = (ast.Compare, ast.Name, ast.Attribute, ast.Constant, ast.expr_context, ast.cmpop)
+    asks = all(isinstance(node, simple) for node in ast.walk(owner.test)) and block in call.path
+    inside = owner.body[0].lineno <= call.node.lineno <= (owner.body[-1].end_lineno or 0)
+    return ast.dump(owner.test) if asks and inside else ""
 
 
 def _schedule(step: TrainingStep, call: Call) -> Part | None:

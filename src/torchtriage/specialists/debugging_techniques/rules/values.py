@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store
-from torchtriage.examine.source.flow import Spot, reaching
+from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
+from torchtriage.examine.source.flow import Spot, reaching, surely
 from torchtriage.examine.source.script import Script
 
 _DEEP = 8
@@ -91,6 +91,65 @@ def returned(script: Script, call: Value) -> list[Value] | None:
                 return None
             found += given
     return found
+
+
+def entries(script: Script, value: Value, key: str) -> list[Value] | None:
+    """What VALUE, a dict that is written in this file, holds under KEY; None if not known."""
+    put = _put(value, key)
+    if put is not None:
+        return values(script, put)
+    found: list[Value] = []
+    for each in _dicts(script, value) or ():
+        given = _entry(script, each, key)
+        if given is None:
+            return None
+        found += given
+    return found or None
+
+
+def _put(value: Value, key: str) -> Value | None:
+    """What a statement of the same function puts under KEY, when one does and surely before."""
+    name = value.node.id if isinstance(value.node, ast.Name) else ""
+    puts = value.scope.stores.get(f"{name}[]", []) if name else []
+    keys = {id(store): _keys(store) for store in puts}
+    if any(None in each for each in keys.values()):
+        return None
+    own = [store for store in puts if key in keys[id(store)]]
+    if len(own) != 1 or own[0].value is None or own[0].index is not None or not surely(own[0], value.spot):
+        return None
+    return Value(own[0].value, own[0].scope, own[0], own[0])
+
+
+def _keys(store: Store) -> list[object]:
+    """The keys that an assignment to entries names; None for one that is computed."""
+    targets = store.node.targets if isinstance(store.node, ast.Assign) else []
+    slices = [each.slice for each in targets if isinstance(each, ast.Subscript)]
+    return [each.value if isinstance(each, ast.Constant) else None for each in slices] or [None]
+
+
+def _dicts(script: Script, value: Value) -> list[Value] | None:
+    if dotted(value.node) and not isinstance(value.node, ast.Name):
+        ends = script.trace.origins(value.node, value.scope)
+        whole = [end for end in ends if isinstance(end.node, ast.Dict) and end.store is not None]
+        return (
+            [Value(e.node, e.scope, e.store, e.store) for e in whole if e.node and e.store]
+            if whole == [*ends]
+            else None
+        )
+    found: list[Value] = []
+    for each in values(script, value) or ():
+        found += (returned(script, each) or [each]) if isinstance(each.node, ast.Call) else [each]
+    return found or None
+
+
+def _entry(script: Script, value: Value, key: str) -> list[Value] | None:
+    name = value.store.name if value.store is not None else ""
+    puts = value.scope.stores.get(f"{name}[]", []) if name else []
+    if puts or not isinstance(value.node, ast.Dict) or None in value.node.keys:
+        return None
+    pairs = zip(value.node.keys, value.node.values, strict=True)
+    found = [given for word, given in pairs if isinstance(word, ast.Constant) and word.value == key]
+    return values(script, value.at(found[-1])) if found else None
 
 
 def _part(script: Script, each: Return, function: Scope, index: int | None) -> list[Value] | None:
