@@ -67,7 +67,8 @@ def _sources(step: TrainingStep, backward: Backward) -> set[int]:
                 continue
             if tail not in _PASSES:
                 found.add(id(node))
-            waiting += [*node.args, *(keyword.value for keyword in node.keywords), *([node.func.value] if tail else [])]
+            waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
+            waiting += [node.func.value] if isinstance(node.func, ast.Attribute) else []
             continue
         name = dotted(node)
         for store in _stores(name, scope) if name else ():

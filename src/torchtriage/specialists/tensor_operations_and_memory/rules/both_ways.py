@@ -101,9 +101,9 @@ class _Telling(Struct, frozen=True):
             case ast.Attribute(attr="training"):
                 return self._training(dotted(test.value), deep)
             case ast.BoolOp(op=op, values=parts):
-                found = [self.holds(part, deep) for part in parts]
+                all_held = [self.holds(part, deep) for part in parts]
                 end = isinstance(op, ast.Or)
-                return end if end in found else None if None in found else not end
+                return end if end in all_held else None if None in all_held else not end
         return None
 
     def _stored(self, name: str, deep: int) -> bool | None:
