@@ -38,3 +38,35 @@ def main(a, b):
         step_all(model, b, optimizer)
         with_context(model, a, optimizer)
         with_context(model, b)
+
+
+def hits(model, data):
+    right = 0
+    for x, y in data:
+        right += (model(x).argmax(1) == y).sum().item()  # expect: eval-builds-graph
+    return right
+
+
+def hits_without(model, data):
+    right = 0
+    with torch.no_grad():
+        for x, y in data:
+            right += (model(x).argmax(1) == y).sum().item()
+    return right
+
+
+def saliency(model, data):
+    found = []
+    for x, y in data:
+        x.requires_grad_(True)
+        model(x)[:, y].sum().backward()
+        found.append(x.grad)
+    return found
+
+
+def after_eval(data):
+    model = nn.Linear(4, 2)
+    model.eval()
+    hits(model, data)
+    hits_without(model, data)
+    saliency(model, data)

@@ -73,7 +73,7 @@ class Carried:
         return all(self._is_plain(store) for store in stores)
 
     def _is_leaf(self, name: str, home: Scope, stores: list[Store]) -> bool:
-        """Whether an optimizer is given NAME itself, which it takes only when no graph made it, and the step keeps it."""
+        """Whether an optimizer is given NAME itself: it takes only what no graph made. The step leaves it as it is."""
         return (name, id(home)) in self._leaves and not any(self._is_inside(store) for store in stores)
 
     @cached_property

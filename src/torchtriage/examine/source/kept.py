@@ -122,7 +122,7 @@ class _Graph(Outliving):
         return found
 
     def _behind(self, store: Store) -> Iterator[tuple[ast.expr, Scope]]:
-        """Where the value of STORE comes from: what it is given, what callers give a parameter, what a helper returns."""
+        """Where the value of STORE comes from: what it is given, what callers give it, what a helper returns."""
         if store.how == "parameter":
             words = [each.arg for each in store.scope.parameters]
             place = words.index(store.name) - (store.scope.receiver in words[:1])

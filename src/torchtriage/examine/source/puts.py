@@ -29,29 +29,36 @@ def put_in(event: Event) -> Put | None:
         if fact.tail in _PUTS and fact.receiver is not None and fact.node.args:
             return Put(fact.node, fact, fact.receiver, fact.node.args[-1], is_sum=False)
         return None
+    return _summed(fact) or _keyed(fact)
+
+
+def _summed(fact: Store) -> Put | None:
+    """Of total += loss, sums[k] = sums.get(k, 0) + loss, s = loss if s is None else 0.9 * s + loss."""
     match fact.node:
         case ast.AugAssign(op=ast.Add(), target=target, value=value):
             return Put(fact.node, fact, target, value, is_sum=True)
-        case ast.Assign(targets=[ast.Subscript() as target], value=ast.BinOp(op=ast.Add(), left=left, right=right)) if (
-            _is_place(left, target) or _is_place(right, target)
-        ):
-            new = right if _is_place(left, target) else left
-            return Put(fact.node, fact, target, new, is_sum=True)
-        case ast.Assign(targets=[target], value=ast.BinOp(op=ast.Add(), left=left, right=right)):
-            sides = [(left, right), (right, left)] if dotted(target) else []
-            for old, new in sides:
-                if _holds(old, dotted(target)):
-                    return Put(fact.node, fact, target, new, is_sum=True)
-        case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.IfExp(body=one, orelse=other)):
-            for each in (one, other):  # smooth = loss if smooth is None else 0.9 * smooth + 0.1 * loss
-                if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add):
-                    for old, new in ((each.left, each.right), (each.right, each.left)):
-                        if _holds(old, name):
+        case ast.Assign(targets=[target], value=value):
+            parts = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+            for part in parts:
+                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
+                    for old, new in ((part.left, part.right), (part.right, part.left)):
+                        if _reads(old, target):
                             return Put(fact.node, fact, target, new, is_sum=True)
-            return None
+    return None
+
+
+def _keyed(fact: Store) -> Put | None:
+    """Of kept[step] = loss."""
+    match fact.node:
         case ast.Assign(targets=[ast.Subscript(slice=key) as target], value=value) if not isinstance(key, ast.Constant):
             return Put(fact.node, fact, target, value, is_sum=False)
     return None
+
+
+def _reads(node: ast.expr, target: ast.expr) -> bool:
+    if isinstance(target, ast.Subscript):
+        return _is_place(node, target)
+    return bool(dotted(target)) and _holds(node, dotted(target))
 
 
 def _is_place(node: ast.expr, target: ast.Subscript) -> bool:

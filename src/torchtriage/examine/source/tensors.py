@@ -18,7 +18,19 @@ _TORCH = FACTORIES | frozenset(
     | {"exp", "log", "log1p", "sqrt", "rsqrt", "abs", "clamp", "clip", "sum", "mean", "std", "var", "prod", "norm"}
     | {"softmax", "log_softmax", "sigmoid", "tanh", "relu", "sin", "cos", "pow", "where", "gather", "maximum"}
     | {"minimum", "cumsum", "tril", "triu", "outer", "argmax", "argmin", "argsort", "bernoulli", "normal"}
-    | {"multinomial", "square", "sign", "flatten", "squeeze", "unsqueeze", "reshape", "permute", "transpose", "addmm"}
+    | {
+        "multinomial",
+        "square",
+        "sign",
+        "bincount",
+        "flatten",
+        "squeeze",
+        "unsqueeze",
+        "reshape",
+        "permute",
+        "transpose",
+        "addmm",
+    }
 )
 _METHODS = frozenset(
     {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "long", "int", "bool", "detach", "clone", "clamp"}

@@ -12,7 +12,7 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
-from torchtriage.examine.source.tensors import Tensors
+from torchtriage.examine.source.tensors import FACTORIES, Tensors
 
 _NO_GRADIENT = ("zero_grad", "no_grad", "clip_grad", "set_grad_enabled", "requires_grad", "get_grad_norm", "grad_norm_")
 _STEP = re.compile(r"step|batch|iter|train|update")
@@ -30,8 +30,12 @@ def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
     if not kept or not _repeats(step) or any(_takes_gradients(event) for event in step.events):
         return
     for each in kept:
-        again = any(reaches(each.event, other.event) for other in step.backwards if other is not each)
-        if again or not _is_direct(step, each.event) or _is_set(each.call, "create_graph"):
+        later = [other for other in step.backwards if other is not each and reaches(each.event, other.event)]
+        if (
+            any(_share(step, each, other) for other in later)
+            or not _is_direct(step, each.event)
+            or _is_set(each.call, "create_graph")
+        ):
             continue
         if Carried(step, Tensors(step.script)).is_own(_start(each), each.call, each.call.scope):
             yield step.script.seen(
@@ -39,6 +43,45 @@ def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
                 "retain_graph=True keeps every activation alive after this backward, and nothing goes through the "
                 f"graph again: {_name(step)} line {_line(step)} builds a new one every time",
             )
+
+
+def _share(step: TrainingStep, one: Backward, other: Backward) -> bool:
+    """Whether both may go through what one call gave: a model's, or that of a function which is not known."""
+    if one.call.scope is not other.call.scope:
+        return True
+    return not _sources(step, one).isdisjoint(_sources(step, other))
+
+
+def _sources(step: TrainingStep, backward: Backward) -> set[int]:
+    """The calls behind what is propagated, but those that make tensors out of nothing, and what detach() cuts off."""
+    found: set[int] = set()
+    seen: set[int] = set()
+    waiting: list[ast.AST] = [_start(backward)]
+    scope = backward.call.scope
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call):
+            tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            head, _, last = step.script.names.resolve(node.func, scope).rpartition(".")
+            if tail in _CUTS or (head == "torch" and last.removesuffix("_like") in FACTORIES):
+                continue
+            if tail not in _PASSES:
+                found.add(id(node))
+            waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
+            waiting += [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            continue
+        name = dotted(node)
+        for store in _stores(name, scope) if name else ():
+            if id(store) not in seen and store.value is not None and store.how in ("assign", "augment"):
+                seen.add(id(store))
+                waiting.append(store.value)
+        if not name:
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+_CUTS = frozenset({"detach", "item", "size", "dim", "numel", "tolist", "new_zeros", "new_ones", "new_full"})
+_PASSES = frozenset({"to", "cuda", "float", "type", "view", "reshape"})
 
 
 def _repeats(step: TrainingStep) -> bool:

@@ -1,4 +1,4 @@
-"""Functions that train or evaluate, as they are told: run(model, loader, optimizer=None), for phase in ["train", "val"]."""
+"""Functions that train or evaluate, as they are told: run(model, loader, optimizer=None)."""
 
 from __future__ import annotations
 
@@ -40,6 +40,29 @@ def unused(script: Script) -> Iterator[Unused]:
                 break
 
 
+def after_eval(script: Script) -> Iterator[Unused]:
+    """The forward passes of functions that are given a model in evaluation, and only read it."""
+    for told in script.calls("eval"):
+        model = dotted(told.receiver)
+        for site in told.scope.calls if model else ():
+            helper = script.trace.definition(site.node.func, site.scope)
+            if helper is None or helper.kind != "function" or is_decorated(helper) or not _is_evaluating(site):
+                continue
+            later = any(each.tail in ("backward", "grad") and reaches(site, each) for each in site.scope.calls)
+            if later or any(each.tail in ("train", "eval") for each in helper.calls) or is_guarded(script, site, 0):
+                continue
+            words = [each.arg for each in helper.parameters]
+            names = {word for word in words if dotted(site.argument(word, _place(helper, words, word))) == model}
+            for call in helper.calls:
+                if dotted(call.node.func) in names and loops(call.path) and not any(map(may_switch, call.path)):
+                    yield Unused(call, site.node.lineno)
+                    break
+
+
+def _place(scope: Scope, words: list[str], word: str) -> int:
+    return words.index(word) - (scope.receiver in words[:1])
+
+
 def _forwards(script: Script, scope: Scope, backwards: list[Call]) -> Iterator[Call]:
     """The calls of models, outside of no_grad, in the loops around the backward calls."""
     around = {id(block) for each in backwards for block in loops(each.path)[:1]}
@@ -78,13 +101,13 @@ class _Telling(Struct, frozen=True):
             case ast.Attribute(attr="training"):
                 return self._training(dotted(test.value), deep)
             case ast.BoolOp(op=op, values=parts):
-                found = [self.holds(part, deep) for part in parts]
+                all_held = [self.holds(part, deep) for part in parts]
                 end = isinstance(op, ast.Or)
-                return end if end in found else None if None in found else not end
+                return end if end in all_held else None if None in all_held else not end
         return None
 
     def _stored(self, name: str, deep: int) -> bool | None:
-        """training = optimizer is not None"""
+        """A name of its own: training = optimizer is not None."""
         stores = self.scope.stores.get(name, [])
         alone = len(stores) == 1 and stores[0].how == "assign" and stores[0].index is None and deep < 3
         return self.holds(stores[0].value, deep + 1) if alone and stores[0].value is not None else None
@@ -138,7 +161,9 @@ def _given(scope: Scope, site: Call) -> dict[str, object]:
     plain = [*node.args.posonlyargs, *node.args.args]
     defaults = dict(zip([each.arg for each in plain][::-1], node.args.defaults[::-1], strict=False))
     defaults |= {
-        each.arg: value for each, value in zip(node.args.kwonlyargs, node.args.kw_defaults) if value is not None
+        each.arg: value
+        for each, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if value is not None
     }
     words = [each.arg for each in plain]
     found: dict[str, object] = {}

@@ -142,14 +142,15 @@ class _Finder:
                 return True
             case ast.BinOp(left=one, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=other):
                 return self._is_pointwise(one, found, scope) and self._is_pointwise(other, found, scope)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            case (
+                ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand)
+                | ast.Call(func=ast.Name(id="abs" | "float"), args=[operand], keywords=[])
+            ):
                 return self._is_pointwise(operand, found, scope)
             case ast.Subscript():
                 places = list(_places(value))
                 chosen = all(dotted(each) in found.counters or isinstance(each, ast.Slice) for each in places)
                 return bool(dotted(_base(value))) and chosen
-            case ast.Call(func=ast.Name(id="abs" | "float" | "max" | "min"), args=arguments, keywords=[]):
-                return all(self._is_pointwise(each, found, scope) for each in arguments)
             case ast.Call(func=ast.Attribute(value=of, attr=attr), args=arguments) if attr in _POINTWISE:
                 library = self.script.names.resolve(value.func, scope)
                 inside = arguments if library else [of, *arguments]

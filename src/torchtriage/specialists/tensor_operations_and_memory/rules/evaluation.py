@@ -17,7 +17,7 @@ from torchtriage.examine.source.flow import loops, reaches, reaching
 from torchtriage.examine.source.grad_mode import is_decorated, is_guarded, may_switch
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import is_batches
-from torchtriage.specialists.tensor_operations_and_memory.rules.both_ways import Unused, unused
+from torchtriage.specialists.tensor_operations_and_memory.rules.both_ways import Unused, after_eval, unused
 
 _NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validation|test|predict|inference)(?:_|\d|$)")
 # Words of code that wants gradients without a training: attacks, saliency, physics, adaptation at test time.
@@ -71,6 +71,7 @@ def eval_builds_graph(script: Script) -> Iterator[Sighting]:
             yield script.seen(each.call.node, _left_out(each))
     if not {"eval", "train"} & script.facts.calls.keys():
         return
+    yield from _read_only(script)
     seen: set[int] = set()
     for scope in script.facts.scopes:
         for forward in _forwards(script, scope) if scope.kind in ("function", "module") else ():
@@ -93,6 +94,20 @@ def _left_out(found: Unused) -> str:
         f"{dotted(found.call.node.func)}(…) keeps the activations of every layer also for line {found.line}, where no "
         "backward follows: neither torch.no_grad() nor set_grad_enabled() holds then"
     )
+
+
+def _read_only(script: Script) -> Iterator[Sighting]:
+    """Functions that are given a model after its eval()."""
+    seen: set[int] = set()
+    for each in after_eval(script):
+        scope = each.call.scope
+        facts = [event.fact for event in script.written.events(Ring(scope.body, scope))]
+        named = _NAMED.match(scope.name) is not None  # looked at by itself
+        if id(scope) in seen or named or any(_wants(fact) for fact in facts) or _is_frozen(script, each.call):
+            continue
+        seen.add(id(scope))
+        if not (_is_read_out(script, each.call) or _is_off_inside(script, each.call)):
+            yield script.seen(each.call.node, _left_out(each))
 
 
 def _is_wanted(scope: Scope) -> bool:

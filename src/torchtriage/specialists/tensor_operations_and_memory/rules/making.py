@@ -73,7 +73,7 @@ def _is_propagated(call: Call) -> bool:
 def created_then_moved(script: Script) -> Iterator[Sighting]:
     """A tensor is made on the CPU again and again, and each time copied to the device."""
     for call in script.calls("to", "cuda"):
-        made = call.receiver
+        made = _source(call.receiver)
         if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute | ast.Name):
             continue
         head, _, last = script.names.resolve(made.func, call.scope).rpartition(".")
@@ -85,8 +85,20 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
                 call.node,
                 f"torch.{last}() fills memory of the host, and {call.tail}() copies it over for every batch; "
                 f"device={goal} makes it where it is used",
-                _on_device(script, call, made, goal) if last not in _RANDOM else (),
+                _on_device(script, call, made, goal) if last not in _RANDOM and made is call.receiver else (),
             )
+
+
+def _source(node: ast.expr | None) -> ast.expr | None:
+    """What is given another shape before it is moved: torch.arange(n).unsqueeze(0) → torch.arange(n)."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
+        if not isinstance(node.func.value, ast.Call):
+            break
+        node = node.func.value
+    return node
+
+
+_SHAPES = frozenset({"unsqueeze", "view", "reshape", "expand", "repeat", "float", "long", "bool"})
 
 
 def _is_free(made: ast.Call) -> bool:

@@ -38,8 +38,8 @@ def grown_by_cat(script: Script) -> Iterator[Sighting]:
 def _grown(call: Call) -> str:
     """The name that is given itself and something more; else ""."""
     match call.statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            pass
+        case ast.Assign(targets=[ast.Name() | ast.Attribute() as target], value=value):
+            name = dotted(target)
         case _:
             return ""
     if isinstance(value, ast.IfExp):
@@ -75,7 +75,11 @@ def _is_long(script: Script, ring: Block, scope: Scope) -> bool:
 def _is_collected(call: Call, name: str, ring: Block) -> bool:
     """Whether the loop only adds to NAME: it neither reads it otherwise nor begins it anew."""
     scope = call.scope
-    if not any(ring not in store.path for store in scope.stores.get(name, ())):
+    root, dot, rest = name.partition(".")
+    outside = scope.stores.get(name, [])
+    if dot and scope.host is not None and root == scope.receiver:
+        outside = scope.host.attributes.get(rest, [])
+    if not any(ring not in store.path for store in outside):
         return False
     for store in scope.stores[name]:
         if ring in store.path and store.node is not call.statement and not _is_first(store, call):
@@ -83,7 +87,7 @@ def _is_collected(call: Call, name: str, ring: Block) -> bool:
     own = {id(node) for node in ast.walk(call.statement)}
     tests = {id(node) for block in call.path if isinstance(block.owner, ast.If) for node in ast.walk(block.owner.test)}
     return not any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+        isinstance(node, ast.Name | ast.Attribute) and dotted(node) == name and isinstance(node.ctx, ast.Load)
         and id(node) not in own and id(node) not in tests
         for node in ast.walk(ring.owner)
     )  # fmt: skip
