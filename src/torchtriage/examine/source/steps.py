@@ -121,8 +121,19 @@ class TrainingStep:
         """The constructor calls of the loaders that the step goes through."""
         owner = self.ring.block.owner
         if isinstance(owner, ast.For | ast.AsyncFor):
-            for each in _unwrapped(owner.iter):
-                yield from self.script.roles.made(*self._given(each), "loader")
+            for node, scope in self._looped(owner.iter):
+                yield from self.script.roles.made(node, scope, "loader")
+
+    def _looped(self, node: ast.expr) -> Iterator[tuple[ast.expr, Scope]]:
+        """What a loop over NODE goes through, as the callers give it: of bar = tqdm(loader), the loader."""
+        for each in _unwrapped(node):
+            given, scope = self._given(each)
+            yield given, scope
+            for origin in (
+                self.script.trace.origins(given, scope) if given is each and isinstance(each, ast.Name) else ()
+            ):
+                inner = _unwrapped(origin.call) if origin.call is not None else iter(())
+                yield from ((part, origin.scope) for part in islice(inner, 1, None))
 
     def _given(self, node: ast.expr) -> tuple[ast.expr, Scope]:
         """What NODE is at the calls that lead to this step: a parameter is followed to these callers, not to all."""

@@ -73,6 +73,8 @@ class Trace:
             case ast.BoolOp(values=values):
                 for value in values:
                     yield from self.origins(value, scope)
+            case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
+                yield from self._entry(node, value, key, scope)
             case ast.NamedExpr(value=value) | ast.Await(value=value):
                 yield from self.origins(value, scope)
             case _:
@@ -84,6 +86,24 @@ class Trace:
             yield Origin(node, scope)
         for store in stores:
             yield from self._stored(store)
+
+    def _entry(self, node: ast.expr, value: ast.expr, key: str, scope: Scope) -> Iterator[Origin]:
+        """What a dictionary that stands in this file holds under KEY."""
+        held = [(self._under(each.node, key), each.scope) for each in self.origins(value, scope)]
+        if not held or any(entry is None for entry, _ in held):
+            yield Origin(node, scope)
+            return
+        for entry, home in held:
+            yield from self.origins(entry, home)
+
+    def _under(self, node: ast.expr | None, key: str) -> ast.expr | None:
+        match node:
+            case ast.Dict(keys=keys, values=values):
+                found = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == key]
+                return found[-1] if found and None not in keys else None
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
+                return next((each.value for each in keywords if each.arg == key), None)
+        return None
 
     def _stored(self, store: Store) -> Iterator[Origin]:
         if store.how == "parameter":

@@ -10,6 +10,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.wrappers import Wrapper, wrappers
 
 _SMALL = 16
+_WITH_NORMS = tuple(f"torchvision.models.{each}" for each in ("resn", "densenet", "mobilenet", "efficientnet", "wide_"))
 _NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
 
 
@@ -45,6 +46,9 @@ def batchnorm_not_synced(wrapper: Wrapper) -> Iterator[Sighting]:
     if wrapper.kind != "replicated" or script.hidden or any(script.calls("convert_sync_batchnorm", "SyncBatchNorm")):
         return
     norms = [call for call in script.calls(*_NORMS) if script.name(call).startswith("torch.nn.")]
+    norms = norms or [
+        call for calls in script.facts.calls.values() for call in calls if script.name(call).startswith(_WITH_NORMS)
+    ]
     sizes = [size for size in _sizes(script) if size is not None]
     if norms and sizes and max(sizes) <= _SMALL:
         yield script.seen(

@@ -148,13 +148,25 @@ def _kept_as(call: Call) -> str | None:
     match call.statement:
         case ast.Expr(value=value) if value is call.node:
             return ""
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is call.node and call.scope.kind != "class":
-            return None if name in call.scope.outside or name.startswith("_") else name
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_or_lists(value, call.node):
+            outside = name in call.scope.outside or name.startswith("_") or call.scope.kind == "class"
+            return None if outside else name
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
+            here = value is call.node and call.scope.kind == "function"
+            made = [store.value for store in call.scope.stores.get(name, ()) if name not in call.scope.outside]
+            return name if here and made and all(isinstance(each, ast.List) for each in made) else None
     return None
 
 
+def _is_or_lists(value: ast.expr, call: ast.Call) -> bool:
+    return value is call or (isinstance(value, ast.ListComp) and value.elt is call)
+
+
 def _is_used(call: Call, name: str) -> bool:
+    """Whether the handle, or the list that it is put into, is ever read; more of append alone is no use."""
+    nodes = list(ast.walk(call.scope.node))
+    puts = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in ("append", "clear")}
     return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
-        for node in ast.walk(call.scope.node)
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in puts
+        for node in nodes
     )

@@ -70,13 +70,32 @@ def _is_undivided(script: Script, part: Part) -> bool:
     if part.made is None or part.scope is None:
         return False
     given = {keyword.arg: keyword.value for keyword in part.made.keywords}
-    if None in given or len(part.made.args) > 3 or not given.keys().isdisjoint({"batch_sampler", "generator"}):
+    spread = _spread(script, given.pop(None), part.scope) if None in given else {}
+    given = given if spread is None else {**spread, **given}
+    if spread is None or len(part.made.args) > 3 or not given.keys().isdisjoint({"batch_sampler", "generator"}):
         return False
     sampler = given.get("sampler")
     if sampler is not None and not (isinstance(sampler, ast.Constant) and sampler.value is None):
         return False
     data = given.get("dataset") or (part.made.args[0] if part.made.args else None)
     return data is not None and _is_whole(script, data, part.scope)
+
+
+def _spread(script: Script, node: ast.expr, scope: Scope) -> dict[str | None, ast.expr] | None:
+    """What **NODE gives, when that is one dictionary that stands in the file and is changed nowhere."""
+    ends = script.trace.origins(node, scope)
+    name = dotted(node)
+    touched = any(
+        f"{name}[]" in each.stores or any(dotted(c.receiver) == name for c in each.calls) for each in (scope,)
+    )
+    if len(ends) != 1 or touched:
+        return None
+    match ends[0].node:
+        case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if all(each.arg for each in keywords):
+            return {each.arg: each.value for each in keywords}
+        case ast.Dict(keys=keys, values=values) if all(isinstance(key, ast.Constant) for key in keys):
+            return {str(key.value): v for key, v in zip(keys, values, strict=True) if isinstance(key, ast.Constant)}
+    return None
 
 
 def _is_whole(script: Script, data: ast.expr, scope: Scope) -> bool:

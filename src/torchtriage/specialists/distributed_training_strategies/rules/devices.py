@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.wrappers import wrappers
+from torchtriage.specialists.distributed_training_strategies.rules.values import ends
 
 _GLOBAL = frozenset({"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _READ = re.compile(rb"[\"'](?:RANK|SLURM_PROCID|OMPI_COMM_WORLD_RANK)[\"']")
@@ -54,18 +55,24 @@ def _global_rank(script: Script, node: ast.expr, scope: Scope) -> ast.expr | Non
     if isinstance(node, ast.JoinedStr):
         parts = [each.value for each in node.values if isinstance(each, ast.FormattedValue)]
         return _global_rank(script, parts[0], scope) if len(parts) == 1 else None
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):  # "cuda:" + os.environ["RANK"]
+        literal = isinstance(node.left, ast.Constant) and str(node.left.value).endswith(":")
+        return _global_rank(script, node.right, scope) if literal else None
     if not isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         return None
-    ends = script.trace.origins(node, scope)
-    found = [_asked(script, end.node, end.scope) for end in ends]
+    found = [_asked(script, end.node, end.scope) for end in ends(script, node, scope) if not _is_single(end.node)]
     return found[0] if found and all(found) else None
+
+
+def _is_single(node: ast.expr | None) -> bool:
+    """Whether this is what a helper answers when there is but one process: 0 or None."""
+    return isinstance(node, ast.Constant) and node.value in (0, None)
 
 
 def _asked(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> ast.expr | None:
     match node:
         case ast.Call(func=ast.Name(id="int"), args=[inner]) if deep < 3:
-            ends = script.trace.origins(inner, scope)
-            found = [_asked(script, end.node, end.scope, deep + 1) for end in ends]
+            found = [_asked(script, end.node, end.scope, deep + 1) for end in ends(script, inner, scope)]
             return node if found and all(found) else None
         case ast.Call(func=called, args=arguments):
             if script.names.resolve(called, scope) == "torch.distributed.get_rank" and not arguments:

@@ -19,21 +19,37 @@ _OTHER = frozenset({"synchronize", "convert_sync_batchnorm", "no_sync", "ReduceL
 def metrics_not_reduced(script: Script) -> Iterator[Sighting]:
     """A figure that each rank counts over its own share is reported as that of the whole set."""
     samplers = list(script.named("torch.utils.data.distributed.DistributedSampler"))
-    if not samplers or script.hidden or _reduces(script):
+    if not samplers or script.hidden:
         return
     for scope in script.facts.scopes:
-        if scope.kind == "function" and _is_evaluation(script, scope):
+        if scope.kind == "function" and _is_evaluation(script, scope) and not _reduces(script, scope):
             yield from _counted(script, scope)
 
 
-def _reduces(script: Script) -> bool:
-    """Whether anything in this file may add up figures over the ranks: a collective, a helper, a metric object."""
-    tails = (tail for tail in script.facts.calls if tail not in _OTHER)
-    return any(_REDUCES.search(tail) for tail in tails) or any(
+def _reduces(script: Script, scope: Scope) -> bool:
+    """Whether anything in this file may add up the figures of SCOPE over the ranks: a collective, a metric object."""
+    calls = (call for tail, calls in script.facts.calls.items() if tail not in _OTHER for call in calls)
+    return any(_REDUCES.search(call.tail) and not _is_of_training(script, call, scope) for call in calls) or any(
         _REDUCES.search(name) or _METRICS.search(name)
         for name in script.facts.imports
         if name.rpartition(".")[2] not in _OTHER
     )
+
+
+def _is_of_training(script: Script, call: Call, scope: Scope) -> bool:
+    """Whether a collective of torch surely adds up something else: the loss of the function that trains."""
+    home = call.scope
+    if not script.name(call).startswith("torch.distributed.") or home is scope or home.kind != "function":
+        return False
+    trains = any(each.tail == "backward" for each in home.calls)
+    given = call.node.args[0] if call.node.args else None
+    if not trains or not isinstance(given, ast.Name):
+        return False
+    stores = script.names.stores(given.id, home)
+    tails = {each.func.attr if isinstance(each.func, ast.Attribute) else dotted(each.func)
+             for store in stores if store.value is not None
+             for each in ast.walk(store.value) if isinstance(each, ast.Call)}  # fmt: skip
+    return bool(stores) and scope.name not in tails and all(store.scope is home for store in stores)
 
 
 def _is_evaluation(script: Script, scope: Scope) -> bool:
@@ -54,8 +70,12 @@ def _counted(script: Script, scope: Scope) -> Iterator[Sighting]:
         sampler = _sampler(script, store.value, scope)
         if sampler is None:
             continue
-        sums = {s.name: s.node for s in _sums(scope) if store.block in s.path and _is_divided(scope, s.name, store)}
+        end = getattr(store.block.owner, "end_lineno", 0) or 0
+        inside = [each for each in _sums(scope) if store.block in each.path]
+        sums = {dotted(s.receiver) if isinstance(s, Call) else s.name: s.node for s in inside}
         for name, node in sums.items():
+            if not _is_divided(scope, {name, *_parts(scope, name, end)}, end):
+                continue
             yield script.seen(
                 node,
                 f"the sampler of line {sampler.lineno} gives this rank its share only, and no rank adds the others' "
@@ -64,21 +84,59 @@ def _counted(script: Script, scope: Scope) -> Iterator[Sighting]:
             return
 
 
-def _sums(scope: Scope) -> list[Store]:
-    return [each for each in scope.actions if isinstance(each, Store) and each.how == "augment"]
+def _sums(scope: Scope) -> list[Store | Call]:
+    """What is added up, or put into a local list."""
+    lists = {name for name, stores in scope.stores.items() if all(isinstance(each.value, ast.List) for each in stores)}
+    return [
+        each
+        for each in scope.actions
+        if (
+            each.tail == "append" and dotted(each.receiver) in lists
+            if isinstance(each, Call)
+            else each.how == "augment"
+        )
+    ]
 
 
-def _is_divided(scope: Scope, name: str, loop: Store) -> bool:
-    """Whether NAME is divided after the LOOP: inside, it may be a running figure for the progress bar."""
-    end = getattr(loop.block.owner, "end_lineno", 0) or 0
-    return any(
-        isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and node.lineno > end and _holds(node.left, name)
-        for node in ast.walk(scope.node)
-    )
+def _parts(scope: Scope, name: str, end: int) -> set[str]:
+    """What NAME is taken apart into after line END: right, seen = counts.tolist()."""
+    return {
+        store.name
+        for stores in scope.stores.values()
+        for store in stores
+        if store.how == "assign" and getattr(store.node, "lineno", 0) > end and _is_plain_part(store.value, name)
+    }
 
 
-def _holds(node: ast.expr, name: str) -> bool:
-    return any(dotted(each) == name for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
+def _is_plain_part(value: ast.expr | None, name: str) -> bool:
+    match value:
+        case ast.Call(func=ast.Attribute(value=inner, attr="tolist" | "item" | "cpu" | "unbind")):
+            return _is_plain_part(inner, name)
+        case ast.Subscript(value=inner):
+            return _is_plain_part(inner, name)
+        case ast.Name() | ast.Attribute():
+            return dotted(value) == name
+    return False
+
+
+def _is_divided(scope: Scope, names: set[str], end: int) -> bool:
+    """Whether one of NAMES is averaged after line END: inside, it may be a running figure for the progress bar."""
+    for node in ast.walk(scope.node):
+        if getattr(node, "lineno", 0) <= end:
+            continue
+        match node:
+            case ast.BinOp(op=ast.Div(), left=left) if _holds(left, names):
+                return True
+            case ast.Call(func=ast.Attribute(attr="mean", value=inner), args=arguments):
+                if any(_holds(each, names) for each in (inner, *arguments)):
+                    return True
+            case ast.Call(func=ast.Name(id="mean" | "fmean"), args=[inner]) if _holds(inner, names):
+                return True
+    return False
+
+
+def _holds(node: ast.expr, names: set[str]) -> bool:
+    return any(dotted(each) in names for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute))
 
 
 def _sampler(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:

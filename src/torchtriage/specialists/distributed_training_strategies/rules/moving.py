@@ -17,6 +17,8 @@ from torchtriage.examine.source.wrappers import Wrapper
 def moved_after_wrapping(wrapper: Wrapper) -> Iterator[Sighting]:
     """The model is moved to its device only after DistributedDataParallel has wrapped it."""
     script, call, inner = wrapper.script, wrapper.call, dotted(wrapper.module)
+    if wrapper.kind == "replicated" and wrapper.target == "":
+        yield from _moved_at_once(wrapper)
     if wrapper.kind != "replicated" or not inner or not wrapper.target:
         return
     moves = [each for each in script.calls("to", "cuda") if _is_move(script, each)]
@@ -29,6 +31,37 @@ def moved_after_wrapping(wrapper: Wrapper) -> Iterator[Sighting]:
             fact = f"{wrapper.target} was wrapped in line {call.node.lineno}, when its parameters were not there yet"
             yield script.seen(move.node, fact, edits=_swapped(wrapper, move))
             return
+
+
+def _moved_at_once(wrapper: Wrapper) -> Iterator[Sighting]:
+    """DistributedDataParallel(model).to(device), and a wrapper that a function returns to one who moves it."""
+    script, call, module = wrapper.script, wrapper.call, wrapper.module
+    moves = [each for each in script.calls("to", "cuda") if _is_move(script, each)]
+    if isinstance(module, ast.Call):
+        placed = _is_made_there(script) or _makes_there(script, module, call.scope)
+    else:
+        placed = module is None or not dotted(module) or _is_placed(wrapper, moves)
+    for move in moves if not placed else ():
+        if move.receiver is call.node or any(_is_name_of(move, site) for site in _returned_to(wrapper)):
+            fact = f"the model was wrapped in line {call.node.lineno}, when its parameters were not there yet"
+            yield script.seen(move.node, fact)
+            return
+
+
+def _returned_to(wrapper: Wrapper) -> tuple[Call, ...]:
+    """The calls of the function that returns the wrapper at once."""
+    statement = wrapper.call.statement
+    returned = isinstance(statement, ast.Return) and statement.value is wrapper.call.node
+    return wrapper.script.trace.sites(wrapper.call.scope) if returned else ()
+
+
+def _is_name_of(move: Call, site: Call) -> bool:
+    """Whether MOVE moves what SITE gave its name to."""
+    match site.statement:
+        case ast.Assign(targets=[target], value=value) if value is site.node and dotted(target):
+            same = dotted(move.receiver) == dotted(target) and move.scope is site.scope
+            return same and _is_statement(move) and reaches(site, move)
+    return False
 
 
 def _is_move(script: Script, call: Call) -> bool:

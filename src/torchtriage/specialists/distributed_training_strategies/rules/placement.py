@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.detector import Sighting
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.names import table
 from torchtriage.examine.source.script import Script
@@ -17,23 +17,22 @@ from torchtriage.examine.source.wrappers import kinds
 # What a device is called that comes from elsewhere.
 _DEVICE = re.compile(r"_?(?:dev|device|gpu|local_rank|rank|gpu_id|device_id)")
 _WHOLE = ("torch.nn.", "torchvision.models.")
-_MOVES = frozenset({"to", "cuda"})
+MOVES = frozenset({"to", "cuda"})
 
 
-@detector("source/device-mismatch")
-def device_mismatch(step: TrainingStep) -> Iterator[Sighting]:
+def split_batch(step: TrainingStep) -> Iterator[Sighting]:
     """A part of the batch stays on the CPU, though the model and the other part are on the device."""
     script, owner = step.script, step.ring.block.owner
     if step.script.hidden or not isinstance(owner, ast.For) or not step.backwards:
         return
-    batch = _parts(owner)
-    if len(batch) != 2 or not _is_loader(step, owner.iter) or _is_touched(step, batch):
+    batch = parts(owner)
+    if len(batch) != 2 or not is_loader(step, owner.iter) or _is_touched(step, batch):
         return
-    moves = {name: _moved(step, name) for name in batch}
+    moves = {name: moved_by(step, name) for name in batch}
     moved = [name for name in batch if moves[name] is not None]
     if len(moved) == 1:
         left = next(name for name in batch if name not in moved)
-        use, move = _met(step, left, moved[0]), moves[moved[0]]
+        use, move = met(step, left, moved[0]), moves[moved[0]]
         if use is not None and move is not None and not _is_elsewhere(script, use):
             yield script.seen(
                 use.node,
@@ -47,15 +46,15 @@ def _fed(step: TrainingStep, name: str, *, sure: bool) -> Iterator[Sighting]:
     """The input goes as it came into a model that was moved. SURE: its target is moved, so it needed to be."""
     script, scope = step.script, step.ring.scope
     calls = [call for event in step.events if (call := event.call) is not None]
-    if any(call.tail in _MOVES and _holds(each, name) for call in calls for each in _all(call)):
+    if any(call.tail in MOVES and _holds(each, name) for call in calls for each in _all(call)):
         return
     for call in calls:
         if call.scope is not scope or [dotted(each) for each in call.node.args[:1]] != [name]:
             continue
         if not script.roles.plays(call.node.func, scope, "model") or kinds(script, call.node.func, scope):
             continue
-        move = _placed(step, call)
-        if move is not None and _takes_as_is(script, call) and (sure or _is_on_cpu(step)):
+        move = placed(step, call)
+        if move is not None and takes_as_is(script, call) and (sure or _is_on_cpu(step)):
             yield script.seen(
                 call.node,
                 f"{script.source(call.node.func)} is moved to the device in line {move.node.lineno}, "
@@ -64,26 +63,30 @@ def _fed(step: TrainingStep, name: str, *, sure: bool) -> Iterator[Sighting]:
             return
 
 
-def _placed(step: TrainingStep, use: Call) -> Call | None:
+def placed(step: TrainingStep, use: Call) -> Call | None:
     """The move of the model that USE calls, before the loop."""
     script = step.script
     ends = {id(each.node) for each in script.trace.origins(use.node.func, use.scope) if each.node is not None}
-    for call in script.calls(*_MOVES):
-        if call.receiver is None or not _is_device(step, call) or script.name(call):
+    for call in script.calls(*MOVES):
+        if call.receiver is None or not is_device(step, call) or script.name(call):
             continue
         if any(id(each.node) in ends for each in script.trace.origins(call.receiver, call.scope)):
             return call
     return None
 
 
-def _takes_as_is(script: Script, use: Call) -> bool:
+def takes_as_is(script: Script, use: Call, *, made_inside: bool = True) -> bool:
     """Whether the model surely moves nothing by itself: torch's and torchvision's, and classes of this file."""
     made = [each for each in script.trace.origins(use.node.func, use.scope) if each.call is not None]
     for each in made:
         own = script.trace.definition(each.call.func, each.scope) if each.call is not None else None
         if own is not None:
             methods = [scope for scope in script.facts.scopes if scope.host is own]
-            if any(call.tail in (*_MOVES, "to_device", "device") for scope in methods for call in scope.calls):
+            if any(
+                call.tail in (*MOVES, "to_device", "device") and made_inside
+                for scope in methods
+                for call in scope.calls
+            ):
                 return False
         elif not script.names.resolve(each.call and each.call.func, each.scope).startswith(_WHOLE):
             return False
@@ -103,7 +106,7 @@ def _is_on_cpu(step: TrainingStep) -> bool:
     return False
 
 
-def _parts(owner: ast.For) -> list[str]:
+def parts(owner: ast.For) -> list[str]:
     """The names of an input and a target: (x, y), (i, (x, y)) from enumerate, or x, y = batch in the loop."""
     target = owner.target
     if isinstance(target, ast.Tuple) and len(target.elts) == 2 and _is_enumerated(owner.iter):
@@ -126,7 +129,7 @@ def _unpacked(statement: ast.stmt, name: str) -> ast.Tuple | None:
     return None
 
 
-def _is_loader(step: TrainingStep, node: ast.expr) -> bool:
+def is_loader(step: TrainingStep, node: ast.expr) -> bool:
     """Whether a loader gives the batch as it is; enumerate alone would give a number first."""
     script, scope = step.script, step.ring.scope
     while isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in ("enumerate", "tqdm") and node.args:
@@ -156,15 +159,15 @@ def _is_move(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
 
 
-def _moved(step: TrainingStep, name: str) -> Call | None:
+def moved_by(step: TrainingStep, name: str) -> Call | None:
     """The move of NAME to a device, in whatever form; a dictionary or a list of tensors is not known."""
-    for _, call in step.calls(*_MOVES):
-        if dotted(call.receiver) == name and call.scope is step.ring.scope and _is_device(step, call):
+    for _, call in step.calls(*MOVES):
+        if dotted(call.receiver) == name and call.scope is step.ring.scope and is_device(step, call):
             return call
     return None
 
 
-def _is_device(step: TrainingStep, call: Call) -> bool:
+def is_device(step: TrainingStep, call: Call) -> bool:
     """Whether the target may be an accelerator, and surely is no type."""
     if call.tail == "cuda":
         return True
@@ -175,11 +178,11 @@ def _is_device(step: TrainingStep, call: Call) -> bool:
     return bool(_DEVICE.fullmatch(word)) or Devices(step.script).is_accelerator(target, call.scope)
 
 
-def _met(step: TrainingStep, left: str, moved: str) -> Call | None:
+def met(step: TrainingStep, left: str, moved: str) -> Call | None:
     """The call of a loss in which LEFT, as it came, meets what the model made of MOVED, or the other way round."""
     scope = step.ring.scope
     uses = [call for event in step.events if (call := event.call) is not None and call.scope is scope]
-    if any(_holds(each, left) and call.tail in (*_MOVES, "type_as") for call in uses for each in _all(call)):
+    if any(_holds(each, left) and call.tail in (*MOVES, "type_as") for call in uses for each in _all(call)):
         return None
     for call in uses:
         if not _is_loss(step.script, call) or len(call.node.args) < 2:
@@ -220,3 +223,11 @@ def _comes_from(step: TrainingStep, node: ast.expr, moved: str, scope: Scope) ->
 def _is_elsewhere(script: Script, use: Call) -> bool:
     """Whether a wrapper that moves inputs by itself makes this too uncertain: DataParallel may gather on the CPU."""
     return any(kind == "scattered" for kind, _ in kinds(script, use.node.func, use.scope))
+
+
+def has_move(node: ast.expr) -> bool:
+    return any(
+        isinstance(each, ast.Call)
+        and (dotted(each.func).rpartition(".")[2] in MOVES or getattr(each.func, "attr", "") in MOVES)
+        for each in ast.walk(node)
+    )

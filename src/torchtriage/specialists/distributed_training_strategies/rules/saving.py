@@ -18,8 +18,18 @@ _RANKED = re.compile(
     r"rank|main|master|primary|zero|leader|chief|root|proc|local|gpu|node|dist|world|writer|device|pid|shard|uuid|temp",
     re.IGNORECASE,
 )
+# A path with such a word in its name may be another one on each rank; one that is only on its way to another may not.
+_APART = re.compile(r"rank|gpu|pid|uuid|temp|tmp|buffer|stream|proc|device|host", re.IGNORECASE)
+_PASSING = re.compile(r"^_?(?:temp|tmp)", re.IGNORECASE)
 _LEAVES = ast.Return | ast.Continue | ast.Break | ast.Raise
-_JOINS = ("os.path.join", "pathlib.Path", "builtins.str", "os.path.abspath", "os.fspath", "os.path.expanduser")
+_JOINS = frozenset(
+    {"os.path.join", "pathlib.Path", "builtins.str", "os.path.abspath", "os.fspath", "os.path.expanduser"}
+    | {"os.path.dirname", "os.path.basename", "os.path.splitext", "builtins.open", "builtins.int", "builtins.round"}
+)
+_KEPT = frozenset(
+    {"format", "join", "joinpath", "with_suffix", "with_name", "with_stem", "parse_args", "replace", "add_argument"}
+    | {"resolve", "absolute", "expanduser", "open", "rstrip", "strip", "lower"}
+)
 
 
 @detector("source/every-rank-saves")
@@ -97,12 +107,17 @@ def _is_told_apart(script: Script, call: Call) -> bool:
     return any(isinstance(each, ast.IfExp | ast.BoolOp) for each in ast.walk(call.statement))
 
 
+def _opens(node: ast.expr) -> bool:
+    """Whether a context only opens a file; which one is asked of the target of the save."""
+    return isinstance(node, ast.Call) and (dotted(node.func) == "open" or getattr(node.func, "attr", "") == "open")
+
+
 def _conditions(owner: ast.AST) -> Iterable[ast.expr]:
     match owner:
         case ast.If(test=test) | ast.While(test=test):
             return [test]
         case ast.With(items=items):
-            return [item.context_expr for item in items]
+            return [item.context_expr for item in items if not _opens(item.context_expr)]
         case ast.Match(subject=subject):
             return [subject]
     return []
@@ -172,16 +187,25 @@ def _may_differ(script: Script, target: ast.expr, scope: Scope, deep: int = 0) -
     if deep > 4:
         return True
     for node in ast.walk(target):
+        asked = isinstance(node, ast.Subscript) and script.names.resolve(node.value, scope) == "os.environ"
+        if asked and _RANKED.search(ast.unparse(node)):
+            return True
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             continue
-        if isinstance(node, ast.Call) and not _keeps(script, node, scope):
+        if isinstance(node, ast.Call) and not _keeps(script, node, scope, deep):
             return True
         name = dotted(node) if isinstance(node, ast.Name | ast.Attribute) else ""
-        if re.search(r"rank|gpu|pid|uuid|temp|tmp|buffer|stream|proc|device|host", name, re.IGNORECASE):
+        if _APART.search(name) and not (_PASSING.search(name) and _is_made_here(script, name, scope)):
             return True
         if name and _is_stored_apart(script, name, scope, deep):
             return True
     return False
+
+
+def _is_made_here(script: Script, name: str, scope: Scope) -> bool:
+    """Whether NAME is a local name whose every value stands in this file: temporary = path.with_suffix(".tmp")."""
+    stores = script.names.stores(name, scope) if "." not in name else []
+    return bool(stores) and all(store.how == "assign" and store.index is None for store in stores)
 
 
 def _is_stored_apart(script: Script, name: str, scope: Scope, deep: int) -> bool:
@@ -191,12 +215,26 @@ def _is_stored_apart(script: Script, name: str, scope: Scope, deep: int) -> bool
     if "." in name and host is None:  # args.output may be given a value of its own anywhere
         stores = [store for each in script.facts.scopes for store in each.stores.get(name, ())]
     values = [(store.value, store.scope) for store in stores if store.how in ("assign", "augment", "enter")]
+    for store in stores:
+        if store.how == "parameter" and host is None:
+            words = [each.arg for each in store.scope.parameters]
+            place = words.index(name) - (store.scope.receiver in words[:1])
+            sites = script.trace.sites(store.scope)
+            values += [(given, site.scope) for site in sites if (given := site.argument(name, place)) is not None]
     return any(value is not None and _may_differ(script, value, home, deep + 1) for value, home in values)
 
 
-def _keeps(script: Script, call: ast.Call, scope: Scope) -> bool:
+def _keeps(script: Script, call: ast.Call, scope: Scope, deep: int) -> bool:
     """Whether what CALL makes of a path is the same everywhere as soon as its arguments are."""
-    if script.names.resolve(call.func, scope) in _JOINS or script.trace.definition(call.func, scope) is not None:
+    name = script.names.resolve(call.func, scope)
+    own = script.trace.definition(call.func, scope)
+    if own is not None:
+        ends = [each.node.value for each in own.returns if each.node.value is not None]
+        return not any(_may_differ(script, end, own, deep + 1) for end in ends)
+    if name in _JOINS:
         return True
+    if name in ("os.environ.get", "os.getenv"):
+        key = call.args[0] if call.args else None
+        return isinstance(key, ast.Constant) and not (_APART.search(str(key.value)) or _RANKED.search(str(key.value)))
     word = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    return word in ("format", "join", "joinpath", "with_suffix", "parse_args", "replace", "add_argument")
+    return word in _KEPT

@@ -38,6 +38,11 @@ def _places(wrapper: Wrapper) -> Iterator[tuple[Call, str]]:
     sites = wrapper.script.trace.sites(scope) if name in words else ()
     if name and not sites:
         yield wrapper.call, name
+    root, _, rest = name.partition(".")
+    if rest and root == scope.receiver:  # a method of the class that also makes the optimizer
+        for site in wrapper.script.trace.sites(scope):
+            if site.scope.host is scope.host and dotted(site.receiver) == site.scope.receiver:
+                yield site, f"{site.scope.receiver}.{rest}"
     for site in sites:
         given = dotted(site.argument(name, words.index(name) - (scope.receiver in words[:1])))
         if given:
@@ -119,10 +124,18 @@ def _whose(script: Script, call: Call) -> ast.expr | None:
     """The module whose .parameters() are clipped."""
     given = call.argument("parameters", 0)
     values = [each.node for each in script.trace.origins(given, call.scope)] if isinstance(given, ast.Name) else [given]
-    for value in values:
-        match value:
-            case ast.Call(func=ast.Attribute(value=model, attr="parameters")):
-                return model
+    return next((model for value in values if (model := _owner(value)) is not None), None)
+
+
+def _owner(value: ast.expr | None) -> ast.expr | None:
+    """The module of model.parameters(), also inside of a list of them or a filter over them."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=model, attr="parameters")):
+            return model
+        case ast.Call(func=ast.Name(id="list" | "tuple" | "filter" | "iter"), args=[*_, inner]):
+            return _owner(inner)
+        case ast.ListComp(generators=[part]) | ast.GeneratorExp(generators=[part]):
+            return _owner(part.iter)
     return None
 
 

@@ -51,13 +51,19 @@ def _word(node: ast.AST) -> str:
 
 
 def _is_wrapped(script: Script, node: ast.expr, scope: Scope) -> bool:
-    return any(kind == "replicated" for kind, _ in kinds(script, node, scope))
+    wrapped = any(kind == "replicated" for kind, _ in kinds(script, node, scope))
+    return wrapped and _taken_out(script, node, scope) is None
 
 
 def _inside(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
     """The wrapper around the module that NODE is: wrapper.module, or a name for that."""
-    if isinstance(node, ast.Attribute) and node.attr in ("forward", "training_step"):
-        node = node.value
+    if isinstance(node, ast.Attribute) and node.attr != "module":  # model.module.loss(x), as model.module(x)
+        owner = _inside(script, node.value, scope) if not script.names.resolve(node, scope) else None
+        if owner is not None or node.attr in ("forward", "training_step"):
+            return owner
+    taken = _taken_out(script, node, scope)
+    if taken is not None:
+        return taken
     for each in (node, *(origin.node for origin in script.trace.origins(node, scope))):
         if isinstance(each, ast.Attribute) and each.attr == "module":
             home = next((o.scope for o in script.trace.origins(node, scope) if o.node is each), scope)
@@ -65,6 +71,42 @@ def _inside(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
             if found:
                 return found[0]
     return None
+
+
+def _taken_out(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
+    """The wrapper that a name was freed of: net = model.module if hasattr(model, "module") else model."""
+    if not isinstance(node, ast.Name):
+        return None
+    for store in script.names.stores(node.id, scope):
+        given, home = store.value, store.scope
+        if isinstance(given, ast.Call) and len(given.args) == 1 and (own := script.trace.definition(given.func, home)):
+            if not _frees(own):
+                continue
+            given = given.args[0]
+        elif isinstance(given, ast.IfExp) and _is_freed(given):
+            given = given.orelse
+        else:
+            continue
+        found = [call for kind, call in kinds(script, given, home) if kind == "replicated"]
+        if found:
+            return found[0]
+    return None
+
+
+def _frees(own: Scope) -> bool:
+    """Whether a function gives its parameter without the wrapper around it."""
+    if own.kind != "function" or len(own.parameters) != 1:
+        return False
+    ends = [each.node.value for each in own.returns]
+    if len(ends) == 1 and isinstance(ends[0], ast.IfExp):
+        return _is_freed(ends[0])
+    name = own.parameters[0].arg
+    return {dotted(each) for each in ends} == {name, f"{name}.module"}
+
+
+def _is_freed(node: ast.IfExp) -> bool:
+    name = dotted(node.orelse)
+    return bool(name) and dotted(node.body) == f"{name}.module"
 
 
 def _left_aside(replicated: list[Wrapper], call: Call) -> ast.Call | None:
