@@ -28,15 +28,22 @@ def fit(model: nn.Module, loader, val, optimizer: torch.optim.Optimizer):
 LOST = """
 def load(model: nn.Module, größe, path):
     grün = 'ä'; torch.save({{'ä': model.state_dict}}, path)
-    {name} = {name}.load_state_dict(torch.load(path))
+    {name} = {name}.load_state_dict(torch.load(path)['ä'])
     return {name}
+"""
+WHOLE = """
+def load(model: nn.Module):
+    torch.save({"model": model.state_dict(), "epoch": 3}, "model.pt")
+    state = torch.load("model.pt")
+    model.load_state_dict(state)
 """
 CASES = {
     "copied": (HEAD + BEST.format(kept="model.state_dict()"), "copy.deepcopy(model.state_dict())"),
     "copied once": (HEAD + BEST.format(kept="model.state_dict().copy()"), "copy.deepcopy(model.state_dict())"),
     "cloned": (HEAD.replace("import copy\n", "") + BEST.format(kept="model.state_dict()"), ".detach().clone() for"),
     "called": (HEAD + LOST.format(name="model"), "{'ä': model.state_dict()}"),
-    "kept": (HEAD + LOST.format(name="model"), "    model.load_state_dict(torch.load(path))"),
+    "kept": (HEAD + LOST.format(name="model"), "    model.load_state_dict(torch.load(path)['ä'])"),
+    "named": (HEAD + WHOLE, 'model.load_state_dict(state["model"])'),
 }
 
 

@@ -68,12 +68,39 @@ def _reads(script: Script, dataset: Scope, loaders: list[Call]) -> Iterator[Read
 
 def workers(script: Script, call: Call) -> int | None:
     """How many workers a loader has; None when this file does not say, 0 when none are asked for."""
-    given = call.argument("num_workers", 5)
+    given, scope = call.argument("num_workers", 5), call.scope
+    if given is None:
+        given, scope = expanded(script, call).get("num_workers", (None, scope))
     if given is None:
         return 0
-    counts = [_count(script, origin.node) for origin in script.trace.origins(given, call.scope)]
+    counts = [_count(script, origin.node) for origin in script.trace.origins(given, scope)]
     known = [count for count in counts if count is not None]
     return max(known) if known and len(known) == len(counts) else None
+
+
+def expanded(script: Script, call: Call) -> dict[str, tuple[ast.expr, Scope]]:
+    """What CALL is given by **options that this file spells out in full; empty when any of it cannot be seen."""
+    found: dict[str, tuple[ast.expr, Scope]] = {}
+    for keyword in (each for each in call.node.keywords if each.arg is None):
+        origins = script.trace.origins(keyword.value, call.scope)
+        if len(origins) != 1 or _grows(script, keyword.value):
+            return {}
+        match origins[0].node:
+            case ast.Dict(keys=keys, values=values) if all(isinstance(key, ast.Constant) for key in keys):
+                pairs = zip(keys, values, strict=True)
+                found |= {str(k.value): (value, origins[0].scope) for k, value in pairs if isinstance(k, ast.Constant)}
+            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=words) if all(each.arg for each in words):
+                found |= {each.arg: (each.value, origins[0].scope) for each in words if each.arg}
+            case _:
+                return {}
+    return found
+
+
+def _grows(script: Script, options: ast.expr) -> bool:
+    """Whether anything is put into OPTIONS later."""
+    name = dotted(options)
+    changed = any(dotted(call.receiver) == name for call in script.calls("update", "setdefault", "pop"))
+    return not name or changed or any(f"{name}[]" in each.stores for each in script.facts.scopes)
 
 
 def _count(script: Script, node: ast.expr | None) -> int | None:
@@ -97,9 +124,10 @@ def _defaults(script: Script, word: str) -> Iterator[int]:
 
 def _is_told(script: Script, call: Call) -> bool:
     """Whether a worker_init_fn, or arguments that cannot be seen, may tell each worker its part."""
-    if any(keyword.arg is None for keyword in call.node.keywords):
+    further = expanded(script, call)
+    if any(keyword.arg is None for keyword in call.node.keywords) and not further:
         return True
-    given = call.argument("worker_init_fn", 10)
+    given = call.argument("worker_init_fn", 10) or further.get("worker_init_fn", (None,))[0]
     if given is None or (isinstance(given, ast.Constant) and given.value is None):
         return False
     own = script.trace.definition(given, call.scope)

@@ -75,19 +75,33 @@ def _lies_between(store: Store, loop: Block, load: Call) -> bool:
 
 def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
     """The model.state_dict() whose tensors NODE holds: also in a shallow copy, and in an entry of a dictionary."""
+    found: ast.Call | None = None
     match node:
         case ast.Call(func=ast.Attribute(value=model, attr="state_dict"), args=[], keywords=[]):
-            return node if _is_plain_model(script, model, scope) else None
+            found = node if _is_plain_model(script, model, scope) else None
         case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="copy"), args=[]):
-            return _alias(script, inner, scope)
+            found = _alias(script, inner, scope)
         case ast.Call(func=called, args=[ast.Call() as inner]):
             shallow = script.names.resolve(called, scope) in ("builtins.dict", "copy.copy", "collections.OrderedDict")
-            return _alias(script, inner, scope) if shallow else None
+            found = _alias(script, inner, scope) if shallow else None
         case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords) if keywords:
-            return _alias(script, ast.Dict([], [each.value for each in keywords]), scope)
+            found = _alias(script, ast.Dict([], [each.value for each in keywords]), scope)
+        case ast.DictComp(value=ast.Name(id=kept), generators=[ast.comprehension() as over]):
+            found = _listed(script, kept, over, scope)
         case ast.Dict(values=values) | ast.Tuple(elts=values):
-            found = (_alias(script, value, scope) for value in values if isinstance(value, ast.Call))
-            return next((each for each in found if each is not None), None)
+            every = (_alias(script, value, scope) for value in values if isinstance(value, ast.Call))
+            found = next((each for each in every if each is not None), None)
+    return found
+
+
+def _listed(script: Script, kept: str, over: ast.comprehension, scope: Scope) -> ast.Call | None:
+    """{k: v for k, v in model.state_dict().items()}: a new dictionary of the same tensors."""
+    match over:
+        case ast.comprehension(
+            target=ast.Tuple(elts=[_, ast.Name(id=name)]),
+            iter=ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="items")),
+        ) if name == kept:
+            return _alias(script, inner, scope)
     return None
 
 
@@ -105,7 +119,25 @@ def _is_chosen(script: Script, store: Store) -> bool:
     """Whether it is kept under a test that picks the best: an `if` that compares, with a word for it."""
     tests = [block.owner.test for block in store.path if block.kind == "arm" and isinstance(block.owner, ast.If)]
     tests = [test for test in tests if not _is_of_one_turn(test)]
-    return any(_BETTER.search(f"{script.source(test)} {store.name}".lower()) for test in tests)
+    return any(
+        _BETTER.search(f"{script.source(test)} {store.name}".lower()) or _is_record(test, store) for test in tests
+    )
+
+
+def _is_record(test: ast.expr, store: Store) -> bool:
+    """Whether the branch sets what its test compares with: if loss < lowest: lowest = loss."""
+    if not isinstance(test, ast.Compare):
+        return False
+    compared = {
+        dotted(each).removesuffix("[]") for each in ast.walk(test) if isinstance(each, ast.Name | ast.Attribute)
+    }
+    beside = {
+        each.name.removesuffix("[]")
+        for stores in store.scope.stores.values()
+        for each in stores
+        if each.how == "assign" and each.block is store.block
+    }
+    return bool(compared & beside)
 
 
 def _is_of_one_turn(test: ast.expr) -> bool:

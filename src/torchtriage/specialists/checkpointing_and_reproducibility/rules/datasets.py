@@ -20,6 +20,12 @@ _GENERATORS = frozenset(
 _SEEDS = ("seed", "manual_seed", "set_state", "setstate", "jumped", "advance")
 _SPLIT = re.compile(r"worker|rank|world|num_?replicas|num_?shards|n_?shards|shard_?(id|idx|index|num|count)")
 
+# What lists are called whose elements every worker that runs over them gets.
+_LISTED = re.compile(
+    r"(files|file_?names|file_?list|paths|documents|docs|texts|lines|items|records|sentences|rows|examples|articles)$"
+    r"|(episodes|indices|pairs|tracks|clips|sequences|urls|images)$"
+)
+
 # What reads data that is there, so that every worker that runs it reads the same.
 _OPENS = frozenset(
     {"builtins.open", "builtins.range", "gzip.open", "bz2.open", "lzma.open", "io.open", "tarfile.open"}
@@ -28,6 +34,7 @@ _OPENS = frozenset(
     | {"os.listdir", "os.walk", "os.scandir", "pyarrow.parquet.ParquetFile", "pyarrow.parquet.read_table"}
     | {f"pandas.read_{kind}" for kind in ("csv", "parquet", "json", "table", "feather", "pickle", "sql")}
 )
+_ORDERS = ("torch.randperm", "torch.arange", "numpy.arange", "numpy.random.permutation")
 _ELSEWHERE = (
     "datasets",
     "webdataset",
@@ -50,8 +57,8 @@ def dataset_owned_rng(dataset: LoadedDataset) -> Iterator[Sighting]:
     read = next((each for each in dataset.reads if each.workers != 1 or not each.lasts), None)
     if method is None or read is None or _is_copied_by_hand(dataset):
         return
-    for made, name in _drawn_from(script, method):
-        if not _is_seeded_later(script, dataset.scope, name):
+    for made, name, owner in _drawn_from(script, method):
+        if not _is_seeded_later(script, owner or dataset.scope, name):
             yield script.seen(made, _copies(name, read))
             return
 
@@ -65,9 +72,12 @@ def _copies(name: str, read: Read) -> str:
     return f"{what} goes into {count} workers of line {line} as a copy: all draw the same numbers{again}"
 
 
-def _drawn_from(script: Script, method: Scope) -> Iterator[tuple[ast.Call, str]]:
-    """The generators made elsewhere that METHOD, and what it calls in this file, draws from; and their names."""
+def _drawn_from(
+    script: Script, method: Scope, owner: Scope | None = None, deep: int = 0
+) -> Iterator[tuple[ast.Call, str, Scope | None]]:
+    """The generators made elsewhere that METHOD, and what it calls in this file, draws from; their names and owners."""
     events = script.written.events(Ring(method.body, method))
+    yield from _drawn_by_parts(script, events, deep)
     inside = {id(method), *(id(event.fact.scope) for event in events)}
     for call in (event.call for event in events if event.call is not None):
         for node in (call.receiver, *call.arguments) if script.name(call) not in _GENERATORS else ():
@@ -75,8 +85,22 @@ def _drawn_from(script: Script, method: Scope) -> Iterator[tuple[ast.Call, str]]
                 continue
             for origin in script.trace.origins(node, call.scope):
                 made = _generator(script, origin)
-                if made is not None and id(origin.scope) not in inside and origin.store is not None:
-                    yield made, dotted(node)
+                if made is not None and id(origin.scope) not in inside:
+                    yield made, dotted(node), owner
+
+
+def _drawn_by_parts(
+    script: Script, events: tuple[Event, ...], deep: int
+) -> Iterator[tuple[ast.Call, str, Scope | None]]:
+    """What the objects draw from that the dataset holds and calls: self.transform(x)."""
+    for call in (event.call for event in events if event.call is not None):
+        part = call.node.func
+        if deep > 1 or not isinstance(part, ast.Attribute) or not dotted(part).startswith(f"{call.scope.receiver}."):
+            continue
+        own = script.trace.instance(part, call.scope)
+        called = script.trace.method(own, "__call__") if own is not None else None
+        if called is not None:
+            yield from _drawn_from(script, called, own, deep + 1)
 
 
 def _generator(script: Script, origin: Origin) -> ast.Call | None:
@@ -164,10 +188,30 @@ def _reads_all(script: Script, method: Scope) -> bool:
     opened = [name for name in names if name in _OPENS]
     if any(name != "builtins.range" for name in opened) or any(_opens_path(event) for event in events):
         return True
-    if drawn:
-        return False
     scopes = {id(scope): scope for scope in (method, *(event.fact.scope for event in events))}.values()
-    return bool(opened) or any(_is_there(script, node, scope) for scope in scopes for node in _gone_through(scope))
+    gone = [(node, scope) for scope in scopes for node in _gone_through(scope)]
+    if any(_is_listed(script, node, scope) for node, scope in gone):
+        return True
+    return not drawn and (bool(opened) or any(_is_there(script, node, scope) for node, scope in gone))
+
+
+def _is_listed(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is a list that the object was given, whose elements are the samples or lead to them."""
+    if not dotted(node).startswith(f"{scope.receiver}.") or not scope.receiver:
+        return False
+    given = False
+    for origin in script.trace.origins(node, scope):
+        match origin.node:
+            case ast.List() | ast.ListComp():
+                given = True
+            case ast.Call(func=called) if script.names.resolve(called, origin.scope) in (
+                "builtins.list",
+                "builtins.sorted",
+            ):
+                given = True
+            case _:
+                given = given or (origin.is_parameter and bool(_LISTED.search(dotted(node).lower())))
+    return given
 
 
 def _draws(name: str) -> bool:
@@ -201,6 +245,10 @@ def _is_there(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bo
                 name = script.names.resolve(called, origin.scope)
                 if name in _OPENS or name in ("builtins.sorted", "builtins.list"):
                     return True
+                if name in _ORDERS:
+                    return True
+                if isinstance(called, ast.Attribute) and called.attr == "tolist" and deep < 4:
+                    return _is_there(script, called.value, origin.scope, deep + 1)
                 if name.startswith("builtins.") and deep < 4:
                     return any(_is_there(script, each, origin.scope, deep + 1) for each in arguments)
     return False

@@ -13,6 +13,7 @@ from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.counters import Counter, counters, offset
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import appended, parts_of, saves
 
 _DEEP = 8
@@ -43,6 +44,34 @@ def resume_off_by_one(script: Script) -> Iterator[Sighting]:
                 yield from _of_loop(script, turn, begun, begun[0].key)
         except _UnknownError:
             continue
+    for counter in counters(script):
+        try:
+            yield from _of_counter(script, counter)
+        except _UnknownError:
+            continue
+
+
+def _of_counter(script: Script, counter: Counter) -> Iterator[Sighting]:
+    """Raises _UnknownError where a number cannot be seen."""
+    begun = [each for store in counter.begun for each in _numbers(script, store.value, store.scope)]
+    begun = [each for each in begun if each.key is not None]
+    events = script.written.events(Ring(counter.loop, counter.scope))
+    added = next((each.order for each in events if each.fact is counter.adds), None)
+    if added is None or len({each.key for each in begun}) != 1:
+        return
+    writes, found = {id(call) for call in saves(script)}, []
+    for event in (each for each in events if each.call is not None and id(each.call) in writes):
+        entries = parts_of(script, event.call.argument("obj", 0), event.call.scope) if event.call is not None else ()
+        values = [(value, scope) for name, value, scope in entries if name == begun[0].key]
+        stored = [offset(script, counter, value, scope) for value, scope in values]
+        late = _is_within(event, counter.loop) or not _is_trained_by(script, events, event)
+        if values and (late or any(each is None for each in stored)):
+            raise _UnknownError
+        found += [(event, each, each + (event.order > added)) for each in stored if each is not None]
+    sums = {total + each.offset for _, _, total in found for each in begun}
+    if len(sums) == 1 and sums != {1} and begun[0].node is not None:
+        event, stored_as, _ = found[0]
+        yield script.seen(begun[0].node, _wrong((event, stored_as), sums.pop(), counter.name))
 
 
 def _of_loop(script: Script, turn: Store, begun: list[_Number], key: str) -> Iterator[Sighting]:
@@ -56,13 +85,13 @@ def _of_loop(script: Script, turn: Store, begun: list[_Number], key: str) -> Ite
     if passed == 1:
         yield from _late_scheduler(script, events, turn, [event for event, _ in saved])
     elif begun[0].node is not None:
-        yield script.seen(begun[0].node, _wrong(saved[0], passed, turn), edits=_edit(script, begun, passed))
+        yield script.seen(begun[0].node, _wrong(saved[0], passed, turn.name), edits=_edit(script, begun, passed))
 
 
-def _wrong(saved: tuple[Event, int], passed: int, turn: Store) -> str:
+def _wrong(saved: tuple[Event, int], passed: int, turn: str) -> str:
     event, stored = saved
     line = event.call.node.lineno if event.call is not None else 0
-    held = f"{turn.name} + {stored}" if stored else turn.name
+    held = f"{turn} + {stored}" if stored else turn
     what = (
         "the epoch that was finished when it was saved runs again"
         if passed == 0

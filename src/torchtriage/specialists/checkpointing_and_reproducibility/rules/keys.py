@@ -11,10 +11,12 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.nesting import state_elsewhere
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     appended,
     comes_from,
     is_false,
+    is_model,
     parts_of,
     same_path,
     saves,
@@ -27,13 +29,22 @@ _WRAPPERS = {
     "torch.compile": "_orig_mod.",
 }
 _MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "float"})
+_READERS = frozenset(
+    {
+        "torch.load",
+        "torch.hub.load_state_dict_from_url",
+        "torch.utils.model_zoo.load_url",
+        "safetensors.torch.load_file",
+    }
+)
 _STRIPS = re.compile(r"module\.|_orig_mod|prefix")
 _PARTIAL = re.compile(r"lora|adapter|peft|ema|pretrain|backbone|partial|delta|prompt")
 
 
 @detector("source/keys-mismatched")
 def keys_mismatched(script: Script) -> Iterator[Sighting]:
-    """A wrapper's state is saved and loaded into the bare model, or the other way round."""
+    """A state is loaded with other keys than it was saved with."""
+    yield from state_elsewhere(script)
     loads = list(script.named("torch.load"))
     if not loads or not any(script.named(*_WRAPPERS)) or script.names.framework():
         return
@@ -168,16 +179,46 @@ def _made(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
 def mismatch_swallowed(script: Script) -> Iterator[Sighting]:
     """A state is loaded with strict=False and nobody looks at which keys did not fit."""
     for call in script.calls("load_state_dict"):
-        if not is_false(call.argument("strict", 1)) or not isinstance(call.statement, ast.Expr):
+        if not is_false(call.argument("strict", 1)) or not _is_dropped(call):
             continue
-        if call.statement.value is not call.node or _is_super(call) or call.scope.name == "load_state_dict":
+        if _is_super(call) or call.scope.name == "load_state_dict" or not _is_read(script, call):
             continue
-        if not script.roles.plays(call.receiver, call.scope, "model") or _is_partial(script, call):
+        if not is_model(script, call.receiver, call.scope) or _is_partial(script, call):
             continue
         yield script.seen(
             call.node,
             "keys that do not fit are skipped here without a word: when none fits, the model keeps its random weights",
         )
+
+
+def _is_dropped(call: Call) -> bool:
+    """Whether nobody looks at what CALL returns: a statement by itself, or `_ = …`."""
+    match call.statement:
+        case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value):
+            return value is call.node
+    return False
+
+
+def _is_read(script: Script, call: Call) -> bool:
+    """Whether the state comes from a file or from a caller; not: put together, or of another model of the process."""
+    given = call.argument("state_dict", 0)
+    if given is not None and _is_file(script, given, call.scope):
+        return True
+    return any(origin.is_parameter for origin in script.trace.origins(given, call.scope))
+
+
+def _is_file(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
+    for origin in script.trace.origins(node, scope):
+        match origin.node:
+            case ast.Call(func=called) if script.names.resolve(called, origin.scope) in _READERS:
+                return True
+            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner, attr="get" | "copy" | "items")):
+                if deep < 4 and _is_file(script, inner, origin.scope, deep + 1):
+                    return True
+            case ast.DictComp(generators=[ast.comprehension(iter=inner)]):
+                if deep < 4 and _is_file(script, inner, origin.scope, deep + 1):
+                    return True
+    return False
 
 
 def _is_super(call: Call) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.trace import Origin
 
 _DEEP = 6
 
@@ -113,12 +114,31 @@ def _ends(script: Script, node: ast.expr | None, scope: Scope) -> list[str]:
     found = []
     for origin in script.trace.origins(node, scope):
         if origin.is_parameter:
-            found.append(f"parameter {id(origin.store)}")
+            default = default_of(script, origin)
+            found.append(f"parameter {id(origin.store)}" if default is None else ast.dump(default))
         elif origin.node is None:
             return []
         else:
             found.append(ast.dump(origin.node))
     return found
+
+
+def default_of(script: Script, origin: Origin) -> ast.expr | None:
+    """What a parameter surely is when its function is called in this file and no call gives it."""
+    node, name = origin.scope.node, origin.store.name if origin.store is not None else ""
+    if not isinstance(node, ast.FunctionDef) or not script.trace.sites(origin.scope):
+        return None
+    if any(isinstance(each, ast.Starred) for site in script.trace.sites(origin.scope) for each in site.node.args):
+        return None
+    if any(each.arg is None for site in script.trace.sites(origin.scope) for each in site.node.keywords):
+        return None
+    spec = node.args
+    plain = [*spec.posonlyargs, *spec.args]
+    pairs = [*zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True)]
+    named = [*zip(spec.kwonlyargs, spec.kw_defaults, strict=True)]
+    value = next((value for each, value in (*pairs, *named) if each.arg == name), None)
+    known = [each.node for each in script.trace.origins(value, origin.scope.parent or origin.scope)]
+    return known[0] if len(known) == 1 else value
 
 
 def comes_from(script: Script, node: ast.expr | None, scope: Scope, load: Call, deep: int = 0) -> bool:
@@ -157,3 +177,10 @@ def is_passing(script: Script, path: ast.expr | None, scope: Scope) -> bool:
 
 def is_false(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def is_model(script: Script, node: ast.expr | None, scope: Scope) -> bool:
+    """Whether NODE plays a model; also the module itself in its own methods."""
+    if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:
+        return "torch.nn.Module" in script.trace.bases(scope.host)
+    return script.roles.plays(node, scope, "model")

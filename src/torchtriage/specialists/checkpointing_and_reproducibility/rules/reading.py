@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.loaded import expanded
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
@@ -24,7 +25,9 @@ _DOWNLOADS = frozenset(
 )
 _GIVERS = ("a download", "the command line", "the environment", "a caller")
 _PARSERS = ("parse_args", "parse_known_args")
-_FOREIGN = re.compile(r"pretrain|teacher|download|hub|url|backbone|init_from|external|third")
+_FOREIGN = re.compile(
+    r"pretrain|teacher|download|hub|url|backbone|init_from|external|third|finetun|fine_tun|[._]init\b"
+)
 _ASKS_RANK = re.compile(r"rank|is_main|is_master|main_process|master")
 
 
@@ -34,7 +37,7 @@ def pickle_trusted(script: Script) -> Iterator[Sighting]:
     writes = any(saves(script))
     for call in script.named("torch.load"):
         path = call.argument("f", 0)
-        if path is None or not is_false(call.argument("weights_only", 4)) or _is_own(script, call):
+        if path is None or not _is_trusting(script, call) or _is_own(script, call):
             continue
         giver = _giver(script, path, call.scope)
         if giver is None or (writes and giver != "a download" and not _FOREIGN.search(_words(script, call))):
@@ -44,6 +47,12 @@ def pickle_trusted(script: Script) -> Iterator[Sighting]:
             f"{script.source(path)} comes from {giver}, and weights_only=False lets that file run any code when it "
             "is loaded",
         )
+
+
+def _is_trusting(script: Script, load: Call) -> bool:
+    """Whether weights_only=False is given, by the call or by **options that are spelled out in this file."""
+    given = load.argument("weights_only", 4)
+    return is_false(given if given is not None else expanded(script, load).get("weights_only", (None,))[0])
 
 
 def _is_own(script: Script, load: Call) -> bool:

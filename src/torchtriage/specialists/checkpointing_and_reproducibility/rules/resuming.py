@@ -25,12 +25,30 @@ def checkpoint_incomplete(resume: Resume) -> Iterator[Sighting]:
     if _says(resume, _TUNING) or not (resume.is_own or _says(resume, _RESUMING)):
         return
     missing = [role for role in _needed(resume) if role not in resume.restored]
+    if "optimizer" not in missing and _has_another(resume):
+        missing.insert(0, "other optimizer")
     if missing:
         yield resume.script.seen(
             resume.load.node,
             f"the training goes on from here with its weights, but {_listed(resume, missing)} "
             f"{'start' if len(missing) > 1 else 'starts'} anew",
         )
+
+
+def _has_another(resume: Resume) -> bool:
+    """Whether one of several optimizers of the loop is left out while the others are loaded."""
+    roles, script = resume.script.roles, resume.script
+    loaded = [roles.parts(call.receiver, call.scope) for call in script.calls("load_state_dict")]
+    known = {id(part.made) for parts in loaded for part in parts if part.role == "optimizer" and part.made is not None}
+    if not known or any(not parts or any(p.role == "optimizer" and p.made is None for p in parts) for parts in loaded):
+        return False
+    outer = resume.step.around[-1] if resume.step.around else resume.step.ring
+    steps = [
+        event.call for event in script.written.events(outer) if event.call is not None and event.call.tail == "step"
+    ]
+    parts = [part for call in steps for part in roles.parts(call.receiver, call.scope) if part.role == "optimizer"]
+    stateful = [part for part in parts if part.made is not None and not _is_plain_sgd(part.made, part.name)]
+    return any(id(part.made) not in known for part in stateful)
 
 
 def _says(resume: Resume, beginnings: tuple[str, ...]) -> bool:

@@ -146,6 +146,8 @@ def _seeds_before(script: Script, scope: Scope) -> bool:
 
 def _is_of_data(script: Script, scope: Scope) -> bool:
     host = scope.host
+    if host is not None and scope.name == "__init__":  # the main process makes it
+        return False
     if host is None:
         return any(word in scope.name.lower() for word in ("collate", "worker", "augment", "transform"))
     own = {name for each in script.trace.lineage(host) for name in each.inner}

@@ -11,6 +11,7 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     appended,
+    default_of,
     dropped,
     parts_of,
     saves,
@@ -78,7 +79,8 @@ def _has_own(script: Script, host: Scope) -> bool:
 def _given_a_path(script: Script, call: Call) -> Iterator[Sighting]:
     given = call.argument("state_dict", 0)
     origins = script.trace.origins(given, call.scope)
-    if given is not None and origins and all(_is_path(script, each.node, each.scope) for each in origins):
+    nodes = [(each.is_parameter and default_of(script, each)) or each.node for each in origins]
+    if given is not None and origins and all(_is_path(script, n, o.scope) for n, o in zip(nodes, origins, strict=True)):
         yield script.seen(
             call.node,
             f"load_state_dict takes the state itself and {script.source(given)} is a path: TypeError, "

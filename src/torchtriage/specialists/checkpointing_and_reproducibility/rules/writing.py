@@ -90,7 +90,8 @@ def _resumes(script: Script, load: Call, save: Call, loop: Block, scope: Scope) 
         return False
     words = f"{load.scope.name} {script.source(save.argument('f', 1) or save.node)}".lower()
     entries = {key for key, _, _ in parts_of(script, save.argument("obj", 0), save.scope)}
-    if _NO_RESUME.search(words) or len(entries) < 2:
+    held = [origin.node for origin in script.trace.origins(save.argument("obj", 0), save.scope)]
+    if _NO_RESUME.search(words) or (len(entries) < 2 and not any(isinstance(each, ast.DictComp) for each in held)):
         return False
     first = min(action.order for action in scope.actions if loop in action.path)
     entries_to = [first] if load.scope is scope else [call.order for call in _ways_in(script, load.scope, scope)]
@@ -189,6 +190,8 @@ def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | Non
         known = [part for part in parts if part.by in ("made", "annotated")]
         if known and len(known) == len(parts) and all(_is_object(part) for part in known):
             return f"the whole {known[0].role}"
+        if parts and all(part.role == "model" for part in parts) and _is_module(script, node, scope):
+            return "the whole model"
         origins = script.trace.origins(node, scope)
         names = [script.names.resolve(each.call.func, each.scope) if each.call else "" for each in origins]
         if names and all(name.startswith("torchvision.models.") or name in _MAKERS for name in names):
@@ -202,6 +205,18 @@ def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | Non
             if name == "numpy.random.get_state":
                 return "the state of NumPy's generator, which holds an array"
     return None
+
+
+def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether this function asks NODE for its parameters, and NODE is not something that was taken out of a module."""
+    calls = [origin.call for origin in script.trace.origins(node, scope) if origin.call is not None]
+    if any(dotted(call.func).endswith(("state_dict", "parameters")) for call in calls):
+        return False
+    return bool(dotted(node)) and any(
+        call.scope is scope and dotted(call.receiver) == dotted(node)
+        for call in script.calls("parameters", "named_parameters")
+        if not call.arguments
+    )
 
 
 def _is_object(part: Part) -> bool:
