@@ -144,6 +144,19 @@ class ThroughNumpy(Function):
         return grad_output * torch.from_numpy(squared)
 
 
+class UnderTheDecorator(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    @torch.no_grad()  # expect: not-once-differentiable
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return x.cos() * grad_output
+
+
 class SaysSo(Function):
     @staticmethod
     def forward(ctx, x):

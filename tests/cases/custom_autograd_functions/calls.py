@@ -39,6 +39,16 @@ class Step(Function):
         return grad_output, None
 
 
+class Clamp(Function):
+    @staticmethod
+    def forward(ctx, x, threshold):
+        return x.clamp(max=threshold)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+
 class Legacy(Function):
     def __init__(self, factor):
         self.factor = factor
@@ -90,6 +100,11 @@ class ByHand(nn.Module):
         return Step.forward(None, x, 0.2)  # expect: function-called-directly
 
 
+class Gate(nn.Module):
+    def forward(self, x, threshold):
+        return x * Clamp(x, threshold)  # expect: function-called-directly
+
+
 def old_style(x):
     return Legacy(0.5)(x)  # expect: function-called-directly
 
@@ -127,7 +142,21 @@ class NoFunction:
         return self.forward(x)
 
 
+class SaysWhatCallingMeans(Function):
+    def __call__(self, x):
+        return type(self).apply(x)
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -grad_output
+
+
 def others(x):
+    x = SaysWhatCallingMeans()(x)
     return NoFunction()(NoFunction().forward(x))
 
 

@@ -124,6 +124,85 @@ def twice(x):
     return AsksWhatItIs.apply(x, 2.0)
 
 
+class Leaky(Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.save_for_backward(x, slope)  # expect: saved-non-tensor
+        return torch.where(x > 0, x, slope * x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, slope = ctx.saved_tensors
+        return torch.where(x > 0, grad_output, slope * grad_output), None
+
+
+class LeakyLayer(torch.nn.Module):
+    def __init__(self, slope: float = 0.1):
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x):
+        return Leaky.apply(x, self.slope)
+
+
+class Temperature(Function):
+    @staticmethod
+    def forward(ctx, x, temperature=1.0):
+        ctx.save_for_backward(temperature)  # expect: saved-non-tensor
+        return x / temperature
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (temperature,) = ctx.saved_tensors
+        return grad_output / temperature, None
+
+
+class Blend(Function):
+    @staticmethod
+    def forward(ctx, x, y, share):
+        ctx.kept = {"x": x, "share": share}  # expect: tensor-on-ctx
+        return share * x + (1 - share) * y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = grad_output * ctx.kept["share"]
+        return grad_x, grad_output - grad_x, None
+
+
+class FusedNorm(Function):
+    @staticmethod
+    def forward(ctx, x, eps):
+        normal = fused_ops.norm(x, eps)
+        ctx.normal = normal  # expect: tensor-on-ctx
+        return normal
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        grad_x = fused_ops.norm_backward(grad_output, ctx.normal)
+        return grad_x, None
+
+
+class LearnedScale(Function):
+    @staticmethod
+    def forward(ctx, x, scale=None):
+        ctx.save_for_backward(x, scale)
+        return x * scale
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, scale = ctx.saved_tensors
+        return grad_output * scale, (grad_output * x).sum()
+
+
+class ScaleLayer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return LearnedScale.apply(x, self.scale)
+
+
 class Softplus(Function):
     @staticmethod
     def forward(ctx, x, beta):
@@ -233,6 +312,22 @@ class UnknownInputs(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return None, None, fused_ops.scatter(grad_output, ctx.lengths, ctx.group)
+
+
+class GatherFromRanks(Function):
+    """A process group has a size as well."""
+
+    @staticmethod
+    def forward(ctx, x, group):
+        ctx.group = group
+        gathered = [torch.empty_like(x) for _ in range(group.size())]
+        torch.distributed.all_gather(gathered, x, group=group)
+        return torch.cat(gathered)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        torch.distributed.all_reduce(grad_output.clone(), group=ctx.group)
+        return grad_output.chunk(ctx.group.size())[ctx.group.rank()], None
 
 
 class LeakyInPlace(Function):

@@ -137,3 +137,118 @@ def learned_rounding(model: nn.Module, quantiser, loader, optimizer):
         loss = F.mse_loss(quantiser(outputs), targets)
         loss.backward()
         optimizer.step()
+
+
+class HardDiceLoss(nn.Module):
+    def __init__(self, smooth: float = 1.0):
+        super().__init__()
+        self.smooth = smooth
+
+    def forward(self, logits, target):
+        mask = (torch.sigmoid(logits) > 0.5).float()  # expect: no-gradient-by-design
+        overlap = (mask * target).sum()
+        return 1 - (2 * overlap + self.smooth) / (mask.sum() + target.sum() + self.smooth)
+
+
+class SoftDiceLoss(nn.Module):
+    def __init__(self, smooth: float = 1.0):
+        super().__init__()
+        self.smooth = smooth
+
+    def forward(self, logits, target):
+        probability = torch.sigmoid(logits)
+        hard = (probability > 0.5).float()
+        overlap = (probability * target).sum()
+        self.last_hits = (hard * target).sum().item()
+        return 1 - (2 * overlap + self.smooth) / (probability.sum() + target.sum() + self.smooth)
+
+
+def segment_with_dice(unet: nn.Module, loader, optimizer):
+    unet.train()
+    criterion = HardDiceLoss()
+    for images, masks in loader:
+        optimizer.zero_grad()
+        loss = criterion(unet(images), masks)
+        loss.backward()
+        optimizer.step()
+
+
+def segment_with_soft_dice(unet: nn.Module, loader, optimizer):
+    unet.train()
+    criterion = SoftDiceLoss()
+    for images, masks in loader:
+        optimizer.zero_grad()
+        loss = criterion(unet(images), masks)
+        loss.backward()
+        optimizer.step()
+
+
+def sign_loss(output, target):
+    return (torch.sign(output) - target).abs().mean()  # expect: no-gradient-by-design
+
+
+def train_signs(model: nn.Module, loader, optimizer):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        output = model(inputs)
+        loss = sign_loss(output, targets)
+        loss.backward()
+        optimizer.step()
+
+
+def gather_in_a_list(model: nn.Module, loader, optimizer):
+    for windows, targets in loader:
+        optimizer.zero_grad()
+        outputs, hidden = [], None
+        for window in windows:
+            output, hidden = model(window, hidden)
+            outputs.append(output)
+        rounded = torch.stack(outputs).round()
+        loss = 0.0
+        for own, target in zip(outputs, targets, strict=True):
+            loss += F.mse_loss(own, target)
+        loss = loss / len(targets)
+        loss.backward()
+        optimizer.step()
+        print(rounded.mean().item())
+
+
+def policy_gradient(policy: nn.Module, env, optimizer):
+    state = env.reset()
+    for _ in range(100):
+        logits = policy(state)
+        distribution = torch.distributions.Categorical(logits=logits)
+        action = logits.argmax()
+        state, reward, done = env.step(action)
+        loss = -distribution.log_prob(action) * reward
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def hard_mining(model: nn.Module, loader, optimizer):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        each = F.cross_entropy(model(inputs), targets, reduction="none")
+        keep = each > each.median()
+        loss = each[keep].mean()
+        loss.backward()
+        optimizer.step()
+
+
+class Quantiser(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+def with_its_own_gradient(model: nn.Module, loader, optimizer):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(Quantiser.apply(model(inputs)), targets)
+        loss.backward()
+        optimizer.step()

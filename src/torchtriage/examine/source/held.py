@@ -203,8 +203,15 @@ class Inputs:
             return found is not None and len(scope.parameters) > 2 and found.node is scope.parameters[2]
         ways = _reaching(node.id, scope, at)
         returned = any(_returns(each.node.value, node.id) for each in scope.returns)
+        alone = all(isinstance(each.node.value, ast.Name) for each in scope.returns)
         later = [store for store in scope.stores.get(node.id, ()) if store.order > at.order and store.how != "augment"]
-        return returned and not later and bool(ways) and all(self.makes_tensor(store) for store in ways)
+        is_made = all(self.makes_tensor(store) or (alone and self._is_whole(store)) for store in ways)
+        return returned and not later and bool(ways) and is_made
+
+    def _is_whole(self, store: Store) -> bool:
+        """Whether a store holds what some call gave: returned alone, and with a gradient, that is a tensor."""
+        is_call = store.how == "assign" and store.index is None and isinstance(store.value, ast.Call)
+        return is_call and any(self.has_gradient(each) for each in self.function.inputs)
 
     def makes_tensor(self, store: Store) -> bool:
         """Whether a store surely gives a tensor that was not there before."""
@@ -238,11 +245,19 @@ class Inputs:
             note = note.slice
         if self.script.names.resolve(note, self.function.scope) in ("torch.Tensor", "torch.FloatTensor"):
             return True
-        return note is None and self.is_used(argument)
+        return note is None and (self.is_used(argument) or self.has_gradient(argument))
 
     def is_used(self, argument: ast.arg) -> bool:
         """Whether forward or setup_context does with ARGUMENT what can be done with tensors only."""
         return any(self._used(argument, scope) for scope in self.scopes)
+
+    def has_gradient(self, argument: ast.arg) -> bool:
+        """Whether backward surely gives ARGUMENT a gradient: torch allows that for tensors only. A buffer gets None."""
+        place = next(i for i, each in enumerate(self.function.inputs) if each is argument)
+        counted = [gradients for _, gradients in self.function.gradients()]
+        return bool(counted) and all(
+            len(each) > place and not _is_none(each[place], self.function.backward) for each in counted
+        )
 
     def _used(self, argument: ast.arg, scope: Scope) -> bool:
         for call in scope.calls:
@@ -262,12 +277,29 @@ class Inputs:
         name = self.script.name(call)
         if name.startswith("torch."):
             return call.node.args[: 2 if call.tail in _PAIRS else 1] if call.tail in _FUNCTIONS else []
-        is_own = call.tail in TENSOR_METHODS or _edited_by(self.script, call) is not None
+        is_own = call.tail in TENSOR_METHODS - _OTHERS or _edited_by(self.script, call) is not None
         return [call.receiver] if is_own and call.receiver is not None else []
 
 
 _SCALARS = frozenset({"size", "dim", "numel", "stride", "data_ptr", "is_contiguous", "is_floating_point", "unbind"})
+# Names that other things give their methods, too: a process group has a size.
+_OTHERS = frozenset(
+    {"size", "dim", "stride", "log", "norm", "view", "t", "sign", "expand", "unbind", "detach", "clone"}
+)
 _PAIRS = frozenset({"matmul", "mm", "bmm", "linear", "conv1d", "conv2d", "conv3d", "outer", "ger", "mv", "dot"})
+
+
+def _is_none(node: ast.expr, backward: Scope) -> bool:
+    match node:
+        case ast.Constant(value=None):
+            return True
+        case ast.Name(id=name):
+            stores = backward.stores.get(name, [])
+            return bool(stores) and all(
+                store.how == "assign" and isinstance(store.value, ast.Constant) and store.value.value is None
+                for store in stores
+            )
+    return False
 
 
 def _returns(node: ast.expr | None, name: str) -> bool:

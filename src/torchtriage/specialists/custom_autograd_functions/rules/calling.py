@@ -14,7 +14,10 @@ _FUNCTION = "torch.autograd.Function"
 
 
 def _is_function(script: Script, scope: Scope | None) -> bool:
-    return scope is not None and scope.kind == "class" and _FUNCTION in script.trace.bases(scope)
+    """Whether SCOPE is an autograd function that does not say itself what calling it means."""
+    if scope is None or scope.kind != "class" or _FUNCTION not in script.trace.bases(scope):
+        return False
+    return not any({"__call__", "__new__"} & each.inner.keys() for each in script.trace.lineage(scope))
 
 
 @detector("source/function-called-directly")
@@ -35,7 +38,42 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
                 f"function): the way in is {name}.apply",
                 once,
             )
+        elif (named := _class_behind(script, called)) is not None:
+            yield script.seen(
+                called.node,
+                f"{script.source(called.node.func)} is the class {named}: this makes an object that is no tensor, and "
+                f"the way in is {named}.apply",
+            )
+        elif _is_given(script, called):
+            yield script.seen(
+                called.node,
+                f"{called.tail}(…) makes an object that is no tensor, and computes nothing: the way in is "
+                f"{called.tail}.apply",
+                _edit(script, called.node.func, f"{called.tail}.apply"),
+            )
     yield from _forwards(script)
+
+
+def _class_behind(script: Script, called: Call) -> str | None:
+    """The autograd function without __init__ that self.NAME is, where CALLED calls self.NAME with what apply takes."""
+    if called.receiver is None or dotted(called.receiver) != called.scope.receiver or not called.arguments:
+        return None
+    ends = script.trace.origins(called.node.func, called.scope)
+    named = ends[0].store if len(ends) == 1 else None
+    host = script.names.definition(named.name, named.scope) if named is not None and named.how == "define" else None
+    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
+        return None
+    return host.name
+
+
+def _is_given(script: Script, called: Call) -> bool:
+    """Whether CALLED makes an object of an autograd function without __init__, out of what belongs to apply."""
+    if called.receiver is not None or not called.arguments:
+        return False
+    host = script.names.definition(called.tail, called.scope)
+    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
+        return False
+    return all(node.func is not called.node for node in ast.walk(called.statement) if isinstance(node, ast.Call))
 
 
 def _made(script: Script, called: Call) -> ast.Call | None:
@@ -47,11 +85,20 @@ def _made(script: Script, called: Call) -> ast.Call | None:
         return None
     if called.receiver is None and script.names.definition(called.tail, called.scope) is not None:
         return None
-    ends = script.trace.origins(called.node.func, called.scope)
+    ends = script.trace.origins(_of_class(called) or called.node.func, called.scope)
     origin = ends[0].call if len(ends) == 1 else None
     if origin is None or origin is called.node:
         return None
     return origin if _is_function(script, script.trace.definition(origin.func, ends[0].scope)) else None
+
+
+def _of_class(called: Call) -> ast.expr | None:
+    """What a class gives the attribute of its own that CALLED calls: binarize = Binarize(), then self.binarize(x)."""
+    host = called.scope.host
+    if host is None or called.receiver is None or called.tail in host.attributes:
+        return None
+    stores = host.stores.get(called.tail, ())
+    return stores[0].value if len(stores) == 1 and stores[0].how == "assign" and stores[0].index is None else None
 
 
 def _is_more(made: ast.Call) -> bool:

@@ -101,6 +101,8 @@ class _Precision:
         kinds = [keyword.value for keyword in node.keywords if keyword.arg in ("dtype", None)]
         if kinds:
             return self._dtype(kinds[0], scope)
+        if name == "torch.nn.Parameter" and node.args:
+            return self.of(node.args[0], scope, at, deep)
         if name in _MAKERS or (name == "torch.tensor" and _holds_float(node)):
             return "single"
         if name or not isinstance(node.func, ast.Attribute):
@@ -136,18 +138,21 @@ def _holds_float(node: ast.Call) -> bool:
 
 def _needs_gradient(node: ast.expr, call: Call) -> bool:
     """Whether NODE surely asks for a gradient: requires_grad=True where it was made, or set later."""
-    seen: list[ast.expr] = [node]
-    if isinstance(node, ast.Name):
-        seen += [e.value for e in call.scope.stores.get(node.id, ()) if e.value is not None]
-        sets = call.scope.stores.get(f"{node.id}.requires_grad", [])
+    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    made = [store.value for name in names for store in call.scope.stores.get(name, ()) if store.value is not None]
+    for name in names:
+        sets = call.scope.stores.get(f"{name}.requires_grad", [])
         if sets and sets[-1].order < call.order:
             return True
-        if any(e.tail == "requires_grad_" and dotted(e.receiver) == node.id for e in call.scope.calls):
+        if any(each.tail == "requires_grad_" and dotted(each.receiver) == name for each in call.scope.calls):
             return True
-    for inner in (each for tree in seen for each in ast.walk(tree)):
-        match inner:
-            case ast.keyword(arg="requires_grad", value=ast.Constant(value=True)):
-                return True
-            case ast.Attribute(attr="requires_grad_"):
-                return True
+    return any(_asks(inner) for tree in (node, *made) for inner in ast.walk(tree))
+
+
+def _asks(node: ast.AST) -> bool:
+    match node:
+        case ast.keyword(arg="requires_grad", value=ast.Constant(value=True)):
+            return True
+        case ast.Attribute(attr="requires_grad_" | "Parameter") | ast.Name(id="Parameter"):
+            return True
     return False

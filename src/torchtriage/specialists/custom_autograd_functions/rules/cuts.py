@@ -5,37 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import Spot, reaching
-from torchtriage.examine.source.steps import TrainingStep
-
-_DEEP = 10
-
-# What gives no gradient at all, and what gives zero everywhere (by the last word).
-_NONE = frozenset({"argmax", "argmin", "argsort", "ge", "gt", "le", "lt", "eq", "ne", "long", "int", "bool", "byte"})
-_ZERO = frozenset({"round", "sign", "floor", "ceil", "trunc", "heaviside", "sgn"})
-# What gives values and their places: the second of the two has no gradient.
-_PLACES = frozenset({"max", "min", "topk", "sort"})
-# What passes on what it is given, as far as gradients go.
-_PASSING = frozenset(
-    {"float", "to", "double", "half", "type", "view", "reshape", "squeeze", "unsqueeze", "flatten", "cuda", "cpu"}
-    | {"mean", "sum", "contiguous", "one_hot", "type_as", "requires_grad_", "abs", "pow", "sqrt", "clamp", "permute"}
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.nets import Net, nets
+from torchtriage.examine.source.steps import TrainingStep, training_steps
+from torchtriage.specialists.custom_autograd_functions.rules.following import (
+    NONE,
+    ZERO,
+    Follower,
+    Point,
+    Ways,
+    only,
+    tail_of,
+    word_of,
 )
-_LOSSES = frozenset(
-    {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss", "binary_cross_entropy"}
-    | {"binary_cross_entropy_with_logits", "kl_div", "soft_margin_loss"}
-)
-
-
-class _Spot(Struct, frozen=True):
-    """An expression, and where it is evaluated."""
-
-    node: ast.expr
-    scope: Scope
-    at: Spot
 
 
 @detector("source/no-gradient-by-design")
@@ -43,19 +26,19 @@ def no_gradient_by_design(step: TrainingStep) -> Iterator[Sighting]:
     """The loss is reached from the model only through an operation that has no gradient."""
     told: set[int] = set()
     for backward in step.backwards:
-        if backward.root is None:
+        if backward.root is None or backward.call.scope.kind == "lambda":
             continue
-        for compared in _compared(step, _Spot(backward.root, backward.call.scope, backward.call), 0):
-            cut = _cut(step, compared, 0)
-            if cut is None or id(cut.node) in told or not _is_models(step, cut):
-                continue
+        cut = only(Follower(step.script).ways(Point(backward.root, backward.call.scope, backward.call)))
+        if cut is not None and id(cut.node) not in told:
             told.add(id(cut.node))
-            yield step.script.seen(cut.node, _fact(cut, backward.call))
+            yield step.script.seen(cut.node, _fact(cut.node, backward.call))
+    if next(iter(training_steps(step.script)), None) is step:
+        yield from _layers(step, told)
 
 
-def _fact(cut: _Spot, backward: Call) -> str:
-    word, line = _word(cut.node), backward.node.lineno
-    if isinstance(cut.node, ast.Call) and _tail(cut.node) in _ZERO:
+def _fact(cut: ast.expr, backward: Call) -> str:
+    word, line = word_of(cut), backward.node.lineno
+    if isinstance(cut, ast.Call) and tail_of(cut) in ZERO:
         return f"the gradient of {word} is zero everywhere: the backward of line {line} gives the model zeros only"
     return (
         f"{word} has no gradient, and the loss has no other way to the model: the backward of line {line} raises "
@@ -63,114 +46,72 @@ def _fact(cut: _Spot, backward: Call) -> str:
     )
 
 
-def _compared(step: TrainingStep, spot: _Spot, deep: int) -> Iterator[_Spot]:
-    """What the whole loss compares with the targets: the first argument of the criterion, or a difference's side."""
-    inner: ast.expr | None = None
-    match spot.node:
-        case ast.Name() if deep < _DEEP:
-            value = _value(spot)
-            if value is not None:
-                yield from _compared(step, value, deep + 1)
-        case ast.BinOp(left=left, op=ast.Div() | ast.Pow(), right=ast.Name() | ast.Attribute() | ast.Constant()):
-            inner = left
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            sides = [_Spot(each, spot.scope, spot.at) for each in (left, right)]
-            yield from (own for own, other in (sides, sides[::-1]) if not _mentions_model(step, other, 0))
-        case ast.Call(args=[first, *rest]) as node if _is_loss(step, node, spot.scope):
-            if rest and not any(_mentions_model(step, _Spot(each, spot.scope, spot.at), 0) for each in rest):
-                yield _Spot(first, spot.scope, spot.at)
-        case ast.Call() as node if _tail(node) in _PASSING:
-            inner = _operand(step, spot)
-    if inner is not None:
-        yield from _compared(step, _Spot(inner, spot.scope, spot.at), deep)
+class _ToLayer(Follower):
+    """Follows what a forward returns back to one layer of the module's own, through its other layers."""
+
+    def __init__(self, net: Net, layer: str) -> None:
+        super().__init__(net.script)
+        self.net, self.layer = net, layer
+
+    def _called(self, node: ast.Call, spot: Point) -> Ways:
+        own = _own_layer(node.func, spot.scope)
+        if own == self.layer or not own or own not in self.net.scope.attributes:
+            yield from super()._called(node, spot)
+        elif self.script.roles.plays(node.func, spot.scope, "model"):
+            yield from self._all([*node.args, *(keyword.value for keyword in node.keywords)], spot)
+        else:
+            yield from super()._called(node, spot)
 
 
-def _is_loss(step: TrainingStep, node: ast.Call, scope: Scope) -> bool:
-    if step.script.names.resolve(node.func, scope).startswith("torch.nn.functional."):
-        return _tail(node) in _LOSSES
-    return bool(step.script.roles.made(node.func, scope, "criterion"))
+def _own_layer(node: ast.expr, scope: Scope) -> str:
+    root, _, rest = dotted(node).partition(".")
+    return rest if scope.receiver and root == scope.receiver else ""
 
 
-def _cut(step: TrainingStep, spot: _Spot, deep: int) -> _Spot | None:
-    """The operation without a gradient that SPOT comes out of, whatever comes before."""
-    node = spot.node
-    inner: ast.expr | None = None
-    match node:
-        case ast.Name() if deep < _DEEP:
-            value = _value(spot)
-            return _cut(step, value, deep + 1) if value is not None else None
-        case ast.Compare(ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE()]):
-            return spot
-        case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if _tail(call) in _PLACES:
-            return _Spot(call, spot.scope, spot.at)
-        case ast.Attribute(value=ast.Call() as call, attr="indices") if _tail(call) in _PLACES:
-            return _Spot(call, spot.scope, spot.at)
-        case ast.Call() if _tail(node) in _NONE | _ZERO and _operand(step, spot) is not None:
-            return spot
-        case ast.Call() if _tail(node) in _PASSING:
-            inner = _operand(step, spot)
-        case ast.UnaryOp(operand=operand):
-            inner = operand
-        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=ast.Constant()):
-            inner = left
-    return _cut(step, _Spot(inner, spot.scope, spot.at), deep) if inner is not None else None
+def _layers(step: TrainingStep, told: set[int]) -> Iterator[Sighting]:
+    """The layers of a module that its forward uses only through an operation without a gradient."""
+    for net in nets(step.script):
+        forward = net.methods.get("forward")
+        if forward is None or not forward.returns or not _may_cut(net):
+            continue
+        for layer in _called_layers(net, forward):
+            if layer not in net.scope.attributes or _is_used_elsewhere(net, layer):
+                continue
+            follower = _ToLayer(net, layer)
+            ends = [each for each in forward.returns if each.node.value is not None]
+            cut = only(way for end in ends for way in follower.ways(Point(end.node.value, forward, end)))
+            if cut is not None and id(cut.node) not in told:
+                told.add(id(cut.node))
+                is_zero = isinstance(cut.node, ast.Call) and tail_of(cut.node) in ZERO
+                lost = "is zero everywhere" if is_zero else "does not exist"
+                fact = f"the gradient of {word_of(cut.node)} {lost}: forward gives self.{layer} nothing to learn from"
+                yield net.script.seen(cut.node, fact)
 
 
-def _operand(step: TrainingStep, spot: _Spot) -> ast.expr | None:
-    """What a method or a function of torch works on."""
-    node = spot.node
-    if not isinstance(node, ast.Call):
-        return None
-    name = _resolved(step, spot)
-    if name.startswith("torch."):
-        return node.args[0] if node.args else None
-    return node.func.value if isinstance(node.func, ast.Attribute) and not name else None
+def _called_layers(net: Net, forward: Scope) -> list[str]:
+    """The attributes that FORWARD, and the methods it calls, call."""
+    words = dict.fromkeys(_own_layer(call.node.func, forward) for call in forward.calls)
+    for word in list(words):
+        helper = net.methods.get(word)
+        words |= dict.fromkeys(_own_layer(call.node.func, helper) for call in helper.calls) if helper else {}
+    return list(words)
 
 
-def _is_models(step: TrainingStep, cut: _Spot) -> bool:
-    """Whether what is cut comes out of a model."""
-    inner = _operand(step, cut) if isinstance(cut.node, ast.Call) else cut.node
-    return inner is not None and _mentions_model(step, _Spot(inner, cut.scope, cut.at), 0)
+def _may_cut(net: Net) -> bool:
+    """Whether a method of NET rounds or compares, and nothing of it is switched off."""
+    words = {call.tail for method in net.methods.values() for call in method.calls}
+    if words & {"requires_grad_", "no_grad", "set_grad_enabled", "inference_mode", "register_hook"}:
+        return False
+    compares = (node for method in net.methods.values() for node in ast.walk(method.node))
+    return bool(words & (ZERO | NONE)) or any(isinstance(node, ast.Compare) for node in compares)
 
 
-def _mentions_model(step: TrainingStep, spot: _Spot, deep: int) -> bool:
-    for node in ast.walk(spot.node):
-        if isinstance(node, ast.Call) and step.script.roles.plays(node.func, spot.scope, "model"):
+def _is_used_elsewhere(net: Net, layer: str) -> bool:
+    """Whether anything but forward, and what it calls, works with self.LAYER."""
+    forward = net.methods["forward"]
+    inside = {"__init__", "forward", *(_own_layer(call.node.func, forward) for call in forward.calls)}
+    for name, method in net.methods.items():
+        if name not in inside and any(isinstance(n, ast.Attribute) and n.attr == layer for n in ast.walk(method.node)):
             return True
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and deep < _DEEP:
-            for store in _stores(node.id, spot):
-                value = store.value if store.how in ("assign", "augment") else None
-                if value is not None and _mentions_model(step, _Spot(value, store.scope, store), deep + 1):
-                    return True
-    return False
-
-
-def _value(spot: _Spot) -> _Spot | None:
-    """What the name of SPOT was given; None where there may be several."""
-    ways = _stores(dotted(spot.node), spot)
-    if len(ways) != 1 or ways[0].how != "assign" or ways[0].value is None:
-        return None
-    store, value = ways[0], ways[0].value
-    if store.index is None:
-        return _Spot(value, store.scope, store)
-    if store.index == 1 and isinstance(value, ast.Call) and _tail(value) in _PLACES:
-        return _Spot(ast.copy_location(ast.Subscript(value, ast.Constant(1), ast.Load()), value), store.scope, store)
-    return None
-
-
-def _stores(name: str, spot: _Spot) -> list[Store]:
-    return reaching(spot.scope.stores.get(name, []), spot.at)
-
-
-def _resolved(step: TrainingStep, spot: _Spot) -> str:
-    return step.script.names.resolve(spot.node.func, spot.scope) if isinstance(spot.node, ast.Call) else ""
-
-
-def _tail(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-
-
-def _word(node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return "a comparison"
-    return f"the index of {_tail(node)}()" if _tail(node) in _PLACES else f"{_tail(node)}()"
+    calls = (call for call in net.script.calls(layer) if call.scope.host is not net.scope and call.receiver is not None)
+    return any(dotted(call.receiver) != (call.scope.receiver or "?") for call in calls)
