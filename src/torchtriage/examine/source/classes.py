@@ -19,6 +19,16 @@ _ONE = frozenset(
 )
 
 
+# Functions of torch that give one tensor.
+_TORCHS = frozenset(
+    f"torch.{name}"
+    for name in (
+        _ONE - {"float", "half", "double", "bfloat16", "to", "type_as", "view", "view_as", "expand", "expand_as"}
+    )
+    | {"where", "zeros_like", "ones_like", "empty_like", "zeros", "einsum", "cat", "stack", "sigmoid", "sin", "cos"}
+) | {"torch.nn.functional.pad", "torch.nn.functional.fold", "torch.nn.functional.conv2d"}
+
+
 class ModuleClass(Struct, frozen=True):
     """A subclass of nn.Module, directly or through classes of the same file."""
 
@@ -57,7 +67,9 @@ class ModuleClass(Struct, frozen=True):
         match node:
             case ast.List() | ast.Tuple() | ast.Dict() | ast.ListComp() | ast.DictComp():
                 return True
-            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple")):
+            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple" | "OrderedDict" | "defaultdict")):
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="collections"), attr="OrderedDict" | "defaultdict")):
                 return True
             case ast.BinOp(left=ast.List(), op=ast.Mult()):  # [None] * n, to be filled in
                 return True
@@ -70,11 +82,12 @@ class ModuleClass(Struct, frozen=True):
 
     def _elements(self, node: ast.expr | None, scope: Scope, through: tuple[str, ...] = ()) -> Iterator[ast.expr]:
         match node:
-            case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                yield from parts
-            case ast.Dict(values=parts):
-                yield from parts
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+                for part in parts:
+                    yield from self._nested(part, scope, through)
             case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part) | ast.DictComp(value=part):
+                yield from self._nested(part, scope, through)
+            case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=part), *_]):
                 yield part
             case ast.Call(func=ast.Name(id="list" | "dict" | "tuple"), args=arguments, keywords=keywords):
                 yield from (keyword.value for keyword in keywords)
@@ -84,6 +97,13 @@ class ModuleClass(Struct, frozen=True):
                 yield from (*self._elements(left, scope, through), *self._elements(right, scope, through))
             case ast.Name(id=name) if name not in through:
                 yield from self._local(name, scope, (*through, name))
+
+    def _nested(self, part: ast.expr, scope: Scope, through: tuple[str, ...]) -> Iterator[ast.expr]:
+        """PART of a container, or what it holds itself: [(nn.Linear(2, 2), nn.ReLU()) for _ in range(3)]."""
+        if isinstance(part, ast.List | ast.Tuple | ast.Dict):
+            yield from self._elements(part, scope, through)
+        else:
+            yield part
 
     def _local(self, name: str, scope: Scope, through: tuple[str, ...]) -> Iterator[ast.expr]:
         for store in scope.stores.get(name, ()):
@@ -149,9 +169,10 @@ class FunctionClass(Struct, frozen=True):
         return node.args if isinstance(node, ast.FunctionDef) else ast.arguments([], [], None, [], [], None, [])
 
     def _counted(self, node: ast.expr | None, at: Return) -> list[ast.expr] | None:
+        parts = _spread(node)
+        if parts is not None and not isinstance(node, ast.List):  # torch takes a tuple, no list
+            return parts
         match node:
-            case ast.Tuple(elts=parts):
-                return None if any(isinstance(part, ast.Starred) for part in parts) else list(parts)
             case ast.BinOp() | ast.UnaryOp() | ast.Call() if self._is_tensor(node):
                 return [node]
             case ast.Name(id=name):
@@ -164,33 +185,71 @@ class FunctionClass(Struct, frozen=True):
         A sum or product of anything else may be a tuple: gradients + (None,) * n.
         """
         match node:
-            case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-                return self._is_tensor(left, through) or self._is_tensor(right, through)
-            case ast.BinOp() | ast.UnaryOp():
+            case ast.BinOp(left=left, op=op, right=right):
+                summed = isinstance(op, ast.Add | ast.Mult)
+                return not summed or any(self._is_tensor(each, through) for each in (left, right))
+            case ast.UnaryOp():
                 return True
-            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _ONE:
-                return self._is_tensor(value, through)
+            case ast.Call(func=ast.Attribute(value=value, attr=attr) as called):
+                is_torchs = self.script.names.resolve(called, self.backward) in _TORCHS
+                return is_torchs or (attr in _ONE and self._is_tensor(value, through))
+            case ast.Subscript(value=value, slice=index):
+                return _is_saved(value, self.backward) and isinstance(index, ast.Constant)
             case ast.Name(id=name) if name not in through and name not in _starred(self.backward):
                 stores = self.backward.stores.get(name, [])
-                return bool(stores) and all(self._is_given(store, (*through, name)) for store in stores)
+                some = [store for store in stores if not (store.how == "augment" or _is_none(store.value))]
+                return bool(some) and all(self._is_given(store, (*through, name)) for store in stores)
         return False
 
     def _is_given(self, store: Store, through: tuple[str, ...]) -> bool:
         if store.how == "parameter":
             return store.name != self.backward.parameters[0].arg
-        whole = store.how == "assign" and store.index is None and store.value is not None
-        return whole and store.value is not None and self._is_tensor(store.value, through)
+        if store.how == "augment":
+            return True
+        if store.how != "assign" or store.value is None:
+            return False
+        if _is_saved(store.value, self.backward):  # what is unpacked of it is a tensor, or None
+            return store.index is not None
+        return store.index is None and (_is_none(store.value) or self._is_tensor(store.value, through))
 
     def _named(self, name: str, node: ast.expr, at: Return) -> list[ast.expr] | None:
         stores = self.backward.stores.get(name, [])
         variable = _starred(self.backward)
-        if len(stores) != 1 or name in variable:
+        if name in variable:
             return None
+        if len(stores) != 1:
+            return [node] if self._is_tensor(node) else None
         store = stores[0]
         if store.how == "parameter":
             return [node]
         whole = store.how == "assign" and store.index is None
         return self._counted(store.value, at) if whole and not isinstance(store.value, ast.Name) else None
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_saved(node: ast.expr, backward: Scope) -> bool:
+    context = backward.parameters[0].arg if backward.parameters else ""
+    return dotted(node) == f"{context}.saved_tensors"
+
+
+def _spread(node: ast.expr | None) -> list[ast.expr] | None:
+    """The elements of a tuple that is written out: (a, b), (a, *[None] * 2), (a,) + (None,) * 2."""
+    match node:
+        case ast.Call(func=ast.Name(id="tuple"), args=[ast.Tuple() | ast.List() | ast.BinOp() as inner]):
+            return _spread(inner)
+        case ast.BinOp(left=left, op=ast.Mult(), right=ast.Constant(value=int(times))):
+            parts = _spread(left)
+            return None if parts is None else parts * times
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            one, other = _spread(left), _spread(right)
+            return None if one is None or other is None else [*one, *other]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            inside = [_spread(each.value) if isinstance(each, ast.Starred) else [each] for each in parts]
+            return None if None in inside else [each for some in inside for each in some or ()]
+    return None
 
 
 def _starred(function: Scope) -> set[str]:

@@ -38,6 +38,12 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
                 f"function): the way in is {name}.apply",
                 once,
             )
+        elif (named := _class_behind(script, called)) is not None:
+            yield script.seen(
+                called.node,
+                f"{script.source(called.node.func)} is the class {named}: this makes an object that is no tensor, and "
+                f"the way in is {named}.apply",
+            )
         elif _is_given(script, called):
             yield script.seen(
                 called.node,
@@ -46,6 +52,18 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
                 _edit(script, called.node.func, f"{called.tail}.apply"),
             )
     yield from _forwards(script)
+
+
+def _class_behind(script: Script, called: Call) -> str | None:
+    """The autograd function without __init__ that self.NAME is, where CALLED calls self.NAME with what apply takes."""
+    if called.receiver is None or dotted(called.receiver) != called.scope.receiver or not called.arguments:
+        return None
+    ends = script.trace.origins(called.node.func, called.scope)
+    named = ends[0].store if len(ends) == 1 else None
+    host = script.names.definition(named.name, named.scope) if named is not None and named.how == "define" else None
+    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
+        return None
+    return host.name
 
 
 def _is_given(script: Script, called: Call) -> bool:
@@ -67,11 +85,20 @@ def _made(script: Script, called: Call) -> ast.Call | None:
         return None
     if called.receiver is None and script.names.definition(called.tail, called.scope) is not None:
         return None
-    ends = script.trace.origins(called.node.func, called.scope)
+    ends = script.trace.origins(_of_class(called) or called.node.func, called.scope)
     origin = ends[0].call if len(ends) == 1 else None
     if origin is None or origin is called.node:
         return None
     return origin if _is_function(script, script.trace.definition(origin.func, ends[0].scope)) else None
+
+
+def _of_class(called: Call) -> ast.expr | None:
+    """What a class gives the attribute of its own that CALLED calls: binarize = Binarize(), then self.binarize(x)."""
+    host = called.scope.host
+    if host is None or called.receiver is None or called.tail in host.attributes:
+        return None
+    stores = host.stores.get(called.tail, ())
+    return stores[0].value if len(stores) == 1 and stores[0].how == "assign" and stores[0].index is None else None
 
 
 def _is_more(made: ast.Call) -> bool:

@@ -10,6 +10,7 @@ from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.held import Inputs, edits, shared
+from torchtriage.specialists.custom_autograd_functions.rules.applied import applications
 
 # Attributes of ctx that the engine itself reads.
 _ENGINES = frozenset({"to_save", "dirty_tensors", "non_differentiable", "saved_for_forward", "needs_input_grad"})
@@ -21,6 +22,11 @@ _PLAIN = frozenset(
 )
 _MAKERS = frozenset({"len", "int", "float", "bool", "str", "tuple", "list", "dict", "range"})
 _ASKED = frozenset({"size", "dim", "item", "numel", "tolist", "stride", "nelement", "element_size"})
+# What _plain says of numbers.
+_NUMBERS = frozenset(
+    {"a number", "an int", "a float", "a bool", "an element of a shape", "a tensor's ndim"}
+    | {f"the value of {name}()" for name in ("len", "int", "float", "bool", "dim", "item", "numel", "nelement")}
+)
 _READ = frozenset({"shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout"})
 _KINDS = {ast.List: "list", ast.Tuple: "tuple", ast.Dict: "dict", ast.Set: "set", ast.JoinedStr: "str"}
 
@@ -84,10 +90,7 @@ def _applied(argument: ast.arg, inputs: Inputs) -> str:
     place = next(i for i, each in enumerate(inputs.function.inputs) if each is argument)
     if argument.annotation is not None or inputs.function.is_open:
         return ""
-    for call in inputs.script.calls("apply"):
-        host = None if call.receiver is None else inputs.script.trace.instance(call.receiver, call.scope)
-        if host is not inputs.function.scope:
-            continue
+    for call in applications(inputs.function):
         given = call.node.args[place : place + 1]
         if not given or any(isinstance(each, ast.Starred) for each in call.node.args):
             continue
@@ -126,18 +129,65 @@ def _plain(node: ast.expr, scope: Scope, at: Spot, inputs: Inputs, deep: int = 0
     match node:
         case ast.Name(id=name) if deep < 4:
             return _named(name, scope, at, inputs, deep)
-        case ast.Call(func=ast.Name(id=name)) if name in _MAKERS and not inputs.script.names.stores(name, scope):
+        case ast.Call() if (asked := _called(node, scope, inputs)) or _is_number(node, scope, at, inputs, deep):
+            return asked or "a number"
+        case ast.BinOp() | ast.UnaryOp() if _is_number(node, scope, at, inputs, deep):
+            return _literal(node) or "a number"
+        case ast.IfExp(body=one, orelse=other):
+            kinds = [_plain(each, scope, at, inputs, deep) for each in (one, other)]
+            return kinds[0] if all(kinds) else ""
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return "a bool"
+    return _read(node) or _literal(node)
+
+
+def _called(node: ast.Call, scope: Scope, inputs: Inputs) -> str:
+    match node.func:
+        case ast.Name(id=name) if name in _MAKERS and not inputs.script.names.stores(name, scope):
             return f"the value of {name}()"
-        case ast.Call(func=ast.Attribute(attr=attr)) if attr in _ASKED:
+        case ast.Attribute(attr="size" | "stride") if len(node.args) == 1:
+            return "an element of a shape"
+        case ast.Attribute(attr=attr) if attr in _ASKED:
             return f"the value of {attr}()"
+    return ""
+
+
+def _read(node: ast.expr) -> str:
+    match node:
         case ast.Attribute(attr=attr) if attr in _READ:
             return f"a tensor's {attr}"
-        case ast.Subscript(value=ast.Attribute(attr="shape")):
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Slice()):
+            return "a part of a shape"
+        case ast.Subscript(value=ast.Attribute(attr="shape") | ast.Call(func=ast.Attribute(attr="size"), args=[])):
             return "an element of a shape"
-    return _literal(node)
+    return ""
+
+
+def _is_number(node: ast.expr, scope: Scope, at: Spot, inputs: Inputs, deep: int) -> bool:
+    """Whether NODE surely computes a plain number of plain numbers: x.size(-1) // 4, 1 / math.sqrt(d)."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float)
+        case ast.UnaryOp(operand=operand):
+            parts = [operand]
+        case ast.BinOp(left=left, right=right):
+            parts = [left, right]
+        case ast.Call(func=func, args=arguments):
+            if inputs.script.names.resolve(func, scope).startswith("math."):
+                return True
+            word = dotted(func)
+            is_same = word in ("min", "max", "abs", "round") and not inputs.script.names.stores(word, scope)
+            if not is_same or not arguments:
+                return _called(node, scope, inputs) in _NUMBERS
+            parts = arguments
+        case _:
+            return _plain(node, scope, at, inputs, deep) in _NUMBERS
+    return all(_is_number(each, scope, at, inputs, deep) for each in parts)
 
 
 def _named(name: str, scope: Scope, at: Spot, inputs: Inputs, deep: int) -> str:
+    if name not in scope.stores and scope.parent is not None:
+        return _constant(name, scope, inputs)
     ways = reaching(scope.stores.get(name, []), at)
     kinds = [
         _plain(store.value, scope, store, inputs, deep + 1)
@@ -146,6 +196,13 @@ def _named(name: str, scope: Scope, at: Spot, inputs: Inputs, deep: int) -> str:
     ]
     whole = [store for store in ways if store.index is None or _is_sizes(store.value)]
     return kinds[0] if kinds and all(kinds) and len(kinds) == len(ways) == len(whole) else ""
+
+
+def _constant(name: str, scope: Scope, inputs: Inputs) -> str:
+    """What a literal that the module's own level gives NAME is."""
+    stores = inputs.script.names.stores(name, scope)
+    kinds = [_literal(each.value) if each.how == "assign" and each.value is not None else "" for each in stores]
+    return kinds[0] if len(kinds) == 1 and stores[0].index is None else ""
 
 
 def _is_sizes(node: ast.expr | None) -> bool:
@@ -174,9 +231,11 @@ def tensor_on_ctx(function: FunctionClass) -> Iterator[Sighting]:
 
 
 def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
-    if store.how != "assign" or store.index is not None or store.value is None:
+    if store.how != "assign" or store.value is None:
         return
     parts = store.value.elts if isinstance(store.value, ast.Tuple | ast.List) else [store.value]
+    if store.index is not None:  # ctx.x, ctx.scale = x, scale
+        parts = parts[store.index : store.index + 1] if parts != [store.value] else []
     if isinstance(store.value, ast.Dict):
         parts = store.value.values
     for part in parts:
@@ -188,6 +247,13 @@ def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
                 "after backward, and a change of it in place gives a wrong gradient without an error",
             )
             return
+        if found is None and _is_returned(store, name, inputs):
+            yield inputs.script.seen(
+                store.node,
+                f"{name} keeps the output, which itself keeps ctx: the memory of this circle waits for Python's "
+                "garbage collector, step after step",
+            )
+            return
         if found is None and inputs.is_output(part, store.scope, store):
             yield inputs.script.seen(
                 store.node,
@@ -195,6 +261,12 @@ def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
                 "circle waits for Python's garbage collector, step after step",
             )
             return
+
+
+def _is_returned(store: Store, name: str, inputs: Inputs) -> bool:
+    """Whether forward makes a tensor, keeps it on ctx and returns it from there: ctx.y = x.exp(); return ctx.y."""
+    returned = any(dotted(each.node.value) == name for each in store.scope.returns)
+    return returned and len(store.scope.stores[name]) == 1 and inputs.makes_tensor(store)
 
 
 def _is_kept_tensor(argument: ast.arg, inputs: Inputs) -> bool:

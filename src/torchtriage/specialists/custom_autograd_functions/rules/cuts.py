@@ -5,49 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import Spot, reaching
-from torchtriage.examine.source.held import TENSOR_METHODS
-from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.steps import TrainingStep
-
-_DEEP, _MANY = 24, 600
-
-# What gives no gradient at all, and what gives zero everywhere (by the last word).
-_NONE = frozenset({"argmax", "argmin", "argsort", "ge", "gt", "le", "lt", "eq", "ne", "long", "int", "bool", "byte"})
-_ZERO = frozenset({"round", "sign", "floor", "ceil", "trunc", "heaviside", "sgn"})
-# What gives values and their places: the second of the two has no gradient.
-_PLACES = frozenset({"max", "min", "topk", "sort"})
-# What leaves the graph on purpose, or gives no tensor.
-_OUT = frozenset({"detach", "item", "tolist", "numpy", "size", "dim", "numel", "zeros_like", "ones_like", "empty_like"})
-# Methods of tensors through which a gradient goes, or which data goes through.
-_METHODS = TENSOR_METHODS | frozenset(
-    {"float", "to", "double", "half", "type", "reshape", "squeeze", "flatten", "cuda", "cpu", "mean", "sum", "max"}
-    | {"min", "prod", "backward", "transpose", "bfloat16", "square", "logsumexp", "repeat", "scatter_", "add", "sub"}
-    | {"get", "items", "values", "std", "var", "cumsum", "chunk", "split", "topk", "sort", "one_hot"}
+from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.nets import Net, nets
+from torchtriage.examine.source.steps import TrainingStep, training_steps
+from torchtriage.specialists.custom_autograd_functions.rules.following import (
+    NONE,
+    ZERO,
+    Follower,
+    Point,
+    Ways,
+    only,
+    tail_of,
+    word_of,
 )
-_KNOWN = frozenset({"torch", "numpy", "builtins", "math"})
-
-
-class _Spot(Struct, frozen=True):
-    """An expression and where it is evaluated. given: what the parameters of its function are given, by name."""
-
-    node: ast.expr
-    scope: Scope
-    at: Spot
-    given: tuple[tuple[str, _Spot], ...] = ()
-    deep: int = 0
-
-    def of(self, node: ast.expr) -> _Spot:
-        return replace(self, node=node, deep=self.deep + 1)
-
-
-# A way from a loss back to a model: the operation that cuts it, or None where a gradient goes or may go.
-_Ways = Iterator["_Spot | None"]
 
 
 @detector("source/no-gradient-by-design")
@@ -57,25 +28,17 @@ def no_gradient_by_design(step: TrainingStep) -> Iterator[Sighting]:
     for backward in step.backwards:
         if backward.root is None or backward.call.scope.kind == "lambda":
             continue
-        cut = _only(_Follower(step.script).ways(_Spot(backward.root, backward.call.scope, backward.call)))
+        cut = only(Follower(step.script).ways(Point(backward.root, backward.call.scope, backward.call)))
         if cut is not None and id(cut.node) not in told:
             told.add(id(cut.node))
             yield step.script.seen(cut.node, _fact(cut.node, backward.call))
-
-
-def _only(ways: _Ways) -> _Spot | None:
-    """The first cut, when all of WAYS are cut; the first that is not ends the search."""
-    first = None
-    for way in ways:
-        if way is None:
-            return None
-        first = first or way
-    return first
+    if next(iter(training_steps(step.script)), None) is step:
+        yield from _layers(step, told)
 
 
 def _fact(cut: ast.expr, backward: Call) -> str:
-    word, line = _word(cut), backward.node.lineno
-    if isinstance(cut, ast.Call) and _tail(cut) in _ZERO:
+    word, line = word_of(cut), backward.node.lineno
+    if isinstance(cut, ast.Call) and tail_of(cut) in ZERO:
         return f"the gradient of {word} is zero everywhere: the backward of line {line} gives the model zeros only"
     return (
         f"{word} has no gradient, and the loss has no other way to the model: the backward of line {line} raises "
@@ -83,173 +46,72 @@ def _fact(cut: ast.expr, backward: Call) -> str:
     )
 
 
-class _Follower:
-    """Follows an expression back to the models that it comes from. What it cannot see through lets a gradient go."""
+class _ToLayer(Follower):
+    """Follows what a forward returns back to one layer of the module's own, through its other layers."""
 
-    def __init__(self, script: Script) -> None:
-        self.script = script
-        self.open: set[int] = set()
-        self.looks = 0
+    def __init__(self, net: Net, layer: str) -> None:
+        super().__init__(net.script)
+        self.net, self.layer = net, layer
 
-    def ways(self, spot: _Spot) -> _Ways:
-        self.looks += 1
-        if spot.deep > _DEEP or self.looks > _MANY:
-            yield None
-            return
-        match spot.node:
-            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
-                return
-            case ast.Name(id=name):
-                yield from self._named(name, spot)
-            case ast.Attribute():
-                yield from self._attribute(spot.node, spot)
-            case ast.Call():
-                yield from self._called(spot.node, spot)
-            case ast.Compare():
-                yield from self._cut(spot, [spot.node.left, *spot.node.comparators])
-            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if _tail(call) in _PLACES:
-                yield from self._cut(spot.of(call), self._operands(call, spot))
-            case node:
-                parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
-                yield from self._all(parts, spot)
+    def _called(self, node: ast.Call, spot: Point) -> Ways:
+        own = _own_layer(node.func, spot.scope)
+        if own == self.layer or not own or own not in self.net.scope.attributes:
+            yield from super()._called(node, spot)
+        elif self.script.roles.plays(node.func, spot.scope, "model"):
+            yield from self._all([*node.args, *(keyword.value for keyword in node.keywords)], spot)
+        else:
+            yield from super()._called(node, spot)
 
-    def _all(self, nodes: list[ast.expr], spot: _Spot) -> _Ways:
-        for node in nodes:
-            yield from self.ways(spot.of(node))
 
-    def _cut(self, spot: _Spot, operands: list[ast.expr]) -> _Ways:
-        """The first of the ways of OPERANDS, cut by SPOT where nothing has cut it before."""
-        for way in self._all(operands, spot):
-            yield way or spot
-            return
+def _own_layer(node: ast.expr, scope: Scope) -> str:
+    root, _, rest = dotted(node).partition(".")
+    return rest if scope.receiver and root == scope.receiver else ""
 
-    def _named(self, name: str, spot: _Spot) -> _Ways:
-        given = dict(spot.given).get(name)
-        for store in reaching(self._stores(name, spot.scope), spot.at):
-            if id(store) in self.open:
+
+def _layers(step: TrainingStep, told: set[int]) -> Iterator[Sighting]:
+    """The layers of a module that its forward uses only through an operation without a gradient."""
+    for net in nets(step.script):
+        forward = net.methods.get("forward")
+        if forward is None or not forward.returns or not _may_cut(net):
+            continue
+        for layer in _called_layers(net, forward):
+            if layer not in net.scope.attributes or _is_used_elsewhere(net, layer):
                 continue
-            self.open.add(id(store))
-            try:
-                if store.how != "parameter":
-                    yield from self._stored(store, replace(spot, at=store, deep=spot.deep + 1))
-                elif given is not None:
-                    yield from self.ways(replace(given, deep=spot.deep + 1))
-            finally:
-                self.open.discard(id(store))
-        if name not in spot.scope.stores and self.script.roles.plays(spot.node, spot.scope, "model"):
-            yield None
-        yield from self._filled(name, spot)
-
-    def _stores(self, name: str, scope: Scope) -> list[Store]:
-        return [store for store in scope.stores.get(name, []) if store.how != "import"]
-
-    def _stored(self, store: Store, spot: _Spot) -> _Ways:
-        value = store.value
-        if value is None or store.how in ("define", "delete", "enter"):
-            return
-        if store.how == "augment":
-            yield from self.ways(spot.of(value))
-            yield from self.ways(spot.of(ast.copy_location(ast.Name(store.name, ast.Load()), value)))
-        elif store.index is not None and isinstance(value, ast.Tuple | ast.List):
-            yield from self._all(value.elts[store.index : store.index + 1], spot)
-        elif store.index == 1 and isinstance(value, ast.Call) and _tail(value) in _PLACES:
-            yield from self._cut(spot.of(value), self._operands(value, spot))
-        else:
-            yield from self.ways(spot.of(value))
-
-    def _filled(self, name: str, spot: _Spot) -> _Ways:
-        """What comes into NAME later: x[mask] = …, outputs.append(…)."""
-        values = [store.value for store in spot.scope.stores.get(f"{name}[]", ()) if store.value is not None]
-        for call in spot.scope.calls:
-            if call.tail in ("append", "extend", "add_", "copy_", "index_add_") and dotted(call.receiver) == name:
-                values += call.arguments
-        for _ in self._all(values, spot):
-            yield None
-            return
-
-    def _attribute(self, node: ast.Attribute, spot: _Spot) -> _Ways:
-        host = spot.scope.host
-        if node.attr in ("shape", "dtype", "device", "ndim", "data"):
-            return
-        if self.script.roles.plays(node, spot.scope, "model"):
-            yield None
-        elif node.attr == "indices" and isinstance(node.value, ast.Call) and _tail(node.value) in _PLACES:
-            yield from self._cut(spot.of(node.value), self._operands(node.value, spot))
-        elif host is not None and dotted(node.value) == spot.scope.receiver:
-            stores = host.attributes.get(node.attr, [])
-            if any(store.how != "assign" or not isinstance(store.value, ast.Constant | ast.Name) for store in stores):
-                yield None
-        else:
-            yield from self.ways(spot.of(node.value))
-
-    def _operands(self, node: ast.Call, spot: _Spot) -> list[ast.expr]:
-        """What a function of torch, or a method of a tensor, works on."""
-        if self.script.names.resolve(node.func, spot.scope).partition(".")[0] in _KNOWN:
-            return node.args[:1]
-        return [node.func.value] if isinstance(node.func, ast.Attribute) else []
-
-    def _called(self, node: ast.Call, spot: _Spot) -> _Ways:
-        tail, name = _tail(node), self.script.names.resolve(node.func, spot.scope)
-        own = None if tail in _OUT else self._own(node, spot)
-        if tail in _OUT:
-            return
-        if own is not None:
-            yield from self._through(own, node, spot)
-        elif not self.script.roles.plays(node.func, spot.scope, "model"):
-            yield from self._computed(node, tail, name, spot)
-        elif not _is_without_gradient(spot.at):
-            yield None
-
-    def _computed(self, node: ast.Call, tail: str, name: str, spot: _Spot) -> _Ways:
-        """Through functions of torch, methods of tensors and criteria."""
-        arguments, is_known = _arguments(node), name.partition(".")[0] in _KNOWN
-        is_method = not name and isinstance(node.func, ast.Attribute)
-        if tail in _NONE | _ZERO and (is_known or is_method):
-            yield from self._cut(spot, self._operands(node, spot))
-            for _ in () if is_known else self._all(arguments, spot):
-                yield None
-        elif is_known or self.script.roles.plays(node.func, spot.scope, "criterion"):
-            yield from self._all(arguments, spot)
-        elif isinstance(node.func, ast.Attribute) and is_method and tail in _METHODS:
-            yield from self._all([node.func.value, *arguments], spot)
-        else:
-            yield None
-
-    def _own(self, node: ast.Call, spot: _Spot) -> Scope | None:
-        """The function of this file that NODE calls, or the forward of a loss of its own."""
-        trace = self.script.trace
-        function = trace.definition(node.func, spot.scope)
-        if function is None and (host := trace.instance(node.func, spot.scope)) is not None:
-            function = trace.method(host, "forward") if host.name.lower().endswith(("loss", "criterion")) else None
-        is_seen = function is not None and function.kind == "function" and bool(function.returns)
-        return function if is_seen and spot.deep < _DEEP - 6 else None
-
-    def _through(self, function: Scope, node: ast.Call, spot: _Spot) -> _Ways:
-        """The ways of what FUNCTION returns, with its parameters as NODE gives them."""
-        words = [each.arg for each in function.parameters]
-        words = words[1:] if function.receiver in words[:1] else words
-        given = [(word, spot.of(each)) for word, each in zip(words, node.args, strict=False)]
-        given += [(each.arg, spot.of(each.value)) for each in node.keywords if each.arg]
-        for end in function.returns:
-            if end.node.value is not None:
-                yield from self.ways(_Spot(end.node.value, function, end, tuple(given), spot.deep + 2))
+            follower = _ToLayer(net, layer)
+            ends = [each for each in forward.returns if each.node.value is not None]
+            cut = only(way for end in ends for way in follower.ways(Point(end.node.value, forward, end)))
+            if cut is not None and id(cut.node) not in told:
+                told.add(id(cut.node))
+                is_zero = isinstance(cut.node, ast.Call) and tail_of(cut.node) in ZERO
+                lost = "is zero everywhere" if is_zero else "does not exist"
+                fact = f"the gradient of {word_of(cut.node)} {lost}: forward gives self.{layer} nothing to learn from"
+                yield net.script.seen(cut.node, fact)
 
 
-def _is_without_gradient(at: Spot) -> bool:
-    items = (item for block in at.path if isinstance(block.owner, ast.With) for item in block.owner.items)
-    words = {dotted(node).rpartition(".")[2] for item in items for node in ast.walk(item.context_expr)}
-    return bool(words & {"no_grad", "inference_mode"})
+def _called_layers(net: Net, forward: Scope) -> list[str]:
+    """The attributes that FORWARD, and the methods it calls, call."""
+    words = dict.fromkeys(_own_layer(call.node.func, forward) for call in forward.calls)
+    for word in list(words):
+        helper = net.methods.get(word)
+        words |= dict.fromkeys(_own_layer(call.node.func, helper) for call in helper.calls) if helper else {}
+    return list(words)
 
 
-def _arguments(node: ast.Call) -> list[ast.expr]:
-    return [*node.args, *(keyword.value for keyword in node.keywords)]
+def _may_cut(net: Net) -> bool:
+    """Whether a method of NET rounds or compares, and nothing of it is switched off."""
+    words = {call.tail for method in net.methods.values() for call in method.calls}
+    if words & {"requires_grad_", "no_grad", "set_grad_enabled", "inference_mode", "register_hook"}:
+        return False
+    compares = (node for method in net.methods.values() for node in ast.walk(method.node))
+    return bool(words & (ZERO | NONE)) or any(isinstance(node, ast.Compare) for node in compares)
 
 
-def _tail(node: ast.Call) -> str:
-    return node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-
-
-def _word(node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return "a comparison"
-    return f"the index of {_tail(node)}()" if _tail(node) in _PLACES else f"{_tail(node)}()"
+def _is_used_elsewhere(net: Net, layer: str) -> bool:
+    """Whether anything but forward, and what it calls, works with self.LAYER."""
+    forward = net.methods["forward"]
+    inside = {"__init__", "forward", *(_own_layer(call.node.func, forward) for call in forward.calls)}
+    for name, method in net.methods.items():
+        if name not in inside and any(isinstance(n, ast.Attribute) and n.attr == layer for n in ast.walk(method.node)):
+            return True
+    calls = (call for call in net.script.calls(layer) if call.scope.host is not net.scope and call.receiver is not None)
+    return any(dotted(call.receiver) != (call.scope.receiver or "?") for call in calls)

@@ -11,6 +11,7 @@ from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.held import Edited, edits, shared
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.custom_autograd_functions.rules.applied import applications
 
 # Decorators that leave the signature of forward and backward as it is.
 _HARMLESS = frozenset(
@@ -34,6 +35,19 @@ def gradient_count(function: FunctionClass) -> Iterator[Sighting]:
                 f"backward returns {len(gradients)} {_noun(len(gradients), 'gradient')}, forward takes "
                 f"{most} {_noun(most, 'input')}: torch raises RuntimeError here",
             )
+        elif len(gradients) < most and (asked := _asking(function, len(gradients))) is not None:
+            yield function.script.seen(
+                returned.node,
+                f"backward returns {len(gradients)} {_noun(len(gradients), 'gradient')}, and line {asked.node.lineno} "
+                f"gives forward {len(asked.node.args)} inputs: torch raises RuntimeError here",
+            )
+
+
+def _asking(function: FunctionClass, count: int) -> Call | None:
+    """Where more than COUNT inputs are given to forward."""
+    calls = (each for each in applications(function) if not each.node.keywords)
+    plain = (each for each in calls if not any(isinstance(part, ast.Starred) for part in each.node.args))
+    return next((each for each in plain if count < len(each.node.args) <= len(function.inputs)), None)
 
 
 def _is_never_reached(function: FunctionClass) -> bool:

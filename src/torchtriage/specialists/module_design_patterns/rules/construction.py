@@ -16,6 +16,7 @@ from torchtriage.specialists.module_design_patterns.rules.state import holds_wei
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
 # Parts of the names of functions that may fill parameters out of sight.
 _FILLERS = ("init", "reset", "load_weight", "weight_loader", "pretrained", "fill_weight", "set_weight")
+_LIGHTNING = frozenset({"pytorch_lightning.LightningModule"})
 _OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__call__", "__init_subclass__")
 
 
@@ -38,7 +39,9 @@ def super_init_missing(net: Net) -> Iterator[Sighting]:
 def _is_built_by_init(net: Net) -> bool:
     """Whether nothing but its own __init__ can run that of nn.Module: every base is known and plain."""
     script, lineage = net.script, net.script.trace.lineage(net.scope)
-    if not script.trace.is_whole(net.scope) or any(name in each.inner for each in lineage for name in _OWN_WAYS):
+    if not (script.trace.is_whole(net.scope) or net.bases >= _LIGHTNING) or any(
+        name in each.inner for each in lineage for name in _OWN_WAYS
+    ):
         return False
     if any(keyword.arg == "metaclass" for each in lineage for keyword in getattr(each.node, "keywords", ())):
         return False
@@ -143,9 +146,16 @@ def _empty(script: Script, store: Store) -> ast.Call | None:
             name = script.names.resolve(inner.func, store.scope)
             if name in ("torch.empty", "torch.empty_like"):
                 return inner if inner.args else None
-            sized = len(inner.args) > 1 or (inner.args and isinstance(inner.args[0], ast.Constant))
+            sized = len(inner.args) > 1 or (inner.args and _is_size(script, inner.args[0], store.scope))
             return inner if name in ("torch.Tensor", "torch.FloatTensor") and sized else None
     return None
+
+
+def _is_size(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is a number: a literal, or a name that also says how wide a layer of torch's is."""
+    layers = (call for call in scope.calls if script.name(call).startswith("torch.nn.") and call.tail != "Parameter")
+    widths = {each.id for call in layers for each in call.node.args if isinstance(each, ast.Name)}
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in widths)
 
 
 def _is_raw(net: Net, name: str) -> bool:

@@ -50,12 +50,31 @@ def dropout_always_on(net: Net) -> Iterator[Sighting]:
                 f"F.{helper.tail} without training= drops values in evaluation too: {helper.scope.name} knows no mode"
             )
             yield net.script.seen(helper.node, fact)
+    for call in net.calls("scaled_dot_product_attention"):
+        rate = _attention_rate(net, call)
+        if rate is not None and not _is_meant(net, call):
+            fact = f"dropout_p={net.script.source(rate)} drops attention in evaluation too: this function knows no mode"
+            yield net.script.seen(call.node, fact)
     for call in net.calls(""):
         made = call.node.func
         if isinstance(made, ast.Call) and _is_dropout_layer(net, call, made) and not _is_meant(net, call):
             name = dotted(made.func)
             fact = f"{name} is made anew with every call, in training mode: it drops in evaluation too"
             yield net.script.seen(call.node, fact)
+
+
+def _attention_rate(net: Net, call: Call) -> ast.expr | None:
+    """The rate that attention is given in every mode: a number, or an attribute that only the constructor sets."""
+    rate = call.argument("dropout_p", 4)
+    match rate:
+        case ast.Constant(value=float(value)) if value:
+            return rate
+        case ast.Attribute(attr=name) if net.is_own(rate, name, call.scope):
+            stores = net.stores(name)
+            plain = all(isinstance(each.value, ast.Name | ast.Constant | ast.Attribute) for each in stores)
+            if stores and plain and all(each.scope is net.init and each.how == "assign" for each in stores):
+                return rate
+    return None
 
 
 def _is_untold(call: Call) -> bool:
@@ -122,6 +141,26 @@ def layer_built_in_forward(net: Net) -> Iterator[Sighting]:
             fact = f"{dotted(made.func)} is made anew with every call: new weights, which no optimizer ever sees"
             yield net.script.seen(made, fact)
         seen.add(id(call.node))
+    for method in net.methods.values():
+        for store in _kept_anew(net, method):
+            if id(store.value) not in told:
+                told.add(id(store.value))
+                fact = f"{store.name} gets a new layer with every call: new weights, which no optimizer ever sees"
+                yield net.script.seen(store.node, fact)
+
+
+def _kept_anew(net: Net, forward: Scope) -> Iterator[Store]:
+    """The stores of a new layer to self.NAME in FORWARD itself, with no condition around or before them."""
+    meant = any(word in net.scope.name.lower() for word in _RANDOM)
+    if forward.name != "forward" or meant or any(back.node.value is None for back in forward.returns):
+        return
+    for name, stores in forward.stores.items():
+        root, _, word = name.partition(".")
+        own = root == forward.receiver and word.isidentifier() and len(net.stores(word)) == len(stores) == 1
+        if own and stores[0].how == "assign" and not any(block.kind == "arm" for block in stores[0].path):
+            made = _made(_stored(stores[0]))
+            if made is not None and _is_new_layer(net.script, made, forward):
+                yield stores[0]
 
 
 def _is_new_layer(script: Script, made: ast.Call, scope: Scope) -> bool:

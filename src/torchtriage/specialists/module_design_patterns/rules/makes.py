@@ -104,8 +104,23 @@ def _is_made(script: Script, call: ast.Call, scope: Scope) -> bool:
         return False
     first = call.args[0] if call.args else None
     if last in ("tensor", "as_tensor"):
-        return isinstance(first, ast.List | ast.ListComp | ast.Tuple)
+        return isinstance(first, ast.List | ast.ListComp | ast.Tuple) or _is_sequence(first, scope)
     return not (isinstance(first, ast.List | ast.Tuple) and not first.elts)
+
+
+def _is_sequence(node: ast.expr | None, scope: Scope) -> bool:
+    """Whether NODE is a parameter whose default is a list or tuple."""
+    made = scope.node
+    if not isinstance(node, ast.Name) or not isinstance(made, ast.FunctionDef):
+        return False
+    plain = [*made.args.posonlyargs, *made.args.args]
+    defaults = [*reversed(made.args.defaults)]
+    pairs = [
+        *zip(reversed(plain), defaults, strict=False),
+        *zip(made.args.kwonlyargs, made.args.kw_defaults, strict=False),
+    ]
+    given = any(each.arg == node.id and isinstance(value, ast.List | ast.Tuple) for each, value in pairs)
+    return given and all(store.how == "parameter" for store in scope.stores.get(node.id, ()))
 
 
 def _is_kept(script: Script, call: ast.Call, scope: Scope, through: tuple[object, ...]) -> bool:

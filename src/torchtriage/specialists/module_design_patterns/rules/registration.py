@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Block, Call, Scope, Store
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.nets import Net, between, chain, end, replaced
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.makes import given
@@ -59,8 +59,9 @@ def _is_only_moved(script: Script, name: str, scope: Scope) -> bool:
     stores = scope.stores.get(name, ())
     if len(stores) != 1 or stores[0].how != "assign" or not is_parameter(script, given(stores[0]), scope):
         return False
+    filled = {id(a) for c in scope.calls if script.name(c).startswith("torch.nn.init.") for a in c.node.args[:1]}
     loads = (node for node in ast.walk(scope.node) if isinstance(node, ast.Name) and node.id == name)
-    return sum(isinstance(node.ctx, ast.Load) for node in loads) == 1
+    return sum(isinstance(node.ctx, ast.Load) and id(node) not in filled for node in loads) == 1
 
 
 def _is_wrapped_later(net: Net, store: Store, name: str) -> bool:
@@ -124,8 +125,21 @@ def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
             loop = next((block for block in reversed(call.path) if block.kind == "loop"), None)
             made = script.roles.made(call.receiver, call.scope, "model")
             held = any(part.name in ("torch.nn.ModuleList", "torch.nn.Sequential") for part in made)
+            held = held or _is_given_on(call)
             if loop is not None and held and _is_before(script, layer, call, loop):
                 yield call.node
+
+
+def _is_given_on(call: Call) -> bool:
+    """Whether the list that CALL appends to becomes a container: layers.append(layer), then nn.Sequential(*layers)."""
+    name = call.receiver.id if isinstance(call.receiver, ast.Name) else ""
+    return any(
+        isinstance(each.value if isinstance(each, ast.Starred) else each, ast.Name)
+        and dotted(each.value if isinstance(each, ast.Starred) else each) == name
+        for made in call.scope.calls
+        if made.tail in _CONTAINERS
+        for each in made.node.args
+    )
 
 
 def _is_before(script: Script, layer: ast.Name, call: Call, loop: Block | None) -> bool:

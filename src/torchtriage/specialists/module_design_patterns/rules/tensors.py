@@ -135,8 +135,20 @@ def _alias(node: ast.AST, parents: dict[int, ast.AST]) -> Iterator[str]:
             return
         at = above
     match at:
-        case ast.Assign(targets=[ast.Name(id=name)]):
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.NamedExpr(target=ast.Name(id=name)):
             yield name
+        case ast.Tuple(elts=parts):  # cos, sin = self.cos[:n], self.sin[:n]
+            match parents.get(id(at)):
+                case ast.Assign(targets=[ast.Tuple(elts=names)], value=value) if value is at:
+                    yield from (
+                        to.id
+                        for to, part in zip(names, parts, strict=False)
+                        if isinstance(to, ast.Name) and _holds(part, node)
+                    )
+
+
+def _holds(whole: ast.AST, part: ast.AST) -> bool:
+    return any(each is part for each in ast.walk(whole))
 
 
 def _meets_others(net: Net, node: ast.AST, parents: dict[int, ast.AST], method: Scope) -> bool:

@@ -1,0 +1,230 @@
+"""Follows values back to the models that they come from, and sees what has no gradient on the way."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from torchtriage.examine.source.facts import Scope, Store, dotted
+from torchtriage.examine.source.flow import Spot, reaching
+from torchtriage.examine.source.held import TENSOR_METHODS
+from torchtriage.examine.source.script import Script
+
+_DEEP, _MANY = 24, 600
+
+# What gives no gradient at all, and what gives zero everywhere (by the last word).
+NONE = frozenset({"argmax", "argmin", "argsort", "ge", "gt", "le", "lt", "eq", "ne", "long", "int", "bool", "byte"})
+ZERO = frozenset({"round", "sign", "floor", "ceil", "trunc", "heaviside", "sgn"})
+# What gives values and their places: the second of the two has no gradient.
+_PLACES = frozenset({"max", "min", "topk", "sort"})
+# What leaves the graph on purpose, or gives no tensor.
+_OUT = frozenset({"detach", "item", "tolist", "numpy", "size", "dim", "numel", "zeros_like", "ones_like", "empty_like"})
+# Methods of tensors through which a gradient goes, or which data goes through.
+_METHODS = TENSOR_METHODS | frozenset(
+    {"float", "to", "double", "half", "type", "reshape", "squeeze", "flatten", "cuda", "cpu", "mean", "sum", "max"}
+    | {"min", "prod", "backward", "transpose", "bfloat16", "square", "logsumexp", "repeat", "scatter_", "add", "sub"}
+    | {"get", "items", "values", "std", "var", "cumsum", "chunk", "split", "topk", "sort", "one_hot"}
+)
+_KNOWN = frozenset({"torch", "numpy", "builtins", "math"})
+
+
+class Point(Struct, frozen=True):
+    """An expression and where it is evaluated. given: what the parameters of its function are given, by name."""
+
+    node: ast.expr
+    scope: Scope
+    at: Spot
+    given: tuple[tuple[str, Point], ...] = ()
+    deep: int = 0
+
+    def of(self, node: ast.expr) -> Point:
+        return replace(self, node=node, deep=self.deep + 1)
+
+
+# A way from a loss back to a model: the operation that cuts it, or None where a gradient goes or may go.
+Ways = Iterator["Point | None"]
+
+
+def only(ways: Ways) -> Point | None:
+    """The first cut, when all of WAYS are cut; the first that is not ends the search."""
+    first = None
+    for way in ways:
+        if way is None:
+            return None
+        first = first or way
+    return first
+
+
+class Follower:
+    """Follows an expression back to the models that it comes from. What it cannot see through lets a gradient go."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.open: set[int] = set()
+        self.looks = 0
+
+    def ways(self, spot: Point) -> Ways:
+        self.looks += 1
+        if spot.deep > _DEEP or self.looks > _MANY:
+            yield None
+            return
+        match spot.node:
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
+                return
+            case ast.Name(id=name):
+                yield from self._named(name, spot)
+            case ast.Attribute():
+                yield from self._attribute(spot.node, spot)
+            case ast.Call():
+                yield from self._called(spot.node, spot)
+            case ast.Compare():
+                yield from self._cut(spot, [spot.node.left, *spot.node.comparators])
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if tail_of(call) in _PLACES:
+                yield from self._cut(spot.of(call), self._operands(call, spot))
+            case node:
+                parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+                yield from self._all(parts, spot)
+
+    def _all(self, nodes: list[ast.expr], spot: Point) -> Ways:
+        for node in nodes:
+            yield from self.ways(spot.of(node))
+
+    def _cut(self, spot: Point, operands: list[ast.expr]) -> Ways:
+        """The first of the ways of OPERANDS, cut by SPOT where nothing has cut it before."""
+        for way in self._all(operands, spot):
+            yield way or spot
+            return
+
+    def _named(self, name: str, spot: Point) -> Ways:
+        given = dict(spot.given).get(name)
+        for store in reaching(self._stores(name, spot.scope), spot.at):
+            if id(store) in self.open:
+                continue
+            self.open.add(id(store))
+            try:
+                if store.how != "parameter":
+                    yield from self._stored(store, replace(spot, at=store, deep=spot.deep + 1))
+                elif given is not None:
+                    yield from self.ways(replace(given, deep=spot.deep + 1))
+            finally:
+                self.open.discard(id(store))
+        if name not in spot.scope.stores and self.script.roles.plays(spot.node, spot.scope, "model"):
+            yield None
+        yield from self._filled(name, spot)
+
+    def _stores(self, name: str, scope: Scope) -> list[Store]:
+        return [store for store in scope.stores.get(name, []) if store.how != "import"]
+
+    def _stored(self, store: Store, spot: Point) -> Ways:
+        value = store.value
+        if value is None or store.how in ("define", "delete", "enter"):
+            return
+        if store.how == "augment":
+            yield from self.ways(spot.of(value))
+            yield from self.ways(spot.of(ast.copy_location(ast.Name(store.name, ast.Load()), value)))
+        elif store.index is not None and isinstance(value, ast.Tuple | ast.List):
+            yield from self._all(value.elts[store.index : store.index + 1], spot)
+        elif store.index == 1 and isinstance(value, ast.Call) and tail_of(value) in _PLACES:
+            yield from self._cut(spot.of(value), self._operands(value, spot))
+        else:
+            yield from self.ways(spot.of(value))
+
+    def _filled(self, name: str, spot: Point) -> Ways:
+        """What comes into NAME later: x[mask] = …, outputs.append(…)."""
+        values = [store.value for store in spot.scope.stores.get(f"{name}[]", ()) if store.value is not None]
+        for call in spot.scope.calls:
+            if call.tail in ("append", "extend", "add_", "copy_", "index_add_") and dotted(call.receiver) == name:
+                values += call.arguments
+        for _ in self._all(values, spot):
+            yield None
+            return
+
+    def _attribute(self, node: ast.Attribute, spot: Point) -> Ways:
+        host = spot.scope.host
+        if node.attr in ("shape", "dtype", "device", "ndim", "data"):
+            return
+        if self.script.roles.plays(node, spot.scope, "model"):
+            yield None
+        elif node.attr == "indices" and isinstance(node.value, ast.Call) and tail_of(node.value) in _PLACES:
+            yield from self._cut(spot.of(node.value), self._operands(node.value, spot))
+        elif host is not None and dotted(node.value) == spot.scope.receiver:
+            stores = host.attributes.get(node.attr, [])
+            if any(store.how != "assign" or not isinstance(store.value, ast.Constant | ast.Name) for store in stores):
+                yield None
+        else:
+            yield from self.ways(spot.of(node.value))
+
+    def _operands(self, node: ast.Call, spot: Point) -> list[ast.expr]:
+        """What a function of torch, or a method of a tensor, works on."""
+        if self.script.names.resolve(node.func, spot.scope).partition(".")[0] in _KNOWN:
+            return node.args[:1]
+        return [node.func.value] if isinstance(node.func, ast.Attribute) else []
+
+    def _called(self, node: ast.Call, spot: Point) -> Ways:
+        tail, name = tail_of(node), self.script.names.resolve(node.func, spot.scope)
+        own = None if tail in _OUT else self._own(node, spot)
+        if tail in _OUT:
+            return
+        if own is not None:
+            yield from self._through(own, node, spot)
+        elif not self.script.roles.plays(node.func, spot.scope, "model"):
+            yield from self._computed(node, tail, name, spot)
+        elif not _is_without_gradient(spot.at):
+            yield None
+
+    def _computed(self, node: ast.Call, tail: str, name: str, spot: Point) -> Ways:
+        """Through functions of torch, methods of tensors and criteria."""
+        arguments, is_known = _arguments(node), name.partition(".")[0] in _KNOWN
+        is_method = not name and isinstance(node.func, ast.Attribute)
+        if tail in NONE | ZERO and (is_known or is_method):
+            yield from self._cut(spot, self._operands(node, spot))
+            for _ in () if is_known else self._all(arguments, spot):
+                yield None
+        elif is_known or self.script.roles.plays(node.func, spot.scope, "criterion"):
+            yield from self._all(arguments, spot)
+        elif isinstance(node.func, ast.Attribute) and is_method and tail in _METHODS:
+            yield from self._all([node.func.value, *arguments], spot)
+        else:
+            yield None
+
+    def _own(self, node: ast.Call, spot: Point) -> Scope | None:
+        """The function of this file that NODE calls, or the forward of a loss of its own."""
+        trace = self.script.trace
+        function = trace.definition(node.func, spot.scope)
+        if function is None and (host := trace.instance(node.func, spot.scope)) is not None:
+            function = trace.method(host, "forward") if host.name.lower().endswith(("loss", "criterion")) else None
+        is_seen = function is not None and function.kind == "function" and bool(function.returns)
+        return function if is_seen and spot.deep < _DEEP - 6 else None
+
+    def _through(self, function: Scope, node: ast.Call, spot: Point) -> Ways:
+        """The ways of what FUNCTION returns, with its parameters as NODE gives them."""
+        words = [each.arg for each in function.parameters]
+        words = words[1:] if function.receiver in words[:1] else words
+        given = [(word, spot.of(each)) for word, each in zip(words, node.args, strict=False)]
+        given += [(each.arg, spot.of(each.value)) for each in node.keywords if each.arg]
+        for end in function.returns:
+            if end.node.value is not None:
+                yield from self.ways(Point(end.node.value, function, end, tuple(given), spot.deep + 2))
+
+
+def _is_without_gradient(at: Spot) -> bool:
+    items = (item for block in at.path if isinstance(block.owner, ast.With) for item in block.owner.items)
+    words = {dotted(node).rpartition(".")[2] for item in items for node in ast.walk(item.context_expr)}
+    return bool(words & {"no_grad", "inference_mode"})
+
+
+def _arguments(node: ast.Call) -> list[ast.expr]:
+    return [*node.args, *(keyword.value for keyword in node.keywords)]
+
+
+def tail_of(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
+
+
+def word_of(node: ast.expr) -> str:
+    if not isinstance(node, ast.Call):
+        return "a comparison"
+    return f"the index of {tail_of(node)}()" if tail_of(node) in _PLACES else f"{tail_of(node)}()"
