@@ -7,6 +7,7 @@ from torch import nn
 
 os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")  # expect: debug-left-on
 os.environ.update({"OMP_NUM_THREADS": "1", "CUDA_LAUNCH_BLOCKING": "1"})  # expect: debug-left-on
+os.environ |= {"CUDA_LAUNCH_BLOCKING": "1"}  # expect: debug-left-on
 os.environ.update(CUDA_LAUNCH_BLOCKING="0")
 os.environ.setdefault("CUDA_LAUNCH_BLOCKING", os.environ.get("BLOCKING", "0"))
 
@@ -70,3 +71,22 @@ def main(model: nn.Module, loader):
 def main_when_asked(model: nn.Module, loader, args):
     with torch.autograd.set_detect_anomaly(args.debug), torch.autograd.profiler.profile(enabled=args.profile):
         train(model, loader, args.epochs)
+
+
+def train_between(model: nn.Module, loader, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    watch = torch.profiler.profile()  # expect: debug-left-on
+    watch.start()
+    for _ in range(epochs):
+        one_epoch(model, loader, optimizer)
+    watch.stop()
+
+
+def first_epoch_only(model: nn.Module, loader, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    watch = torch.profiler.profile()
+    watch.start()
+    one_epoch(model, loader, optimizer)
+    watch.stop()
+    for _ in range(1, epochs):
+        one_epoch(model, loader, optimizer)

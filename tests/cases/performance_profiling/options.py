@@ -63,3 +63,11 @@ def given(dataset, workers=0):
 
 def a_stream_as_it_is():
     return DataLoader(Stream(), batch_size=8, num_workers=2, persistent_workers=True)
+
+
+def written_beside(dataset):
+    return DataLoader(dataset, prefetch_factor=4, **{"num_workers": 0})  # expect: loader-args-invalid
+
+
+def beside_when_asked(dataset, workers):
+    return DataLoader(dataset, prefetch_factor=4, **({"num_workers": workers} if workers else {}))

@@ -110,3 +110,11 @@ def taken_away_in_between(model: nn.Module, critic: nn.Module, loader, optimizer
         optimizer.zero_grad()
         nn.functional.mse_loss(model(x) + wish, y).backward()
         optimizer.step()
+
+
+def wrapped_again_and_again(net: nn.Module, loader, optimizer):
+    for x in loader:
+        net = torch.compile(net)  # expect: built-in-loop
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()

@@ -114,8 +114,28 @@ def _profiled(script: Script, steps: list[TrainingStep]) -> Iterator[Sighting]:
             continue
         if _is_purpose(call) or any(keyword.arg in ("enabled", None) for keyword in call.node.keywords):
             continue
-        if any(_is_around_epochs(step, owner) for owner in _opened(call) for step in steps):
+        around = any(_is_around_epochs(step, owner) for owner in _opened(call) for step in steps)
+        if around or any(_is_before_epochs(step, start) for start in _started(script, call) for step in steps):
             yield script.seen(call.node, "the profiler records every operation of the whole training, all epochs of it")
+
+
+def _started(script: Script, call: Call) -> list[Call]:
+    """The start() of the profiler that CALL makes, in the same function."""
+    statement = call.statement
+    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call.node else []
+    names = {dotted(target) for target in targets} - {""}
+    return [each for each in script.calls("start") if each.scope is call.scope and dotted(each.receiver) in names]
+
+
+def _is_before_epochs(step: TrainingStep, start: Call) -> bool:
+    """Whether the loop over epochs comes after START on the same level, and none of its loops says that it is short."""
+    ring = step.epochs
+    if ring is None or ring.scope is not start.scope or start.path != ring.block.path[:-1]:
+        return False
+    short = _is_short(step.ring.block.owner) or _is_short(ring.block.owner)
+    line = getattr(ring.block.owner, "lineno", 0)
+    stopped = any(start.node.lineno < each.node.lineno < line for each in step.script.calls("stop"))
+    return not short and not stopped and start.node.lineno < line
 
 
 def _is_purpose(call: Call) -> bool:
@@ -165,6 +185,12 @@ def _blocking(script: Script) -> Iterator[ast.AST]:
                     if isinstance(store.node, ast.Assign) and _is_one(store.value) and not _is_sometimes(store.path)
                     if any(isinstance(each, ast.Subscript) and _is_key(each.slice) for each in store.node.targets)
                 )  # fmt: skip
+            if name.endswith("environ"):
+                yield from (
+                    store.node for store in stores
+                    if store.how == "augment" and isinstance(store.value, ast.Dict) and _writes(store.value)
+                    and not _is_sometimes(store.path)
+                )  # fmt: skip
     for call in script.calls("setdefault", "update", "putenv"):
         environ = dotted(call.receiver).endswith("environ") or script.name(call) == "os.putenv"
         if environ and not _is_sometimes(call.path) and _sets(call):
@@ -177,7 +203,10 @@ def _sets(call: Call) -> bool:
         return len(given) == 2 and _is_key(given[0]) and _is_one(given[1])
     if any(keyword.arg == _BLOCKING and _is_one(keyword.value) for keyword in call.node.keywords):
         return True
-    entries = given[0] if given and isinstance(given[0], ast.Dict) else ast.Dict([], [])
+    return bool(given) and isinstance(given[0], ast.Dict) and _writes(given[0])
+
+
+def _writes(entries: ast.Dict) -> bool:
     pairs = zip(entries.keys, entries.values, strict=True)
     return any(key is not None and _is_key(key) and _is_one(value) for key, value in pairs)
 

@@ -65,10 +65,16 @@ def _is_tested(call: Call, given: dict[str, ast.expr]) -> bool:
 
 def _options(script: Script, node: ast.expr, scope: Scope) -> dict[str, ast.expr] | None:
     """The entries of a dictionary that the file writes out once and changes nowhere."""
+    if isinstance(node, ast.Dict | ast.Call):
+        return _entries(node)
     stores = script.names.stores(node.id, scope) if isinstance(node, ast.Name) else []
     if len(stores) != 1 or stores[0].how != "assign" or stores[0].index is not None or _is_changed(script, stores[0]):
         return None
-    match stores[0].value:
+    return _entries(stores[0].value)
+
+
+def _entries(node: ast.expr | None) -> dict[str, ast.expr] | None:
+    match node:
         case ast.Dict(keys=keys, values=values):
             words = [each.value if isinstance(each, ast.Constant) else None for each in keys]
             return {str(word): value for word, value in zip(words, values, strict=True)} if None not in words else None

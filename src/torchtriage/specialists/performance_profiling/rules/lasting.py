@@ -21,9 +21,12 @@ class Turns:
         self._facts = {id(event.fact) for event in self.events}
         self._made = {id(event.call.node) for event in self.events if event.call is not None}
 
-    def outlives(self, node: ast.expr | None, scope: Scope) -> bool:
-        """Whether NODE surely is the same thing in each turn: it has origins, and none of them lies in the loop."""
-        origins = self.script.trace.origins(node, scope)
+    def outlives(self, node: ast.expr | None, scope: Scope, but: ast.Call | None = None) -> bool:
+        """Whether NODE surely is the same thing in each turn: it has origins, and none of them lies in the loop.
+
+        BUT: a call whose own result is no other thing: model = torch.compile(model).
+        """
+        origins = [each for each in self.script.trace.origins(node, scope) if but is None or each.node is not but]
         return bool(origins) and not any(
             id(origin.node) in self._made or (origin.store is not None and id(origin.store) in self._facts)
             for origin in origins

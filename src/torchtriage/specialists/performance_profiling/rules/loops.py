@@ -32,7 +32,7 @@ def built_in_loop(step: TrainingStep) -> Iterator[Sighting]:
 
 def _built(step: TrainingStep, turns: Turns, call: Call) -> str | None:
     name = step.script.name(call)
-    if name == _COMPILE and call.node.args and turns.outlives(call.node.args[0], call.scope):
+    if name == _COMPILE and call.node.args and turns.outlives(call.node.args[0], call.scope, call.node):
         return "wraps the model in torch.compile() anew"
     if name == _LOADER and _has_workers(call):
         return "starts the worker processes of a DataLoader"
