@@ -83,6 +83,21 @@ def spans(script: Script) -> Iterator[Span]:
             found = _span(script, scope, node, spot)
             if found is not None:
                 yield found
+                yield from _used(found)
+
+
+def _used(span: Span) -> Iterator[Span]:
+    """The bodies of the with statements that a timer of this file, a @contextmanager, takes the time of."""
+    marks = getattr(span.scope.node, "decorator_list", [])
+    if not any(dotted(each).rpartition(".")[2] == "contextmanager" for each in marks):
+        return
+    script = span.script
+    for site in script.trace.sites(span.scope):
+        blocks = (each for action in site.scope.actions for each in action.path if each.owner is site.statement)
+        block = next((each for each in blocks if each.kind == "with"), None)
+        if block is not None:
+            inside = script.written.events(Ring(block, site.scope))
+            yield Span(script, span.scope, span.opening, span.closing, (*span.events, *inside))
 
 
 def _clock_tails(script: Script) -> frozenset[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices, Span, spans
 
 # Each of these waits for the device, or may: the clock then reads the truth.
@@ -21,23 +22,30 @@ _PRODUCTS = frozenset({"matmul", "mm", "bmm", "einsum", "conv2d", "addmm", "badd
 
 
 @detector("source/timing-without-sync")
-def timing_without_sync(span: Span) -> Iterator[Sighting]:
+def timing_without_sync(script: Script) -> Iterator[Sighting]:
     """The clock is read around work on an accelerator without waiting for it."""
+    seen: set[int] = set()
+    for span in spans(script):
+        if id(span.closing) not in seen and (work := _unawaited(span)) is not None:
+            seen.add(id(span.closing))
+            yield script.seen(
+                span.closing.node,
+                f"the clock is read without synchronize(): the work of line {work.lineno} is only queued by then",
+            )
+
+
+def _unawaited(span: Span) -> ast.expr | None:
     devices = Devices(span.script)
     if any(_may_wait(span, devices, call) for call in span.calls()):
-        return
+        return None
     if not all(_is_count(each) for each in span.iterables()):
-        return
+        return None
     work: list[ast.expr] = [call.node for call in span.calls() if _is_work(span, devices, call)]
     work += [
         node for node, scope in span.products()
         if devices.is_moved(node.left, scope) or devices.is_moved(node.right, scope)
     ]  # fmt: skip
-    if work and not _decides(span, devices) and not _is_launch(span):
-        yield span.script.seen(
-            span.closing.node,
-            f"the clock is read without synchronize(): the work of line {work[0].lineno} is only queued by then",
-        )
+    return work[0] if work and not _decides(span, devices) and not _is_launch(span) else None
 
 
 def _may_wait(span: Span, devices: Devices, call: Call) -> bool:

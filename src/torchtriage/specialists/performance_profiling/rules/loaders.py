@@ -13,81 +13,10 @@ from torchtriage.examine.source.steps import TrainingStep
 
 _LOADER = "torch.utils.data.DataLoader"
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers")
-_ALONE = ("shuffle", "sampler", "drop_last")
 _READS = (
     *("Image.open", "cv2.imread", "np.load", "numpy.load", "torchaudio.load", "librosa.load", "imageio.imread"),
     *("read_image", "io.imread", "soundfile.read", "sf.read", "torch.load", "nib.load", "pd.read_csv"),
 )
-
-
-@detector("source/loader-args-invalid")
-def loader_args_invalid(script: Script) -> Iterator[Sighting]:
-    """A DataLoader is given arguments that exclude each other: it raises ValueError."""
-    for call in script.named(_LOADER):
-        if _is_open(call) or _is_meant(call):
-            continue
-        if (why := _contradiction(call)) is not None:
-            yield script.seen(call.node, f"{why}: DataLoader raises ValueError")
-
-
-def _is_open(call: Call) -> bool:
-    """Whether *args or **kwargs may bring what is not written here."""
-    return any(isinstance(each, ast.Starred) for each in call.node.args) or any(
-        keyword.arg is None for keyword in call.node.keywords
-    )
-
-
-def _is_meant(call: Call) -> bool:
-    """Whether the error is expected, as by pytest.raises, or caught."""
-    for block in call.path:
-        if block.kind == "try":
-            return True
-        if block.kind == "with" and isinstance(block.owner, ast.With | ast.AsyncWith):
-            contexts = [item.context_expr for item in block.owner.items]
-            if any(isinstance(each, ast.Call) and "aises" in dotted(each.func) for each in contexts):
-                return True
-    return False
-
-
-def _given(call: Call, name: str) -> ast.expr | None:
-    return call.argument(name, _POSITIONS.index(name) if name in _POSITIONS else None)
-
-
-def _constant(node: ast.expr | None) -> object:
-    """The value of a literal; the node itself for anything else, so that it equals nothing."""
-    return node.value if isinstance(node, ast.Constant) else node
-
-
-def _contradiction(call: Call) -> str | None:
-    workers = _given(call, "num_workers")
-    if workers is None or _constant(workers) == 0:
-        for name, harmless in (("persistent_workers", False), ("prefetch_factor", None)):
-            value = _given(call, name)
-            if isinstance(value, ast.Constant) and value.value is not harmless:
-                return f"{name}={value.value!r} needs workers, and num_workers is 0"
-    if _is_true(_given(call, "shuffle")) and _is_something(_given(call, "sampler")):
-        return "shuffle=True and a sampler exclude each other"
-    if _is_something(_given(call, "batch_sampler")):
-        clash = [
-            name
-            for name in _ALONE
-            if _is_true(value := _given(call, name)) or (name == "sampler" and _is_something(value))
-        ]
-        size = _given(call, "batch_size")
-        if isinstance(size, ast.Constant) and size.value not in (1, None):
-            clash.insert(0, "batch_size")
-        if clash:
-            return f"a batch_sampler and {', '.join(clash)} exclude each other"
-    return None
-
-
-def _is_true(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def _is_something(node: ast.expr | None) -> bool:
-    """Surely not None: an object that is made here."""
-    return isinstance(node, ast.Call) and dotted(node.func)[:1] != ""
 
 
 @detector("source/worker-count")
@@ -138,7 +67,10 @@ def pin_memory_blocking(step: TrainingStep) -> Iterator[Sighting]:
 
 
 def _pins(made: ast.Call | None) -> bool:
-    return made is not None and any(each.arg == "pin_memory" and _is_true(each.value) for each in made.keywords)
+    return made is not None and any(
+        each.arg == "pin_memory" and isinstance(each.value, ast.Constant) and each.value.value is True
+        for each in made.keywords
+    )
 
 
 def _blocks(script: Script, call: Call) -> bool:

@@ -6,52 +6,40 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Block, Call, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.performance_profiling.rules.lasting import Turns, line, turn
 
 _LOADER, _COMPILE = "torch.utils.data.DataLoader", "torch.compile"
-_SOMETIMES = frozenset({"arm", "handler"})
-_WAITS = frozenset({"item", "cpu", "tolist", "numpy"})
-_MANY = 3
+_MOVES = ("to", "cuda")
+_MODULE = ("eval", "train", "parameters", "named_parameters", "state_dict", "modules")
 
 
 @detector("source/built-in-loop")
 def built_in_loop(step: TrainingStep) -> Iterator[Sighting]:
     """Something that is built once for a training is built for every batch."""
-    if not step.ring.is_loop or not any(step.loaders()):
+    if not step.ring.is_loop or step.ring.runs_once:
         return
+    turns = Turns(step.script, step.ring)
     for event in step.events:
         call = event.call
-        if call is None or _is_sometimes(step, event):
+        if call is None or turns.is_sometimes(event):
             continue
-        if (what := _built(step, call)) is not None:
-            yield step.script.seen(call.node, f"the loop in line {_line(step)} {what} for every batch")
+        if (what := _built(step, turns, call)) is not None:
+            yield step.script.seen(call.node, f"the loop in line {line(step)} {what} for every {turn(step)}")
+    yield from _each_epoch(step)
 
 
-def _line(step: TrainingStep) -> int:
-    return int(getattr(step.ring.block.owner, "lineno", 0))
-
-
-def _is_sometimes(step: TrainingStep, event: Event) -> bool:
-    """Under a condition, or in a loop of its own inside of the step."""
-    path = event.path
-    inside = path[path.index(step.ring.block) + 1 :] if step.ring.block in path else path
-    return any(_is_conditional(block) for block in inside)
-
-
-def _is_conditional(block: Block) -> bool:
-    return block.kind in _SOMETIMES or block.kind == "loop"
-
-
-def _built(step: TrainingStep, call: Call) -> str | None:
+def _built(step: TrainingStep, turns: Turns, call: Call) -> str | None:
     name = step.script.name(call)
-    if name == _COMPILE and call.node.args:
-        return "compiles the model anew"
+    if name == _COMPILE and call.node.args and turns.outlives(call.node.args[0], call.scope, call.node):
+        return "wraps the model in torch.compile() anew"
     if name == _LOADER and _has_workers(call):
         return "starts the worker processes of a DataLoader"
-    if step.script.roles.of_class(name) == "optimizer" and _is_of_lasting_model(step, call):
+    if step.script.roles.of_class(name) == "optimizer" and _is_of_lasting_model(step, turns, call):
         return "makes a new optimizer, without the state of the last"
+    if call.tail in _MOVES and _is_moved_again(step, turns, call):
+        return f"goes through all parameters of {dotted(call.receiver)}, which are there already,"
     return None
 
 
@@ -60,39 +48,103 @@ def _has_workers(call: Call) -> bool:
     return workers is not None and not (isinstance(workers, ast.Constant) and workers.value == 0)
 
 
-def _is_of_lasting_model(step: TrainingStep, call: Call) -> bool:
+def _is_of_lasting_model(step: TrainingStep, turns: Turns, call: Call) -> bool:
     """optimizer(model.parameters()) of a model that was made before the loop, whose step is called in it."""
-    given = call.node.args[0] if call.node.args else None
-    match given:
+    match call.argument("params", 0):
         case ast.Call(func=ast.Attribute(value=model, attr="parameters")):
-            parts = step.script.roles.made(model, call.scope, "model")
-            inside = {id(node) for node in ast.walk(step.ring.block.owner)}
-            return bool(parts) and not any(id(part.made) in inside for part in parts) and not _is_replaced(step, model)
+            return (
+                not step.script.name(call).endswith(".LBFGS")
+                and turns.outlives(model, call.scope)
+                and not _is_replaced(step, model)
+                and not _is_compared(turns, call)
+                and not _is_renewed(step)
+            )
     return False
 
 
 def _is_replaced(step: TrainingStep, model: ast.expr) -> bool:
     """Whether the loop gives the model's name another value (copy.deepcopy, a meta-learner's clone)."""
-    return any(True for _ in step.stores(dotted(model)))
+    stores = (event.fact for event in step.stores(dotted(model)))
+    return any(isinstance(store, Store) and store.how != "parameter" for store in stores)
 
 
-@detector("source/sync-bound")
-def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
-    """Every batch makes the host wait for the device several times."""
-    if not step.ring.is_loop or b"cuda" not in step.script.text.data or not any(step.loaders()):
-        return
-    waits = [
-        event.call.node
-        for event in step.events
-        if event.call is not None and _waits(event.call) and not _is_sometimes(step, event)
-    ]
-    if len({node.lineno for node in waits}) >= _MANY:
-        lines = sorted({node.lineno for node in waits})
-        yield step.script.seen(
-            waits[0], f"every batch waits for the device {len(lines)} times (lines {', '.join(map(str, lines))})"
+def _is_compared(turns: Turns, call: Call) -> bool:
+    """Whether the loop goes through settings of the optimizer: for lr in (0.1, 0.01)."""
+    return not all(
+        turns.outlives(each, call.scope)
+        for given in (
+            *call.node.args[1:],
+            *(keyword.value for keyword in call.node.keywords if keyword.arg != "params"),
         )
+        for each in ast.walk(given)
+        if isinstance(each, ast.Name)
+    )
 
 
-def _waits(call: Call) -> bool:
-    """.item() and its kin of a value that has a name: a NumPy array's .item() waits for nothing, but is rare here."""
-    return call.tail in _WAITS and call.receiver is not None and not call.node.args
+def _is_renewed(step: TrainingStep) -> bool:
+    """Whether each turn starts a model again: with a state that it loads, or weights that it resets."""
+    return any(True for _ in step.calls("load_state_dict", "reset_parameters", "apply", "deepcopy"))
+
+
+def _is_moved_again(step: TrainingStep, turns: Turns, call: Call) -> bool:
+    """model.to(device) of a module that outlives the loop, and that nothing in the loop takes away again."""
+    name = dotted(call.receiver)
+    if not name or call.receiver is None or not turns.outlives(call.receiver, call.scope):
+        return False
+    if call.tail == "to" and not _names_device(turns, call):
+        return False
+    if not _is_module(step, call.receiver, call.scope):
+        return False
+    own = call.statement.value if isinstance(call.statement, ast.Assign) else None
+    if any(isinstance(each.fact, Store) and each.fact.value is not own for each in step.stores(name)):
+        return False
+    return all(other is call or dotted(other.receiver) != name for _, other in step.calls("cpu", *_MOVES))
+
+
+def _names_device(turns: Turns, call: Call) -> bool:
+    goal = call.argument("device", 0)
+    if len(call.arguments) != 1 or goal is None:
+        return False
+    match goal:
+        case ast.Constant(value=str()):
+            return True
+        case ast.Attribute(attr="device"):
+            return True
+        case ast.Name(id=name):
+            named = "device" in name.lower() or name.lower() in ("dev", "gpu")
+            return named and turns.outlives(goal, call.scope)
+    return False
+
+
+def _is_module(step: TrainingStep, node: ast.expr, scope: Scope) -> bool:
+    """By its role, or by a method that only modules have."""
+    if step.script.roles.plays(node, scope, "model"):
+        return True
+    return any(
+        call.scope is scope and not call.node.args and dotted(call.receiver) == dotted(node)
+        for call in step.script.calls(*_MODULE)
+    )  # fmt: skip
+
+
+def _each_epoch(step: TrainingStep) -> Iterator[Sighting]:
+    """A DataLoader with workers that is the same in every epoch, and is made anew for each."""
+    ring = step.epochs
+    if ring is None:
+        return
+    turns = Turns(step.script, ring)
+    built = [event for event in turns.events if event.call is not None and not turns.is_sometimes(event)]
+    if any(_starts_training(step, event.call) for event in built if event.call is not None):
+        return
+    for event in built:
+        call = event.call
+        if call is None or step.script.name(call) != _LOADER or not _has_workers(call):
+            continue
+        if all(turns.is_constant(each, call.scope) for each in call.arguments):
+            where = getattr(ring.block.owner, "lineno", 0)
+            yield step.script.seen(
+                call.node, f"the loop in line {where} makes this DataLoader and its worker processes for every epoch"
+            )
+
+
+def _starts_training(step: TrainingStep, call: Call) -> bool:
+    return step.script.roles.of_class(step.script.name(call)) in ("optimizer", "model")
