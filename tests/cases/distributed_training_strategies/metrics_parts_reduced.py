@@ -31,3 +31,22 @@ def train(model, train_set, val_set, device):
         share = accuracy(model, val_loader, device)
         dist.all_reduce(share, op=dist.ReduceOp.AVG)
         print(share)
+
+
+def train_both(model, train_set, val_set, device):
+    sampler = DistributedSampler(train_set)
+    loader = DataLoader(train_set, 32, sampler=sampler)
+    val_loader = DataLoader(val_set, 32, sampler=DistributedSampler(val_set, shuffle=False))
+    model = nn.parallel.DistributedDataParallel(model.to(device))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = torch.zeros(1, device=device)
+    for x, y in loader:
+        loss = nn.functional.cross_entropy(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+    share = accuracy(model, val_loader, device)
+    both = torch.stack([total, share])
+    dist.all_reduce(both)
+    print(both)

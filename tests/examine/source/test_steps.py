@@ -112,3 +112,10 @@ def test_a_long_chain_of_calls_ends(reads) -> None:
     chain = "".join(f"def f{n}():\n    f{n + 1}()\n    f{n + 1}()\n" for n in range(30))
     code = HEAD + chain + "def f30():\n    model(1).backward()\n    optimizer.step()\nfor x in d:\n    f0()\n"
     assert len(training_steps(reads(code))) >= 1
+
+
+@pytest.mark.parametrize("loop", ["tqdm(loader)", "enumerate(tqdm(loader))"])
+def test_a_name_for_a_wrapped_loader_is_the_loader(reads, loop: str) -> None:
+    code = f"loader = torch.utils.data.DataLoader(d)\nbar = {loop}\nfor x in bar:\n    model(x).backward()\n    optimizer.step()"
+    [step] = training_steps(reads(HEAD + code))
+    assert [part.name for part in step.loaders()] == ["torch.utils.data.DataLoader"]

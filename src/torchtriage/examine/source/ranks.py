@@ -106,7 +106,8 @@ def _selected(script: Script, test: ast.expr, scope: Scope, deep: int = 0) -> tu
     """Which ranks pass, and whether all the others surely do not."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            who, pure = _selected(script, inner, scope, deep)
+            numbered = isinstance(inner, ast.Name) and is_rank(script, inner, scope)  # if not rank
+            who, pure = ("other", True) if numbered else _selected(script, inner, scope, deep)
             return (_OPPOSITE[who] if who is not None and pure else None), pure
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _compared(script, left, op, right, scope), True

@@ -12,6 +12,7 @@ from torchtriage.examine.source.script import Script
 
 _REDUCES = re.compile(r"reduc|gather|sync|collect|broadcast|accelerat|concat_all|world", re.IGNORECASE)
 _METRICS = re.compile(r"metric|torcheval|^evaluate", re.IGNORECASE)
+_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
 _OTHER = frozenset({"synchronize", "convert_sync_batchnorm", "no_sync", "ReduceLROnPlateau", "get_world_size"})
 
 
@@ -22,8 +23,8 @@ def metrics_not_reduced(script: Script) -> Iterator[Sighting]:
     if not samplers or script.hidden:
         return
     for scope in script.facts.scopes:
-        if scope.kind == "function" and _is_evaluation(script, scope) and not _reduces(script, scope):
-            yield from _counted(script, scope)
+        if scope.kind == "function" and not _reduces(script, scope):
+            yield from _counted(script, scope, inline=not _is_evaluation(script, scope))
 
 
 def _reduces(script: Script, scope: Scope) -> bool:
@@ -45,29 +46,49 @@ def _is_of_training(script: Script, call: Call, scope: Scope) -> bool:
     given = call.node.args[0] if call.node.args else None
     if not trains or not isinstance(given, ast.Name):
         return False
-    stores = script.names.stores(given.id, home)
-    tails = {each.func.attr if isinstance(each.func, ast.Attribute) else dotted(each.func)
-             for store in stores if store.value is not None
-             for each in ast.walk(store.value) if isinstance(each, ast.Call)}  # fmt: skip
-    return bool(stores) and scope.name not in tails and all(store.scope is home for store in stores)
+    return all(store.scope is home for store in script.names.stores(given.id, home)) and not _is_from_helper(
+        script, given.id, home
+    )
+
+
+def _is_from_helper(script: Script, name: str, home: Scope) -> bool:
+    """Whether a function or method of this file may have given what NAME holds: an evaluation, perhaps."""
+    asked, names = set(), [name]
+    while names:
+        stores = home.stores.get(names.pop(), ())
+        for node in (each for store in stores if store.value is not None for each in ast.walk(store.value)):
+            own = script.trace.definition(node.func, home) if isinstance(node, ast.Call) else None
+            if own is not None and own.kind == "function":
+                return True
+            if isinstance(node, ast.Name) and node.id not in asked:
+                asked.add(node.id)
+                names.append(node.id)
+    return not home.stores.get(name)
 
 
 def _is_evaluation(script: Script, scope: Scope) -> bool:
     """Whether the function runs a model without a graph and without training it."""
-    off = {"torch.no_grad", "torch.inference_mode"}
     marks = [each.func if isinstance(each, ast.Call) else each for each in getattr(scope.node, "decorator_list", ())]
-    decorated = any(script.names.resolve(each, scope.parent or scope) in off for each in marks)
-    return (decorated or any(script.name(call) in off for call in scope.calls)) and not any(
+    decorated = any(script.names.resolve(each, scope.parent or scope) in _OFF for each in marks)
+    return (decorated or any(script.name(call) in _OFF for call in scope.calls)) and not any(
         call.tail == "backward" for call in scope.calls
     )
 
 
-def _counted(script: Script, scope: Scope) -> Iterator[Sighting]:
-    """Sums over a loader with a DistributedSampler that the function divides afterwards."""
+def _is_off(script: Script, loop: Store) -> bool:
+    """Whether LOOP stands under no_grad."""
+    items = (
+        item.context_expr for block in loop.path if isinstance(block.owner, ast.With) for item in block.owner.items
+    )
+    return any(isinstance(each, ast.Call) and script.names.resolve(each.func, loop.scope) in _OFF for each in items)
+
+
+def _counted(script: Script, scope: Scope, *, inline: bool) -> Iterator[Sighting]:
+    """Sums over a loader with a DistributedSampler that the function divides afterwards; INLINE: under no_grad."""
     for store in scope.actions:
         if isinstance(store, Call) or store.how != "element" or store.value is None or store.block.kind != "loop":
             continue
-        sampler = _sampler(script, store.value, scope)
+        sampler = _sampler(script, store.value, scope) if not inline or _is_off(script, store) else None
         if sampler is None:
             continue
         end = getattr(store.block.owner, "end_lineno", 0) or 0
