@@ -142,3 +142,25 @@ class Adapter(nn.Module):
     def forward(self, x):
         x = LowRank.apply(x, self.weight, self.down, self.up, self.bias, 2.0)
         return Enough.apply(Leaky.apply(x, self.slope), self.weight)
+
+
+def test_by_name():
+    dtype, exact = torch.float32, torch.float64
+    kind = torch.float32
+    x = torch.randn(2, 3, dtype=kind, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.sigmoid, x)  # expect: gradcheck-in-float32
+    z = torch.randn(2, 3, dtype=exact, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.sigmoid, z), dtype
+
+
+def test_listed():
+    inputs = [torch.rand(3, 4).requires_grad_() for _ in range(2)]
+    assert torch.autograd.gradcheck(torch.mul, inputs)  # expect: gradcheck-in-float32
+    exact = [torch.rand(3, 4).double().requires_grad_() for _ in range(2)]
+    assert torch.autograd.gradcheck(torch.mul, exact)
+
+
+def test_both(kinds=(torch.float32, torch.float64)):
+    for kind in kinds:
+        x = torch.randn(2, dtype=kind, requires_grad=True)
+        assert torch.autograd.gradcheck(torch.exp, x, eps=1e-3 if kind is torch.float32 else 1e-6)

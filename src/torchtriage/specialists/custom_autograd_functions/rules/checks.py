@@ -71,6 +71,8 @@ def _each_input(node: ast.expr, call: Call) -> list[ast.expr]:
         value = ways[0].value if len(ways) == 1 and ways[0].index is None and ways[0].how == "assign" else None
         if isinstance(value, ast.Tuple | ast.List):
             return list(value.elts)
+        if isinstance(value, ast.ListComp):
+            return [value.elt]
     return list(node.elts) if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
@@ -120,6 +122,10 @@ class _Precision:
         return self.of(method.value, scope, at, deep) if keeps else ""
 
     def _dtype(self, node: ast.expr, scope: Scope) -> str:
+        if isinstance(node, ast.Name):  # dtype = torch.float32
+            stores = self.script.names.stores(node.id, scope)
+            plain = len(stores) == 1 and stores[0].how == "assign" and stores[0].index is None
+            node = (stores[0].value if plain else None) or node
         name = self.script.names.resolve(node, scope)
         return "double" if name in _DOUBLE else "single" if name in _SINGLE else ""
 
