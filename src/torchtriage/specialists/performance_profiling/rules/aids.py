@@ -14,12 +14,12 @@ _SETTERS = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.se
 _CONTEXTS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SETTERS)
 _PROFILERS = (
     *("torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"),
-    *("torch.autograd.profiler.emit_nvtx", "torch.autograd.profiler_legacy.profile"),
+    "torch.autograd.profiler_legacy.profile",
 )
 _SOMETIMES = frozenset({"arm", "handler"})
 _PURPOSE = ("profil", "bench", "trace", "debug", "perf")
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
-_TAILS = ("set_detect_anomaly", "detect_anomaly", "profile", "emit_nvtx")
+_TAILS = ("set_detect_anomaly", "detect_anomaly", "profile")
 
 
 @detector("source/debug-left-on")
