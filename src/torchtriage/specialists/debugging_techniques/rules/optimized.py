@@ -190,10 +190,26 @@ def _is_propagated(step: TrainingStep, event: Event, name: str) -> bool:
     call = event.call
     if call is None or any(word in name.lower() for word in _FIXED):
         return False
-    if any(step.script.calls("eval", "load_state_dict")) or is_off(step.script, event.path, call.scope):
+    if not _holds_layers(step.script, call) or any(step.script.calls("eval", "load_state_dict")):
+        return False
+    if is_off(step.script, event.path, call.scope):
         return False
     dropped = isinstance(call.statement, ast.Expr) and call.statement.value is call.node
     return not dropped and any(reaches(event, backward.event) for backward in step.backwards)
+
+
+def _holds_layers(script: Script, call: Call) -> bool:
+    """Whether the class of what is called shows layers with parameters of its own; a loss mostly has none."""
+    own = script.trace.instance(call.node.func, call.scope)
+    if own is None:
+        return True
+    stored = (store for stores in own.attributes.values() for store in stores if store.value is not None)
+    return any(
+        _has_parameters(script, inner, store.scope)
+        for store in stored
+        for inner in ast.walk(store.value or ast.Pass())
+        if isinstance(inner, ast.Call)
+    )
 
 
 def _is_trainable(script: Script, call: Call) -> bool:
