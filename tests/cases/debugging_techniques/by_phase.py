@@ -36,7 +36,7 @@ def by_phase_right(model, criterion, loaders):
                 scheduler.step()
             for inputs, labels in loaders[phase]:
                 optimizer.zero_grad()
-                loss = criterion(model(inputs), labels)
+                loss = criterion(model(inputs), labels)  # expect: eval-builds-graph
                 if phase == "train":
                     loss.backward()
                     optimizer.step()

@@ -49,7 +49,7 @@ def train(train_loader, model_class):
     rarity = torch.tensor([1.0, 2.0, 3.0])
     criterion = nn.CrossEntropyLoss(weight=rarity.to(device))
     moved = nn.CrossEntropyLoss(weight=rarity).to(device)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD([*net.parameters(), *picked.parameters(), *weighted.parameters()], lr=0.1)
     for x, y in train_loader:
         x, y = x.to(device), y.to(device)
         optimizer.zero_grad()

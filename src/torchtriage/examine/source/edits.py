@@ -11,7 +11,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.core.fault import EditSafety
 from torchtriage.core.finding import Finding
 
-MOST = 200
+MOST = 5000
 Judge = Callable[[bytes], Sequence[Finding] | None]
 
 

@@ -176,8 +176,8 @@ def closed(path: Path) -> tuple[str, str] | None:
     return None
 
 
-def _where(item: Evidence) -> tuple[str, int, int, str]:
-    return item.place.path or "", item.place.line or 0, item.place.column or 0, item.fact
+def _where(item: Evidence) -> tuple[str, int, int, int, str]:
+    return item.place.path or "", item.place.cell or 0, item.place.line or 0, item.place.column or 0, item.fact
 
 
 def _files(paths: Iterable[Path], passes_over: Callable[[Path], bool]) -> Iterator[Path]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +23,7 @@ class Ignored:
         """Whether PATH below the folder is left out: the .gitignore file nearest to it that speaks of it decides."""
         if self._root is None:
             return False
-        path = path.absolute()
+        path = Path(os.path.abspath(path))  # noqa: PTH100 - absolute() keeps the dots of ../B
         for home in path.parents:
             spec = self._spec(home)
             if spec is not None:
@@ -35,7 +37,7 @@ class Ignored:
     @cached_property
     def _root(self) -> Path | None:
         """The top of the repository; None where there is none."""
-        here = self.folder.absolute()
+        here = Path(os.path.abspath(self.folder))  # noqa: PTH100 - see above
         return next((home for home in (here, *here.parents) if (home / ".git").exists()), None)
 
     def _spec(self, home: Path) -> GitIgnoreSpec | None:
@@ -46,9 +48,16 @@ class Ignored:
 
 def _read(file: Path) -> GitIgnoreSpec | None:
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError:
         return None
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines)
+    understood = []
+    for line in lines:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except (ValueError, re.error):  # git passes over such a line, too
+            continue
+        understood.append(line)
+    return GitIgnoreSpec.from_lines(understood)

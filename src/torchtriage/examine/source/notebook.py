@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from torchtriage.examine.source.text import Cell, Text, UnreadableError
 
 # Line magics and shell lines; "%%time" and its kin run the cell's own Python.
-_MAGIC = re.compile(r"(?m)^([ \t]*)(?:%(?!%)|!|\?|[\w.]+\?{1,2}[ \t]*$|\w[\w, ]* = [!%]).*$")
+_MAGIC = re.compile(r"(?m)^([ \t]*)(?:%(?!%)|!|\?|[\w.\[\]]+\?{1,2}[ \t]*$|[\w.\[\]'\", ]+=[ ]?[!%])(?:.*\\\n)*.*$")
 _TIMED = re.compile(r"%%(?:time|timeit|capture|prun|memit)\b.*")
 
 
@@ -43,7 +43,7 @@ def read(path: str, data: bytes) -> Notebook:
 def _code(path: str, data: bytes) -> Iterator[tuple[int, str]]:
     """The code cells of the notebook, by their number among all of its cells, from 1."""
     try:
-        book: Any = msgspec.json.decode(data)
+        book: Any = json.loads(data)  # Jupyter writes NaN, which is no JSON
         cells = book["cells"] if "cells" in book else [cell for sheet in book["worksheets"] for cell in sheet["cells"]]
         for number, cell in enumerate(cells, start=1):
             if cell["cell_type"] == "code":
@@ -51,7 +51,7 @@ def _code(path: str, data: bytes) -> Iterator[tuple[int, str]]:
                 text = "".join(source) if isinstance(source, list) else str(source)
                 if (code := _python(text)) is not None:
                     yield number, code
-    except (msgspec.DecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableError(f"{path}:1: no notebook: {error!r}", "Save it again with Jupyter.") from error
 
 
@@ -63,7 +63,9 @@ def _python(text: str) -> str | None:
         if not _TIMED.match(first):
             return None
         text = text.replace(first, "pass", 1)
-    return _MAGIC.sub(r"\1pass", text)
+    if _error(text) is None:  # "% 3" may also continue an expression
+        return text
+    return _MAGIC.sub(lambda found: f"{found[1]}pass" + "\n" * found[0].count("\n"), text)
 
 
 def _error(code: str) -> SyntaxError | None:

@@ -15,6 +15,7 @@ from torchtriage.examine.source.text import Text
 
 _MARK = b"torchtriage:"
 _COMMENT = re.compile(r"#\s*torchtriage:\s*ignore\[([^\]]*)\]\s*(.*)", re.IGNORECASE)
+_CALLED = re.compile(r"#\s*torchtriage:", re.IGNORECASE)
 _REASON = re.compile(r"because\s+\S", re.IGNORECASE)
 FORM = "# torchtriage: ignore[SLUG] because …"
 
@@ -69,16 +70,20 @@ def _read(text: Text) -> Iterator[Suppression]:
     pending: list[tuple[int, str]] = []
     start: int | None = None
     inside: list[tuple[int, str]] = []
+    covers: frozenset[int] = frozenset()
+    is_decorator = False
     with suppress(tokenize.TokenError, SyntaxError, IndentationError):
         for token in tokenize.tokenize(io.BytesIO(text.data).readline):
             if token.type == tokenize.COMMENT:
                 (pending if start is None else inside).append((token.start[0], token.string))
             elif token.type == tokenize.NEWLINE and start is not None:
-                covers = frozenset(range(start, token.start[0] + 1))
-                yield from _made([*pending, *inside], covers)
-                start, pending, inside = None, [], []
+                covers |= frozenset(range(start, token.start[0] + 1))
+                start = None
+                if not is_decorator:  # what is said of a decorated function is said above its decorators
+                    yield from _made([*pending, *inside], covers)
+                    pending, inside, covers = [], [], frozenset()
             elif start is None and token.type not in _EMPTY:
-                start = token.start[0]
+                start, is_decorator = token.start[0], token.string == "@"
     yield from _made([*pending, *inside], frozenset())
 
 
@@ -89,6 +94,8 @@ def _made(comments: Iterable[tuple[int, str]], covers: frozenset[int]) -> Iterat
     for line, comment in comments:
         found = _COMMENT.search(comment)
         if found is None:
+            if _CALLED.search(comment):
+                yield Suppression(line, covers, frozenset(), "the comment is not understood")
             continue
         slugs = frozenset(slug.strip() for slug in found.group(1).split(",") if slug.strip())
         wrong = "" if slugs else "the suppression names no fault"

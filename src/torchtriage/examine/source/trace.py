@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -88,13 +89,25 @@ class Trace:
             yield from self._stored(store)
 
     def _entry(self, node: ast.expr, value: ast.expr, key: str, scope: Scope) -> Iterator[Origin]:
-        """What a dictionary that stands in this file holds under KEY."""
+        """What a dictionary that stands in this file, and is never written to, holds under KEY."""
+        if dotted(value).rpartition(".")[2] in self._rewritten:
+            yield Origin(node, scope)
+            return
         held = [(self._under(each.node, key), each.scope) for each in self.origins(value, scope)]
         if not held or any(entry is None for entry, _ in held):
             yield Origin(node, scope)
             return
         for entry, home in held:
             yield from self.origins(entry, home)
+
+    @cached_property
+    def _rewritten(self) -> frozenset[str]:
+        """The last words of everything whose entries are written, or that is updated, somewhere in the file."""
+        written = (name[:-2] for scope in self.facts.scopes for name in scope.stores if name.endswith("[]"))
+        updated = (
+            dotted(call.receiver) for tail in ("update", "setdefault") for call in self.facts.calls.get(tail, ())
+        )
+        return frozenset(name.rpartition(".")[2] for name in (*written, *updated))
 
     def _under(self, node: ast.expr | None, key: str) -> ast.expr | None:
         match node:

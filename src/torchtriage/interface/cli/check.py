@@ -67,6 +67,10 @@ def command(**given: Any) -> int:
     asked = Asked(**given)
     if asked.unsafe_fixes and not (asked.fix or asked.diff):
         raise click.UsageError("--unsafe-fixes goes with --fix or --diff.")
+    if sum((asked.fix, asked.diff, asked.write_baseline is not None)) > 1:
+        raise click.UsageError("--fix, --diff and --write-baseline exclude each other.")
+    if asked.diff and asked.form != "full":
+        raise click.UsageError("--diff prints a difference: it has no other --format.")
     if asked.fix and "-" in asked.paths:
         raise click.UsageError("--fix writes files; for stdin use --diff.")
     return _checked(asked)
@@ -86,13 +90,14 @@ def _checked(asked: Asked) -> int:
     wanted = _wanted(asked, home)
     case, hidden = _beyond(_only(check(asked.paths, means=means), wanted), asked, home)
     if asked.write_baseline is not None:
-        return _baseline(case, Path(asked.write_baseline))
+        return _baseline(case, Path(asked.write_baseline)) if case.observed else options.ending(case, asked.exit_zero)
     if asked.diff or asked.fix:
         from torchtriage.interface.cli.mend import differences, mend
 
         changes = mend(case, wanted, stdin, asked.unsafe_fixes)
         if asked.diff:
-            return differences(changes)
+            differs = differences(changes)
+            return int(differs and not asked.exit_zero) if case.observed else options.ending(case, asked.exit_zero)
         written = changes.write()
         case, hidden = _beyond(_only(check(asked.paths, means=means), wanted), asked, home)
         terminal.say(written)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -57,7 +58,7 @@ class Project(Struct, frozen=True, dict=True):
         return [self.settings.per_path[pattern] for pattern, spec in self._patterns.items() if spec.match_file(name)]
 
     def _within(self, path: Path) -> str:
-        return Path(os.path.relpath(path.absolute(), self.folder)).as_posix()
+        return Path(os.path.relpath(path, self.folder)).as_posix()
 
     @cached_property
     def _excluded(self) -> GitIgnoreSpec:
@@ -79,25 +80,32 @@ def project(paths: Sequence[str], known: Collection[str]) -> Project:
 
     KNOWN: what may be selected. Raises TriageError where the table cannot be read or names something else.
     """
-    folders = [Path(path).absolute() for path in paths if path != "-"] or [Path.cwd()]
+    # Path.absolute() keeps the dots of ../B, and the folder that they leave would count as above it.
+    folders = [Path(os.path.abspath(path)) for path in paths if path != "-"] or [Path.cwd()]  # noqa: PTH100
     top = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in folders]))
     for home in (top, *top.parents):
         file = home / "pyproject.toml"
         table = _table(file) if file.is_file() else None
         if table is not None:
             return Project(home, _checked(table, file, known))
-    return Project(Path.cwd())
+    return Project(next((home for home in (top, *top.parents) if _is_top(home)), top))
+
+
+def _is_top(home: Path) -> bool:
+    """Whether a project without settings begins here."""
+    return any((home / name).exists() for name in ("pyproject.toml", "setup.py", "requirements.txt", ".git"))
 
 
 def _table(file: Path) -> dict[str, Any] | None:
     import tomllib
 
     try:
-        found: dict[str, Any] | None = (
-            tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("torchtriage")
-        )
+        tools = tomllib.loads(file.read_text(encoding="utf-8")).get("tool")
     except (OSError, ValueError) as error:
         raise TriageError(f"cannot be read: {error}", str(file), "Mend the file.") from error
+    found = tools.get("torchtriage") if isinstance(tools, dict) else None
+    if found is not None and not isinstance(found, dict):
+        raise TriageError("[tool.torchtriage] is no table", str(file), FORM)
     return found
 
 
@@ -106,6 +114,11 @@ def _checked(table: dict[str, Any], file: Path, known: Collection[str]) -> Setti
         settings = msgspec.convert(table, Settings)
     except msgspec.ValidationError as error:
         raise TriageError(f"[tool.torchtriage]: {error}", str(file), FORM) from error
+    for pattern in (*settings.exclude, *settings.per_path):
+        try:
+            _spec([pattern])
+        except (ValueError, re.error) as error:
+            raise TriageError(f"[tool.torchtriage]: {pattern!r} is no pattern: {error}", str(file), FORM) from error
     for choice in (settings, *settings.per_path.values()):
         for name in (*choice.select, *choice.ignore):
             if name not in known:

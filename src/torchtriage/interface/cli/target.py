@@ -31,11 +31,14 @@ def _requirements(folder: Path) -> Iterator[str]:
         import tomllib
 
         try:
-            yield from tomllib.loads(file.read_text(encoding="utf-8")).get("project", {}).get("dependencies", [])
+            project = tomllib.loads(file.read_text(encoding="utf-8")).get("project")
         except (OSError, ValueError):
             return  # settings.py has said so already where it matters
-    for listed in sorted(folder.glob("requirements*.txt")):
-        yield from listed.read_text(encoding="utf-8", errors="replace").splitlines()
+        listed = project.get("dependencies") if isinstance(project, dict) else None
+        yield from (line for line in listed if isinstance(line, str)) if isinstance(listed, list) else ()
+    for named in sorted(folder.glob("requirements*.txt")):
+        if named.is_file():
+            yield from named.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def _oldest(line: str) -> Version | None:
@@ -43,7 +46,7 @@ def _oldest(line: str) -> Version | None:
     if not line.lstrip().lower().startswith("torch"):  # packaging takes longer to load than a small file to be checked
         return None
     from packaging.requirements import InvalidRequirement, Requirement
-    from packaging.version import Version
+    from packaging.version import InvalidVersion, Version
 
     try:
         wanted = Requirement(line.partition(" #")[0].strip())
@@ -54,4 +57,7 @@ def _oldest(line: str) -> Version | None:
     bounds = [
         each.version.removesuffix(".*") for each in wanted.specifier if each.operator in ("==", ">=", "~=", "===")
     ]
-    return max(map(Version, bounds), default=None)
+    try:
+        return max(map(Version, bounds), default=None)
+    except InvalidVersion:  # torch===some-build
+        return None

@@ -29,7 +29,8 @@ def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
     lines = sorted({node.lineno for node in waits})
     if lines and not _is_searched(step) and not _is_measured(step) and _is_on_accelerator(step):
         often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
-        yield step.script.seen(waits[0], f"every {turn(step)} waits for the device {often}")
+        fact = f"every {turn(step)} waits for the device {often}"
+        yield Sighting(step.script.place(waits[0]), fact, float(len(lines)), "waits for each batch")
 
 
 def _words(lines: list[int]) -> str:
