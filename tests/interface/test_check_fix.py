@@ -80,3 +80,51 @@ def test_what_was_mended_is_told_beside_what_is_left(clipping: Path, faulty: Pat
 
 def test_unsafe_edits_go_with_fix_or_diff(clipping: Path, call: Any) -> None:
     assert call("check", "train.py", "--unsafe-fixes").code == 2
+
+
+def test_a_file_that_somebody_changed_meanwhile_stays_as_it_is(
+    clipping: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchtriage.interface.cli import mend
+
+    def changed(*given: Any) -> Any:
+        found = mended(*given)
+        clipping.write_text("# mine now\n")
+        return found
+
+    mended = mend.mended
+    monkeypatch.setattr(mend, "mended", changed)
+    said = call("check", "train.py", "--fix")
+    assert said.code == 2
+    assert "was changed while it was examined" in said.err
+    assert clipping.read_text() == "# mine now\n"
+
+
+def test_a_file_with_two_names_keeps_both(clipping: Path, call: Any) -> None:
+    other = clipping.with_name("other.txt")
+    other.hardlink_to(clipping)
+    call("check", "train.py", "--fix")
+    assert "unscale_" in other.read_text()
+
+
+def test_a_file_that_may_not_be_written_is_left(clipping: Path, call: Any) -> None:
+    clipping.chmod(0o444)
+    assert call("check", "train.py", "--fix").code == 2
+    assert "unscale_" not in clipping.read_text()
+
+
+def test_a_form_feed_ends_no_line_of_a_difference(clipping: Path, call: Any) -> None:
+    clipping.write_text(clipping.read_text().replace("        scaler.step", "        \f\n        scaler.step"))
+    rows = call("check", "train.py", "--diff").out.split("\n")
+    assert [row for row in rows if row[:1] not in ("", " ", "+", "-", "@")] == []
+
+
+@pytest.mark.parametrize("words", [["--fix", "--diff"], ["--fix", "--write-baseline", "b"], ["--diff", "--json"]])
+def test_options_that_exclude_each_other_end_with_2(words: list[str], clipping: Path, call: Any) -> None:
+    assert call("check", "train.py", *words).code == 2
+
+
+def test_a_difference_of_nothing_that_can_be_read_ends_with_3(clipping: Path, call: Any) -> None:
+    clipping.write_text("import torch\nx = (\n")
+    assert call("check", "train.py", "--diff").code == 3
+    assert call("check", "train.py", "--write-baseline", "b.json").code == 3

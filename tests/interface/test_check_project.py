@@ -62,6 +62,8 @@ def test_the_table_chooses_what_is_shown_and_the_command_line_outweighs_it(
         ("ignored = []", "unknown field `ignored`"),
         ('persona = "strict"', "Invalid enum value 'strict'"),
         ("= 1", "cannot be read"),
+        ('exclude = ["!"]', "is no pattern"),
+        ('per-path = { "[z-a]" = {} }', "is no pattern"),
     ],
 )
 def test_a_table_that_cannot_be_meant_ends_with_2_and_names_its_file(
@@ -149,3 +151,39 @@ def test_a_fault_that_the_target_does_not_have_is_not_shown(
     (project / "requirements.txt").write_text(f"torch>={target_torch}\n")
     settings(project, "")
     assert call("check", "old.py").code == code
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tool = 1\n",
+        "project = 3\n",
+        "[project]\ndependencies = 3\n",
+        "[project]\ndependencies = [3, 'torch===abc']\n",
+    ],
+)
+def test_a_pyproject_of_another_shape_sets_nothing(text: str, project: Path, call: Any) -> None:
+    (project / "pyproject.toml").write_text(text)
+    (project / "requirements-more.txt").mkdir()
+    assert files(call("check", ".", "--json")) == ["tests/train.py", "train.py"]
+
+
+def test_a_path_with_dots_belongs_to_where_it_leads(project: Path, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "here").mkdir()
+    (project / "here/.git").mkdir()
+    (project / "here/.gitignore").write_text("*.py\n")
+    (project / "here/pyproject.toml").write_text(f'[tool.torchtriage]\nignore = ["{FAULT}"]\n')
+    monkeypatch.chdir(project / "here")
+    assert files(call("check", "../tests", "--json")) == ["../tests/train.py"]
+
+
+def test_the_target_is_the_projects_wherever_one_stands(
+    project: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2.0"]\n')
+    (project / "tests/old.py").write_text("import torch\n\nscaler = torch.cuda.amp.GradScaler()\n")
+    assert call("check", "tests/old.py").code == 0
+    monkeypatch.chdir(project / "tests")
+    assert call("check", "old.py").code == 0
+    monkeypatch.chdir("/")
+    assert call("check", str(project / "tests/old.py")).code == 0

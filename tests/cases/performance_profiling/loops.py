@@ -96,7 +96,7 @@ def waits_once(dataset, log):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        log(loss.item())  # expect: sync-bound
+        log(loss.item())
         if step % 100 == 0:
             log(outputs.max().item(), outputs.min().item())
             log(outputs.detach().cpu())

@@ -19,7 +19,7 @@ class Trainer:
         loss.backward()
         self.optimizer.step()
         self.free()
-        return loss.item()  # expect: sync-bound
+        return loss.item()
 
     def free(self):
         gc.collect()

@@ -71,3 +71,28 @@ def test_several_edits_are_made_at_once_wherever_they_stand() -> None:
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap at byte 3"):
         changed(b"0123456789", [edit(2, 5, "x"), edit(3, 6, "y")])
+
+
+@pytest.mark.parametrize(
+    ("before", "is_bound"),
+    [
+        ("import copy\n\nbest = HERE\n", True),
+        ("import torch\nimport copy as copy\n\ndef f(model):\n    return HERE\n", True),
+        ("try:\n    import copy\nexcept ImportError:\n    pass\nbest = HERE\n", True),
+        ("best = copy.copy(HERE)\n", True),
+        ("best = HERE\nimport copy\n", False),
+        ("def g():\n    import copy\n\nbest = HERE\n", False),
+        ("if TYPE_CHECKING:\n    import copy\nbest = HERE\n", False),
+        ("import copy\n\ndef f(model, copy=True):\n    return HERE\n", False),
+        ("import copy\n\ndef f(model):\n    copy = 1\n    return HERE\n", False),
+        ("best = HERE\n", False),
+    ],
+)
+def test_a_module_that_an_edit_names_is_imported_where_the_edit_runs(before: str, is_bound: bool) -> None:
+    at = before.index("HERE")
+    proposed = edit(at, at + 4, "copy.deepcopy(HERE)")
+
+    def judge(data: bytes) -> list[Finding]:
+        return [] if b"deepcopy" in data else [finding("aliased", "HERE", proposed)]
+
+    assert bool(mended("a.py", before.encode(), judge).done) == is_bound

@@ -35,6 +35,8 @@ ALL = ["a.py", "out/b.py", "out/keep.py", "sub/c.py", "sub/d_test.py", "sub/deep
         ({".gitignore": "/c.py\n"}, ALL),
         ({".gitignore": "*_test.py\n# a.py\n\n"}, [name for name in ALL if name != "sub/d_test.py"]),
         ({"sub/.gitignore": "c.py\ndeep/\n"}, ["a.py", "out/b.py", "out/keep.py", "sub/d_test.py"]),
+        ({".gitignore": "!\n\\\n[z-a].py\nout/\n"}, [name for name in ALL if not name.startswith("out/")]),
+        ({".gitignore": "\ufeffout/\n"}, [name for name in ALL if not name.startswith("out/")]),
         ({".gitignore": "*.py\n", "sub/.gitignore": "!c.py\n"}, ["sub/c.py", "sub/deep/f.ipynb"]),
     ],
 )

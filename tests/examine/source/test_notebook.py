@@ -49,6 +49,9 @@ def test_cells_may_be_lists_of_lines_and_of_the_old_format() -> None:
         "torch.nn?\nfault()",
         "%%time\nfault()",
         "%%capture out\nfault()",
+        "files=!ls\nfault()",
+        "d['a'] = !ls\nfault()",
+        "a.b[0]?\nfault()",
     ],
 )
 def test_a_line_of_magic_is_passed_over_and_lines_stay_where_they_are(cell: str) -> None:
@@ -80,3 +83,20 @@ def test_an_edit_of_a_notebooks_code_would_not_fit_its_file() -> None:
 def test_what_is_no_notebook_is_said_to_be_none(data: bytes) -> None:
     with pytest.raises(UnreadableError, match=r"^a\.ipynb:1: no notebook"):
         read("a.ipynb", data)
+
+
+def test_a_percent_sign_that_continues_an_expression_is_no_magic() -> None:
+    assert places(book("import torch", "y = (n\n     % 3)\nfault()")) == [(2, 3, "fault()")]
+
+
+def test_a_shell_command_over_several_lines_is_passed_over() -> None:
+    assert places(book("import torch", "!cat \\\n  a.txt\nfault()")) == [(2, 3, "fault()")]
+
+
+def test_a_notebook_may_hold_nan_and_half_of_a_sign() -> None:
+    data = b'{"metadata": {"x": NaN}, "cells": [{"cell_type": "code", "source": "import torch\\nfault()#\\ud83d"}]}'
+    assert [line for _, line, _ in places(data)] == [2]
+
+
+def test_findings_stand_in_the_order_of_the_cells() -> None:
+    assert [cell for cell, _, _ in places(book("import torch\n\nfault()", "fault()"))] == [1, 2]

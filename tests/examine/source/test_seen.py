@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.files import STDIN, Means, examine
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.seen import Memory, Seen, look
+from torchtriage.triage import detectors
 
 TORCH = b"import torch\nfault()  # torchtriage: ignore[other] because it is meant\n"
 looked: list[str] = []
@@ -95,3 +96,11 @@ def test_several_processes_see_what_one_sees_in_the_same_order(code: Path) -> No
     one, four = (examine([Path("job")], [marked], Means(jobs=jobs)) for jobs in (1, 4))
     assert one == four
     assert one.files == 26
+
+
+def test_code_that_is_too_entangled_is_said_to_be_so() -> None:
+    called = "; ".join(f"f{number}(x)" for number in range(6))
+    circles = "".join(f"def f{number}(x):\n    {called}\n\n" for number in range(6))
+    step = "def t(model, opt, loader):\n  for x in loader:\n    model(f3(x)).backward()\n    opt.step()\n"
+    seen = look("a.py", f"import torch\n{circles}{step}".encode(), tuple(detectors("rules")))
+    assert {each.why for each in seen.inconclusive} == {"a.py: the code is too entangled to be followed"}

@@ -31,6 +31,7 @@ def seen(text: str) -> Seen:
         "# torchtriage: ignore[marked] because it is meant\n\n# and more\nfault()",
         "x = (\n    1,\n    fault(),\n)  # torchtriage: ignore[marked] because it is meant",
         "x = (\n    fault(),  # torchtriage: ignore[marked] because it is meant\n)",
+        "# torchtriage: ignore[marked] because it is meant\n@a\n@b(\n    1)\ndef f(x=fault()):\n    pass",
         "for _ in fault():  # torchtriage: ignore[marked] because it is meant\n    pass",
     ],
 )
@@ -46,6 +47,8 @@ def test_a_comment_with_a_reason_silences_its_statement(text: str) -> None:
     [
         ("fault()  # torchtriage: ignore[marked]", "a.py:2: the suppression has no reason, so it silences nothing"),
         ("fault()  # torchtriage: ignore[marked] because", "a.py:2: the suppression has no reason"),
+        ("fault()  # torchtriage: ignore because it is meant", "a.py:2: the comment is not understood"),
+        ("fault()  # torchtriage: ignore [marked] because it is meant", "a.py:2: the comment is not understood"),
         ("fault()  # torchtriage: ignore[] because it is meant", "a.py:2: the suppression names no fault"),
         ("fault()  # torchtriage: ignore[other] because it is meant", "a.py:2: nothing of other is found here"),
         ("x = 1  # torchtriage: ignore[marked] because it was\nfault()", "a.py:2: nothing of marked is found here"),

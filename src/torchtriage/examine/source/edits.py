@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -29,7 +31,7 @@ def mended(path: str, data: bytes, judge: Judge, *, unsafe: bool = False) -> Men
     """DATA with the edits of its findings, one after the other.
 
     JUDGE: the findings of a content of PATH; None for one that is no Python. An edit stays only when its finding is
-    gone, no other has come and the rest of the file is as it was.
+    gone, no other has come, the rest of the file is as it was, and the modules that it names are imported before it.
     """
     now, done, refused = data, [], []
     tried: set[tuple[str, int]] = set()
@@ -38,8 +40,9 @@ def mended(path: str, data: bytes, judge: Judge, *, unsafe: bool = False) -> Men
         finding = next((each for each in found if _edits(each, unsafe) and _key(each, found) not in tried), None)
         if finding is None:
             break
-        after = changed(now, _edits(finding, unsafe))
-        left = judge(after)
+        edits = _edits(finding, unsafe)
+        after = changed(now, edits)
+        left = judge(after) if all(_is_bound(now, edit) for edit in edits) else None
         if left is not None and _helped(finding, found, left):
             now, found = after, left
             done.append(finding)
@@ -68,6 +71,53 @@ def _edits(finding: Finding, unsafe: bool) -> tuple[Edit, ...]:
             if own:
                 return own
     return ()
+
+
+def _is_bound(data: bytes, edit: Edit) -> bool:
+    """Whether every module that the text of EDIT names is bound there: on its own line already, or for the whole file.
+
+    An import inside another function, after the place, or only for type checkers binds nothing there.
+    """
+    line = data.count(b"\n", 0, edit.start) + 1
+    own = data[data.rfind(b"\n", 0, edit.start) + 1 : edit.end].decode("utf-8", "replace")
+    named = {word for word in _ROOT.findall(edit.text) if word not in _ROOT.findall(own)}
+    if not named:
+        return True
+    tree = ast.parse(data)
+    imported = {name for node in ast.walk(tree) for name in _imported(node)}
+    early = {name for node in _always(tree) if node.lineno < line for name in _imported(node)}
+    around = [
+        node for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or 0)
+    ]  # fmt: skip
+    hidden = {name for function in around for name in _local(function)}
+    return all(name in early and name not in hidden for name in named & (imported | _MODULES))
+
+
+def _always(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that run whenever the file is imported."""
+    for node in tree.body:
+        yield node
+        if isinstance(node, ast.Try):
+            yield from node.body
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
+
+
+def _local(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+    """The names that FUNCTION binds itself."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+
+
+_ROOT = re.compile(r"(?<![\w.\"'])([A-Za-z_]\w*)(?=\.[A-Za-z_])")
+_MODULES = frozenset({"torch", "copy", "math", "os"})
 
 
 def _helped(finding: Finding, before: Sequence[Finding], after: Sequence[Finding]) -> bool:

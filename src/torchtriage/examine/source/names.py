@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from torchtriage.examine.detector import CannotSee
 from torchtriage.examine.source.facts import Facts, Scope, Store, dotted
 
 
@@ -49,12 +50,26 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
     return False
 
 
+# The most entangled of 2,500 public files needs 120,000; this is about two seconds.
+MOST = 1_000_000
+
+
 class Names:
     """The names of one file."""
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
+        self._asked = 0
         self._imported: dict[tuple[int, str], str] = {}
+
+    def count(self) -> None:
+        """Notes one question about the file; raises CannotSee when there were more than any file needs.
+
+        Functions that call each other in circles, or many branches in a row, have more ways than can be followed.
+        """
+        self._asked += 1
+        if self._asked > MOST:
+            raise CannotSee("the code is too entangled to be followed", "Check a smaller part of it.")
 
     def home(self, name: str, scope: Scope) -> Scope | None:
         """The scope that binds NAME as seen from SCOPE; None for builtins and what a star import may have brought."""
@@ -72,6 +87,7 @@ class Names:
 
     def resolve(self, node: ast.AST | None, scope: Scope) -> str:
         """The real dotted name of a name or attribute chain that starts at an import or a builtin, else ""."""
+        self.count()
         chain = dotted(node)
         if not chain:
             return ""

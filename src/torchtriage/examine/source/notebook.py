@@ -57,6 +57,7 @@ def _code(path: str, data: bytes) -> Iterator[tuple[int, str]]:
 
 def _python(text: str) -> str | None:
     """TEXT with a `pass` for each line of magic, so that lines stay where they are; None for a cell in no Python."""
+    text = text.encode("utf-8", "replace").decode()  # half of a sign is no Python
     text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
     first = text.lstrip("\n").partition("\n")[0]
     if first.startswith("%%"):

@@ -49,6 +49,7 @@ class Trace:
         """Every end at which the value of NODE may start, in the order of the file."""
         if node is None:
             return ()
+        self.names.count()
         key = (id(node), id(scope))
         if key in self._known:
             return self._known[key]
