@@ -16,8 +16,10 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from torchtriage.examine.source.seen import look
 from torchtriage.triage import detectors
@@ -66,10 +68,10 @@ def _exchange(tree: ast.Module, other: ast.Module, chance: random.Random) -> Non
 
 def generated(count: int, seed: int) -> Iterator[str]:
     """COUNT programs from hypothesmith."""
-    import hypothesmith
     from hypothesis import HealthCheck, Phase, given, settings
     from hypothesis import seed as seeded
 
+    hypothesmith: Any = import_module("hypothesmith")
     found: list[str] = []
 
     @seeded(seed)
