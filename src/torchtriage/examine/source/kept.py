@@ -204,7 +204,7 @@ class _Graph(Outliving):
         if id(helper) in self._within:
             return None
         self._within.add(id(helper))
-        found = [self._end(each, helper, index) for each in helper.returns]
+        found: list[What | None] = [self._end(each, helper, index) for each in helper.returns]
         self._within.discard(id(helper))
         return found[0] if found and None not in found else None
 
@@ -290,7 +290,8 @@ class _Graph(Outliving):
             given = [store for store in method.stores.get(word, ()) if store.how == "parameter"]
             if what is None or not given:
                 continue
-            known, self.stored = self.stored, {id(given[0]): what}
+            known = self.stored
+            self.stored = {id(given[0]): what}
             held = self.carries(put.value, put.fact)
             self.stored = known
             if held is not None:

@@ -124,7 +124,7 @@ def _combined(
     script: Script, op: ast.boolop, values: list[ast.expr], scope: Scope, deep: int
 ) -> tuple[Who | None, bool]:
     """What is asked beside the rank counts only when it is more than whether there are several processes."""
-    found = [(each, _selected(script, each, scope, deep)[0]) for each in values]
+    found: list[tuple[ast.expr, Who | None]] = [(each, _selected(script, each, scope, deep)[0]) for each in values]
     who = next((each for _, each in found if each is not None), None)
     if who is None:
         return None, False

@@ -226,11 +226,17 @@ class _Follow:
         """Of what is computed from several: without a graph only when no part has one."""
         if None in parts:
             return None
-        return next((part for part in parts if isinstance(part, ast.expr)), "none")
+        for part in parts:
+            if isinstance(part, ast.expr):
+                return part
+        return "none"
 
     def _all(self, ways: Iterable[Lost]) -> Lost:
         """Of what may come one way or the other: lost only when it is on every way."""
         found = list(ways)
         if not found or not all(isinstance(way, ast.expr) or way == "none" for way in found):
             return None
-        return next((way for way in found if isinstance(way, ast.expr)), "none")
+        for way in found:
+            if isinstance(way, ast.expr):
+                return way
+        return "none"

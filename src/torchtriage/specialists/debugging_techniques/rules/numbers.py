@@ -65,7 +65,7 @@ _SIGNS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
 # A test against a number farther than this from the edge is about something else.
 _NEAR_EDGE = 0.05
 
-_EDGE = dict.fromkeys(("acos", "asin", "arccos", "arcsin", "acosh"), 1)  # of all others it is 0
+_EDGE: dict[str, int] = dict.fromkeys(("acos", "asin", "arccos", "arcsin", "acosh"), 1)  # of all others it is 0
 
 
 @detector("source/compared-with-nan")

@@ -106,7 +106,7 @@ def _cleared(step: TrainingStep, part: Part) -> Call | None:
 
 def _is_beside(step: TrainingStep, part: Part) -> bool:
     """Whether the optimizer was made for this loop: in the same function, for a model that the loop calls."""
-    if part.scope is not step.ring.scope or part.made is None:
+    if part.scope is None or part.scope is not step.ring.scope or part.made is None:
         return False
     called = {
         dotted(event.call.node.func) for event in step.events if event.call is not None and event.call.receiver is None

@@ -61,5 +61,8 @@ def _sizes(script: Script) -> Iterator[int | None]:
     """The batch sizes of the loaders, where they are written out."""
     for call in script.named("torch.utils.data.DataLoader"):
         for origin in script.trace.origins(call.argument("batch_size", 1), call.scope):
-            known = isinstance(origin.node, ast.Constant) and isinstance(origin.node.value, int)
-            yield origin.node.value if known else 1 << 30  # type: ignore[union-attr] # known says it is a constant
+            match origin.node:
+                case ast.Constant(value=int(size)):
+                    yield size
+                case _:
+                    yield 1 << 30

@@ -78,7 +78,7 @@ def _meeting(script: Script, forward: Scope, store: Store, inputs: set[str]) -> 
     known = _derived(forward, inputs)
     for node in ast.walk(forward.node):
         line = getattr(node, "lineno", 0)
-        if not store.node.lineno < line <= last:  # type: ignore[attr-defined] # a store of a function has a line
+        if not getattr(store.node, "lineno", 0) < line <= last:
             continue
         match node:
             case ast.BinOp(left=left, right=right):
@@ -126,10 +126,11 @@ def _part(store: Store) -> ast.expr | None:
 
 def _is_it(node: ast.expr, name: str) -> bool:
     """Whether NODE is the tensor NAME, or a view of it."""
-    while isinstance(node, ast.Subscript) or (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {*_SHAPED, "clamp"}
-    ):
-        node = node.value if isinstance(node, ast.Subscript) else node.func.value  # type: ignore[attr-defined] # see above
+    match node:
+        case ast.Subscript(value=whole):
+            return _is_it(whole, name)
+        case ast.Call(func=ast.Attribute(value=whole, attr=attr)) if attr in {*_SHAPED, "clamp"}:
+            return _is_it(whole, name)
     return isinstance(node, ast.Name) and node.id == name
 
 

@@ -43,7 +43,7 @@ def _given(script: Script, call: Call) -> dict[str, ast.expr] | None:
     """What CALL gives by name, **options with it; None where *args or **kwargs may bring what is not written here."""
     if any(isinstance(each, ast.Starred) for each in call.node.args) or len(call.node.args) > len(_POSITIONS):
         return None
-    given = dict(zip(_POSITIONS, call.node.args, strict=False))
+    given: dict[str, ast.expr] = dict(zip(_POSITIONS, call.node.args, strict=False))
     for keyword in call.node.keywords:
         more = {keyword.arg: keyword.value} if keyword.arg else _options(script, keyword.value, call.scope)
         if more is None:
