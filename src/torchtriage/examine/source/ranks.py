@@ -129,7 +129,9 @@ def _combined(
     if who is None:
         return None, False
     pure = all(_SEVERAL.search(ast.unparse(each).lower()) for each, own in found if own is None)
-    return (who if pure or isinstance(op, ast.And) else None), pure
+    if pure or isinstance(op, ast.And):
+        return who, pure
+    return None, pure
 
 
 def _named(script: Script, test: ast.Name | ast.Attribute, scope: Scope, deep: int) -> tuple[Who | None, bool]:
