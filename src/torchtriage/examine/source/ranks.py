@@ -125,12 +125,15 @@ def _combined(
 ) -> tuple[Who | None, bool]:
     """What is asked beside the rank counts only when it is more than whether there are several processes."""
     found: list[tuple[ast.expr, Who | None]] = [(each, _selected(script, each, scope, deep)[0]) for each in values]
-    who = next((each for _, each in found if each is not None), None)
-    if who is None:
+    asked: list[Who] = []
+    for _, each in found:
+        if each is not None:
+            asked.append(each)
+    if not asked:
         return None, False
     pure = all(_SEVERAL.search(ast.unparse(each).lower()) for each, own in found if own is None)
     if pure or isinstance(op, ast.And):
-        return who, pure
+        return asked[0], pure
     return None, pure
 
 
