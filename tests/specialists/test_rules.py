@@ -9,11 +9,14 @@ import pytest
 
 from torchtriage import triage
 from torchtriage.catalog.load import catalog
+from torchtriage.examine.source.edits import changed
+from torchtriage.examine.source.seen import look
 
 CASES = Path(__file__).parents[1] / "cases"
 ROOMS = sorted(path for path in CASES.iterdir() if path.name.replace("_", "-") in catalog().specialists)
 FILES = [path for room in ROOMS for path in sorted(room.glob("*.py"))]
 SCRIPTS = [pytest.param(path, id=f"{path.parent.name}/{path.stem}") for path in FILES]
+MARK = b"\xef\xbb\xbf"
 EXPECTED = re.compile(r"# expect: ([a-z0-9-]+)")
 
 
@@ -28,6 +31,23 @@ def test_what_is_marked_is_found_and_nothing_else(path: Path) -> None:
     assert [outcome.why for outcome in case.inconclusive] == []
     found = {(finding.evidence[0].place.line, finding.fault.slug) for finding in case.findings}
     assert found == marked(path)
+
+
+@pytest.mark.parametrize("path", SCRIPTS)
+def test_an_edit_is_the_same_whatever_the_bytes_of_the_file(path: Path) -> None:
+    """A byte order mark, the line ends of Windows; in an encoding whose columns are no bytes there is none."""
+    plain = path.read_bytes()
+    named = b"# coding: latin-1\n" + plain.decode().encode("latin-1", "replace")
+    made = after(path, plain)
+    assert after(path, MARK + plain) == [MARK + each for each in made]
+    assert [each.replace(b"\r\n", b"\n") for each in after(path, plain.replace(b"\n", b"\r\n"))] == made
+    assert after(path, named) == []
+
+
+def after(path: Path, data: bytes) -> list[bytes]:
+    """DATA with the edits of one sighting, for every sighting that has some."""
+    found = look(path.name, data, triage.detectors("rules")).evidence
+    return [changed(data, each.edits) for each in found if each.edits]
 
 
 def test_every_rule_has_a_case_that_it_finds() -> None:

@@ -8,7 +8,6 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.classes import ModuleClass, modules
 from torchtriage.examine.source.events import Event, Ring
@@ -85,30 +84,3 @@ def chain(node: ast.expr | None) -> tuple[ast.expr | None, tuple[str, ...]]:
                 node = inner
             case _:
                 return node, tuple(reversed(methods))
-
-
-def replaced(script: Script, remedy: str, node: ast.AST, code: str) -> tuple[Edit, ...]:
-    """The edit that puts CODE in the place of NODE; none in a file that is not UTF-8."""
-    return between(script, remedy, start(script, node), end(script, node), code)
-
-
-def between(script: Script, remedy: str, first: int, last: int, code: str) -> tuple[Edit, ...]:
-    """The edit that puts CODE in the place of the bytes from FIRST to LAST."""
-    if script.text.encoding not in ("utf-8", "utf-8-sig"):
-        return ()
-    return (Edit(remedy, script.text.path, first, last, code),)
-
-
-def start(script: Script, node: ast.AST) -> int:
-    """The byte at which NODE starts."""
-    return _byte(script, getattr(node, "lineno", 1), getattr(node, "col_offset", 0))
-
-
-def end(script: Script, node: ast.AST) -> int:
-    """The byte behind NODE."""
-    return _byte(script, getattr(node, "end_lineno", 1) or 1, getattr(node, "end_col_offset", 0) or 0)
-
-
-def _byte(script: Script, line: int, offset: int) -> int:
-    mark = 3 if line == 1 and script.text.encoding == "utf-8-sig" else 0
-    return script.text.start(line) + offset + mark

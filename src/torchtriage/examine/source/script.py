@@ -106,20 +106,40 @@ class Script:
 
     def insertion(self, remedy: str, statement: ast.stmt, code: str) -> tuple[Edit, ...]:
         """The edit that puts the line CODE before a simple STATEMENT; none when that does not start its own line."""
+        line = statement.lineno
         if not isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign | ast.AugAssign):
             return ()
-        if self.text.cells:  # the bytes of a notebook are JSON
-            return ()
-        line = statement.lineno
-        raw = self.text.raw(line)
-        indent = raw[: len(raw) - len(raw.lstrip(b" \t"))]
-        if len(indent) != statement.col_offset or self.text.encoding not in ("utf-8", "utf-8-sig"):
+        if len(self.text.indent(line)) != statement.col_offset:
             return ()
         if line > 1 and self.text.raw(line - 1).rstrip(b"\r\n").endswith(b"\\"):
             return ()
-        end = "\r\n" if raw.endswith(b"\r\n") else "\n"
+        return self.line_above(remedy, line, code)
+
+    def line_above(self, remedy: str, line: int, code: str) -> tuple[Edit, ...]:
+        """The edit that puts CODE on a line of its own above LINE, indented as that is."""
         start = self.text.start(line)
-        return (Edit(remedy, self.text.path, start, start, f"{indent.decode()}{code}{end}"),)
+        end = "\r\n" if self.text.raw(line).endswith(b"\r\n") else "\n"
+        return self.change(remedy, start, start, f"{self.text.indent(line)}{code}{end}")
+
+    def line_removed(self, remedy: str, line: int) -> tuple[Edit, ...]:
+        """The edit that takes out LINE."""
+        start = self.text.start(line)
+        return self.change(remedy, start, start + len(self.text.raw(line)), "")
+
+    def replaced(self, remedy: str, node: ast.AST, code: str) -> tuple[Edit, ...]:
+        """The edit that puts CODE in the place of NODE."""
+        return self.change(remedy, *self.text.span(node), code)
+
+    def appended(self, remedy: str, node: ast.AST, code: str) -> tuple[Edit, ...]:
+        """The edit that puts CODE right behind NODE."""
+        _, end = self.text.span(node)
+        return self.change(remedy, end, end, code)
+
+    def change(self, remedy: str, first: int, last: int, code: str) -> tuple[Edit, ...]:
+        """The edit that puts CODE in the place of the bytes from FIRST to LAST; none where these are not the file's."""
+        if self.text.cells or self.text.encoding not in ("utf-8", "utf-8-sig"):  # the bytes of a notebook are JSON
+            return ()
+        return (Edit(remedy, self.text.path, first, last, code),)
 
     def source(self, node: ast.AST) -> str:
         """NODE as it stands in the file, on one line."""

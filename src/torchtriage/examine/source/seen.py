@@ -48,8 +48,6 @@ def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
             inconclusive.append(replace(outcome, why=f"{path}: {outcome.why}"))
         else:
             evidence.extend(dict.fromkeys(outcome.evidence))
-    if text.cells:  # bytes of the code are no bytes of the notebook's file
-        evidence = [replace(each, edits=()) for each in evidence]
     kept, complaints = applied(text, evidence)
     return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept))
 

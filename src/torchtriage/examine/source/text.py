@@ -89,9 +89,24 @@ class Text:
         found = _LINE.match(self.data, self.start(line))
         return found.group() if found else b""
 
+    def indent(self, line: int) -> str:
+        """The blanks with which LINE begins."""
+        raw = self.raw(line)
+        return raw[: len(raw) - len(raw.lstrip(b" \t"))].decode()
+
     def line(self, number: int) -> str:
         """The text of a line without its line end."""
         return self.raw(number).rstrip(b"\r\n").decode(self.encoding, "replace").removeprefix("\ufeff")
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """The bytes of NODE: its first, and the one behind its last. In UTF-8, where the parser's columns are bytes."""
+        line, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None) or 1
+        first, behind = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None) or 0
+        return self._byte(line, first), self._byte(last, behind)
+
+    def _byte(self, line: int, offset: int) -> int:
+        mark = 3 if line == 1 and self.encoding == "utf-8-sig" else 0  # the parser does not count it
+        return self.start(line) + mark + offset
 
     def column(self, line: int, offset: int) -> int:
         """The column of a character that the parser puts OFFSET bytes (of UTF-8) into LINE."""

@@ -14,7 +14,7 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
-from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import replaced, states_of, unwrapped
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import states_of, unwrapped
 
 # Words of a name or a test by which the better of two states is kept.
 _BETTER = re.compile(r"best|improv|lowest|highest|min_|_min\b|max_|_max\b|better|record")
@@ -223,11 +223,11 @@ def _copy(script: Script, value: ast.expr | None, taken: ast.Call) -> tuple[Edit
         whole = value
     text = script.source(taken)
     if any(store.imported == "copy" and store.name == "copy" for store in script.facts.aliases):
-        return replaced(script, "copy-the-state", whole, whole, f"copy.deepcopy({text})")
+        return script.replaced("copy-the-state", whole, f"copy.deepcopy({text})")
     if any(store.imported == "copy.deepcopy" and store.name == "deepcopy" for store in script.facts.aliases):
-        return replaced(script, "copy-the-state", whole, whole, f"deepcopy({text})")
+        return script.replaced("copy-the-state", whole, f"deepcopy({text})")
     clones = f"{{name: tensor.detach().clone() for name, tensor in {text}.items()}}"
-    return replaced(script, "copy-the-state", whole, whole, clones)
+    return script.replaced("copy-the-state", whole, clones)
 
 
 def _is_copy_method(value: ast.Call, taken: ast.Call) -> bool:

@@ -14,7 +14,7 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.counters import Counter, counters, offset
-from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import appended, parts_of, saves
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import parts_of, saves
 
 _DEEP = 8
 
@@ -105,7 +105,7 @@ def _wrong(saved: tuple[Event, int], passed: int, turn: str) -> str:
 def _edit(script: Script, begun: list[_Number], passed: int) -> tuple[Edit, ...]:
     node = begun[0].node
     alone = len(begun) == 1 and passed == 0 and isinstance(node, ast.Subscript)
-    return appended(script, "start-after-it", node, " + 1") if alone and node is not None else ()
+    return script.appended("start-after-it", node, " + 1") if alone and node is not None else ()
 
 
 def _loops(script: Script) -> Iterator[tuple[Store, ast.expr]]:

@@ -13,7 +13,6 @@ from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.nesting import state_elsewhere
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
-    appended,
     comes_from,
     is_false,
     is_model,
@@ -58,7 +57,7 @@ def keys_mismatched(script: Script) -> Iterator[Sighting]:
             (saved, prefix) for saved, prefix in _saved(script, call, loads) if into is not None and prefix != into
         )
         for saved, prefix in islice(wrong, 1):
-            edits = appended(script, "save-unwrapped", saved, f".{prefix[:-1]}") if prefix and not into else ()
+            edits = script.appended("save-unwrapped", saved, f".{prefix[:-1]}") if prefix and not into else ()
             yield script.seen(call.node, _says(prefix, into or "", saved.lineno), edits=edits)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import appended, is_model, same_path, saves
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import is_model, same_path, saves
 
 _Keys = dict[str, ast.expr]
 
@@ -46,7 +46,7 @@ def _of(script: Script, call: Call, key: str | None, held: list[tuple[Call, _Key
         fact = f"line {save.node.lineno} saves the keys {listed}; there is no {key!r} in that file: KeyError"
     given = call.argument("state_dict", 0)
     plain = key is None and len(states) == 1 and isinstance(given, ast.Name | ast.Call)
-    edits = appended(script, "name-the-entry", given, f'["{states[0]}"]') if plain and given is not None else ()
+    edits = script.appended("name-the-entry", given, f'["{states[0]}"]') if plain and given is not None else ()
     yield script.seen(call.node, fact, edits=edits)
 
 

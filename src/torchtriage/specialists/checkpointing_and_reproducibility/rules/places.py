@@ -5,44 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.trace import Origin
 
 _DEEP = 6
-
-
-def replaced(script: Script, remedy: str, first: ast.expr, last: ast.expr, text: str) -> tuple[Edit, ...]:
-    """The edit that puts TEXT in the place of everything from the start of FIRST to the end of LAST."""
-    start, end = _start(script, first), _end(script, last)
-    return (Edit(remedy, script.text.path, start, end, text),) if _is_utf8(script) else ()
-
-
-def appended(script: Script, remedy: str, node: ast.expr, text: str) -> tuple[Edit, ...]:
-    """The edit that puts TEXT right after NODE."""
-    end = _end(script, node)
-    return (Edit(remedy, script.text.path, end, end, text),) if _is_utf8(script) else ()
-
-
-def dropped(script: Script, remedy: str, statement: ast.stmt, value: ast.expr) -> tuple[Edit, ...]:
-    """The edit that leaves only VALUE of a STATEMENT that ends with it."""
-    start = script.text.start(statement.lineno) + statement.col_offset
-    alone = value.end_lineno == statement.end_lineno and value.end_col_offset == statement.end_col_offset
-    return (Edit(remedy, script.text.path, start, _start(script, value), ""),) if alone and _is_utf8(script) else ()
-
-
-def _start(script: Script, node: ast.expr) -> int:
-    return script.text.start(node.lineno) + node.col_offset
-
-
-def _end(script: Script, node: ast.expr) -> int:
-    return script.text.start(node.end_lineno or node.lineno) + (node.end_col_offset or 0)
-
-
-def _is_utf8(script: Script) -> bool:
-    """Columns of the parser count bytes of UTF-8; in any other encoding an edit could land elsewhere."""
-    return script.text.encoding == "utf-8"
 
 
 def parts_of(script: Script, node: ast.expr | None, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:

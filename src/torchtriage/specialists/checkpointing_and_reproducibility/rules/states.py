@@ -10,9 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
-    appended,
     default_of,
-    dropped,
     parts_of,
     saves,
     states_of,
@@ -45,7 +43,7 @@ def _named_only(script: Script) -> Iterator[Sighting]:
                 node,
                 f"{script.source(node)} without parentheses is the method and not the state: torch.load refuses the "
                 "file, or load_state_dict raises TypeError",
-                edits=appended(script, "call-it", node, "()"),
+                edits=script.appended("call-it", node, "()"),
             )
 
 
@@ -145,5 +143,5 @@ def _only_call(script: Script, store: Store) -> tuple[Edit, ...]:
         case ast.Assign(targets=[ast.Name() | ast.Attribute()], value=ast.Call(func=ast.Attribute(value=value))) if (
             dotted(value) == store.name
         ):
-            return dropped(script, "call-it", store.node, store.node.value)
+            return script.change("call-it", script.text.span(store.node)[0], script.text.span(store.node.value)[0], "")
     return ()

@@ -13,12 +13,10 @@ from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
-    appended,
     comes_from,
     is_false,
     is_passing,
     parts_of,
-    replaced,
     same_path,
     saves,
     unwrapped,
@@ -144,13 +142,12 @@ def _edit(script: Script, save: Call) -> tuple[Edit, ...]:
     else:
         return ()
     raw = script.text.raw(statement.end_lineno or statement.lineno).rstrip()
-    first = script.text.raw(statement.lineno)
-    indent = first[: len(first) - len(first.lstrip(b" \t"))]
+    indent = script.text.indent(statement.lineno)
     if len(raw) != statement.end_col_offset or len(indent) != statement.col_offset:
         return ()
     return (
-        *replaced(script, "write-then-rename", path, path, beside),
-        *appended(script, "write-then-rename", save.node, f"\n{indent.decode()}os.replace({beside}, {own})"),
+        *script.replaced("write-then-rename", path, beside),
+        *script.appended("write-then-rename", save.node, f"\n{indent}os.replace({beside}, {own})"),
     )
 
 
@@ -237,4 +234,4 @@ def _is_read_safely(script: Script, save: Call) -> bool:
 
 def _state_of(script: Script, node: ast.expr, what: str) -> tuple[Edit, ...]:
     named = what.startswith("the whole") and bool(dotted(node))
-    return appended(script, "save-the-state", node, ".state_dict()") if named else ()
+    return script.appended("save-the-state", node, ".state_dict()") if named else ()

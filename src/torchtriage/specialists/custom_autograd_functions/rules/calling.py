@@ -30,7 +30,11 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
         made = _made(script, called)
         if made is not None:
             name = dotted(made.func)
-            once = _edit(script, made, f"{name}.apply") if id(made) not in told and not _is_more(made) else ()
+            once = (
+                script.replaced("call-apply", made, f"{name}.apply")
+                if id(made) not in told and not _is_more(made)
+                else ()
+            )
             told.add(id(made))
             yield script.seen(
                 called.node,
@@ -49,7 +53,7 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
                 called.node,
                 f"{called.tail}(…) makes an object that is no tensor, and computes nothing: the way in is "
                 f"{called.tail}.apply",
-                _edit(script, called.node.func, f"{called.tail}.apply"),
+                script.replaced("call-apply", called.node.func, f"{called.tail}.apply"),
             )
     yield from _forwards(script)
 
@@ -123,7 +127,7 @@ def _forwards(script: Script) -> Iterator[Sighting]:
             yield script.seen(
                 call.node,
                 f"{named.id}.forward needs a ctx that only apply can give: TypeError, one argument is missing",
-                _edit(script, call.node.func, f"{named.id}.apply"),
+                script.replaced("call-apply", call.node.func, f"{named.id}.apply"),
             )
         elif least <= given <= most and _is_never_applied(script, named.id) and not _is_without_gradient(call):
             yield script.seen(
@@ -205,20 +209,7 @@ def _plain(script: Script, decorator: ast.expr, scope: Scope) -> str:
 
 def _static(script: Script, scope: Scope, node: ast.FunctionDef) -> tuple[Edit, ...]:
     """A line with @staticmethod; only for a class that never meant to have objects."""
-    if "__init__" in scope.inner or script.text.cells or script.text.encoding not in ("utf-8", "utf-8-sig"):
+    if "__init__" in scope.inner:
         return ()
     line = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-    raw = script.text.raw(line)
-    indent = raw[: len(raw) - len(raw.lstrip(b" \t"))]
-    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    start = script.text.start(line)
-    return (Edit("make-static", script.text.path, start, start, f"{indent.decode()}@staticmethod{end}"),)
-
-
-def _edit(script: Script, node: ast.expr, code: str) -> tuple[Edit, ...]:
-    """The edit that puts CODE in the place of NODE, where the bytes of the file are those of the parser."""
-    if script.text.cells or script.text.encoding not in ("utf-8", "utf-8-sig") or node.end_lineno is None:
-        return ()
-    start = script.text.start(node.lineno) + node.col_offset
-    end = script.text.start(node.end_lineno) + (node.end_col_offset or 0)
-    return (Edit("call-apply", script.text.path, start, end, code),)
+    return script.line_above("make-static", line, "@staticmethod")

@@ -154,17 +154,10 @@ def _is_saved(node: ast.expr | None, backward: Scope) -> bool:
 
 def _once(script: Script, backward: Scope) -> tuple[Edit, ...]:
     """The decorator under the others, by its full name; only where the file says `torch`."""
-    if script.names.resolve(ast.Name("torch"), backward) != "torch" or script.text.cells:
-        return ()
     node = backward.node
-    if not isinstance(node, ast.FunctionDef) or script.text.encoding not in ("utf-8", "utf-8-sig"):
+    if script.names.resolve(ast.Name("torch"), backward) != "torch" or not isinstance(node, ast.FunctionDef):
         return ()
-    raw = script.text.raw(node.lineno)
-    indent = raw[: len(raw) - len(raw.lstrip(b" \t"))].decode()
-    start = script.text.start(node.lineno)
-    end = "\r\n" if raw.endswith(b"\r\n") else "\n"
-    code = f"{indent}@torch.autograd.function.once_differentiable{end}"
-    return (Edit("mark-it", script.text.path, start, start, code),)
+    return script.line_above("mark-it", node.lineno, "@torch.autograd.function.once_differentiable")
 
 
 # What autocast computes in half precision, and what takes care of precision by hand.

@@ -104,14 +104,13 @@ def moved(script: Script, remedy: str, statement: ast.stmt, to: ast.stmt, *, aft
     """The edits that take a one-line STATEMENT from its line and put it before (or AFTER) the one-line statement TO."""
     line, goal = statement.lineno, to.lineno
     alone = all(each.end_lineno == each.lineno and _is_alone(script, each) for each in (statement, to))
-    if not alone or statement.col_offset != to.col_offset or script.text.encoding not in ("utf-8", "utf-8-sig"):
+    if not alone or statement.col_offset != to.col_offset:
         return ()
     raw = script.text.raw(line)
     if not raw.endswith(b"\n") or not script.text.raw(goal).endswith(b"\n"):
         return ()
     start = script.text.start(goal) + (len(script.text.raw(goal)) if after else 0)
-    taken = Edit(remedy, script.text.path, script.text.start(line), script.text.start(line) + len(raw), "")
-    return (taken, Edit(remedy, script.text.path, start, start, raw.decode()))
+    return (*script.line_removed(remedy, line), *script.change(remedy, start, start, raw.decode(errors="replace")))
 
 
 def _is_alone(script: Script, statement: ast.stmt) -> bool:

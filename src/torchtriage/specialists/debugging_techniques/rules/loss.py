@@ -207,14 +207,12 @@ def _last_put(name: str, made: ast.Call, scope: Scope) -> ast.expr | None:
 
 def _without(script: Script, node: ast.expr) -> tuple[Edit, ...]:
     """The activation replaced by what it is given; users of the model's output may count on probabilities."""
-    if not isinstance(node, ast.Call) or node.lineno != node.end_lineno or script.text.encoding != "utf-8":
+    if not isinstance(node, ast.Call) or node.lineno != node.end_lineno:
         return ()
     kept = _input(script, node)
     if not isinstance(kept, ast.Name | ast.Call | ast.Attribute | ast.Subscript):
         return ()
-    line = script.text.start(node.lineno)
-    end = line + (node.end_col_offset or 0)
-    return (Edit("drop-the-activation", script.text.path, line + node.col_offset, end, script.source(kept)),)
+    return script.replaced("drop-the-activation", node, script.source(kept))
 
 
 def _input(script: Script, node: ast.Call) -> ast.expr | None:

@@ -112,15 +112,12 @@ def _is_nan(script: Script, node: ast.expr, module: Scope) -> bool:
 
 def _asked(script: Script, node: ast.Compare, other: ast.expr, nan: ast.expr) -> tuple[Edit, ...]:
     """The edit that asks isnan, of the module that the NaN is taken from."""
-    one_line = node.lineno == node.end_lineno and script.text.encoding == "utf-8"
-    if not isinstance(nan, ast.Attribute) or not one_line:
+    if not isinstance(nan, ast.Attribute) or node.lineno != node.end_lineno:
         return ()
     asked = f"{dotted(nan.value)}.isnan({script.source(other)})"
-    line = script.text.start(node.lineno)
     plain = script.names.resolve(nan, script.facts.scopes[0]) == "math.nan"
     denied = "" if isinstance(node.ops[0], ast.Eq) else ("not " if plain else "~")
-    end = line + (node.end_col_offset or 0)
-    return (Edit("ask-isnan", script.text.path, line + node.col_offset, end, denied + asked),)
+    return script.replaced("ask-isnan", node, denied + asked)
 
 
 @detector("source/nan-gradient-where")

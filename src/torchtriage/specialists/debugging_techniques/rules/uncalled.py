@@ -74,7 +74,4 @@ def _is_property(script: Script, name: str) -> bool:
 
 def _called(script: Script, named: ast.Attribute) -> tuple[Edit, ...]:
     # what the two need, a flag and a model, nobody can guess
-    if named.attr in ("init_process_group", "no_sync", "update") or script.text.encoding not in ("utf-8", "utf-8-sig"):
-        return ()
-    end = script.text.start(named.end_lineno or named.lineno) + (named.end_col_offset or 0)
-    return (Edit("call-it", script.text.path, end, end, "()"),)
+    return () if named.attr in ("init_process_group", "no_sync", "update") else script.appended("call-it", named, "()")

@@ -184,14 +184,12 @@ def _is_passed_before(wrapper: Wrapper, inner: str) -> bool:
 
 def _swapped(wrapper: Wrapper, move: Call) -> tuple[Edit, ...]:
     """The two statements in each other's place, where nothing stands between them and both speak of one name."""
-    text, first, second = wrapper.script.text, wrapper.call.statement, move.statement
+    script, first, second = wrapper.script, wrapper.call.statement, move.statement
     alike = wrapper.target == dotted(wrapper.module) == dotted(move.receiver)
     near = first.lineno == first.end_lineno == second.lineno - 1 and second.end_lineno == second.lineno
-    if not (alike and near and first.col_offset == second.col_offset) or text.encoding != "utf-8":
+    if not (alike and near and first.col_offset == second.col_offset):
         return ()
-    places = [(text.start(each.lineno) + each.col_offset, each) for each in (first, second)]
-    ends = [text.start(each.lineno) + (each.end_col_offset or 0) for _, each in places]
-    swapped = zip(places, ends, (second, first), strict=True)
-    return tuple(
-        Edit("move-first", text.path, start, end, wrapper.script.source(other)) for (start, _), end, other in swapped
+    return (
+        *script.replaced("move-first", first, script.source(second)),
+        *script.replaced("move-first", second, script.source(first)),
     )

@@ -207,38 +207,21 @@ def _is_before(store: Store, use: Spot) -> bool:
 
 def replaced(script: Script, remedy: str, node: ast.expr, form: str, inner: ast.expr) -> tuple[Edit, ...]:
     """The edit that puts FORM, with the text of INNER in its braces, in the place of NODE."""
-    span, within = _span(script, node), _span(script, inner)
-    if span is None or within is None:
-        return ()
-    text = script.text.data[within[0] : within[1]].decode()
-    if "\n" in text or "#" in text:
-        return ()
-    return (Edit(remedy, script.text.path, *span, form.replace("{}", text)),)
+    first, last = script.text.span(inner)
+    text = script.text.data[first:last].decode(errors="replace")
+    return () if "\n" in text or "#" in text else script.replaced(remedy, node, form.replace("{}", text))
 
 
 def renamed(
     script: Script, remedy: str, outer: ast.expr, inner: ast.expr, names: Mapping[str, str]
 ) -> tuple[Edit, ...]:
     """The edit that leaves of OUTER only the call INNER, under its new name: by its full name or its last word."""
-    span, within = _span(script, outer), _span(script, inner)
-    if span is None or within is None or not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+    if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
         return ()
-    called = _span(script, inner.func)
     old = dotted(inner.func) if dotted(inner.func) in names else inner.func.attr
-    text = script.text.data[within[0] : within[1]].decode()
-    if called is None or old not in names or "#" in text:
+    (first, last), (_, called), data = script.text.span(inner), script.text.span(inner.func), script.text.data
+    before, behind = data[first : called - len(old.encode())], data[called:last]
+    if old not in names or b"#" in before + behind:
         return ()
-    cut = called[1] - len(old.encode())
-    data = script.text.data
-    new = data[within[0] : cut].decode() + names[old] + data[called[1] : within[1]].decode()
-    return (Edit(remedy, script.text.path, *span, new),)
-
-
-def _span(script: Script, node: ast.expr) -> tuple[int, int] | None:
-    """The bytes of NODE; None in a file whose columns are not counted in bytes."""
-    if script.text.encoding not in ("utf-8", "utf-8-sig") or node.end_lineno is None or node.end_col_offset is None:
-        return None
-    mark = 3 if script.text.data.startswith(b"\xef\xbb\xbf") else 0
-    first, last = (mark if line == 1 else 0 for line in (node.lineno, node.end_lineno))
-    start = script.text.start(node.lineno) + node.col_offset + first
-    return start, script.text.start(node.end_lineno) + node.end_col_offset + last
+    new = before.decode(errors="replace") + names[old] + behind.decode(errors="replace")
+    return script.replaced(remedy, outer, new)

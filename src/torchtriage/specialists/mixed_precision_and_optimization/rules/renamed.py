@@ -90,22 +90,22 @@ def _call(script: Script, call: Call, old: tuple[str, str]) -> tuple[Edit, ...]:
     """torch.cuda.amp.autocast(True) → torch.amp.autocast("cuda", enabled=True)."""
     device, name = old
     node, given, data = call.node, list(call.node.args), script.text.data
-    new, span, whole = _root(script, call.scope), _bytes(script, node.func), _bytes(script, node)
-    if new is None or span is None or whole is None or any(_is_no_value(each) for each in given):
+    new, span, whole = _root(script, call.scope), script.text.span(node.func), script.text.span(node)
+    if new is None or any(_is_no_value(each) for each in given):
         return ()
     if name.startswith("custom") and given:
         return ()
     opening = end = data.find(b"(", span[1], whole[1]) + 1
     named = b""
     for word, each in zip(_POSITIONS.get(name, ()), given, strict=False):
-        place = _bytes(script, each)
-        if place is None or (place[0] != opening and data[place[0] - 1 : place[0]] == b"("):
+        place = script.text.span(each)
+        if place[0] != opening and data[place[0] - 1 : place[0]] == b"(":
             return ()
         named += data[end : place[0]] + f"{word}=".encode() + data[place[0] : place[1]]
         end = place[1]
     text = f'device_type="{device}"' if name.startswith("custom") else f'"{device}"'
     text += ", " if node.args or node.keywords else ""
-    return (Edit(_REMEDY, script.text.path, span[0], end, f"{new}.{name}({text}{named.decode()}"),)
+    return script.change(_REMEDY, span[0], end, f"{new}.{name}({text}{named.decode()}")
 
 
 def _is_no_value(node: ast.expr) -> bool:
@@ -116,10 +116,10 @@ def _is_no_value(node: ast.expr) -> bool:
 def _decorator(script: Script, node: ast.expr, old: tuple[str, str]) -> tuple[Edit, ...]:
     """@custom_fwd → @torch.amp.custom_fwd(device_type="cuda")."""
     device, name = old
-    new, span = _root(script, script.facts.scopes[0]), _bytes(script, node)
-    if new is None or span is None or not name.startswith("custom"):
+    new = _root(script, script.facts.scopes[0])
+    if new is None or not name.startswith("custom"):
         return ()
-    return (Edit(_REMEDY, script.text.path, *span, f'{new}.{name}(device_type="{device}")'),)
+    return script.replaced(_REMEDY, node, f'{new}.{name}(device_type="{device}")')
 
 
 def _root(script: Script, scope: Scope) -> str | None:
@@ -127,10 +127,3 @@ def _root(script: Script, scope: Scope) -> str | None:
     home = script.names.home("torch", scope)
     stores = home.stores["torch"] if home is not None else []
     return "torch.amp" if stores and all(store.imported == "torch" for store in stores) else None
-
-
-def _bytes(script: Script, node: ast.expr) -> tuple[int, int] | None:
-    if script.text.encoding != "utf-8" or node.end_lineno is None or node.end_col_offset is None:
-        return None
-    start, end = script.text.start(node.lineno), script.text.start(node.end_lineno)
-    return start + node.col_offset, end + node.end_col_offset

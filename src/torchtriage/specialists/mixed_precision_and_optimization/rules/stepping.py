@@ -115,23 +115,14 @@ def _is_other_arm(one: Event, other: Event) -> bool:
 
 def _edit(step: TrainingStep, backward: Backward, event: Event, call: Call) -> tuple[Edit, ...]:
     """Only where update() follows on the same way, so that the step is whole afterwards."""
-    scaler, optimizer, text = dotted(backward.scaler), dotted(call.receiver), step.script.text
+    scaler, optimizer = dotted(backward.scaler), dotted(call.receiver)
     updates = [each for each, other in of_scaler(step, "update") if dotted(other.receiver) == scaler]
     whole = any(each.path == event.path and reaches(event, each) for each in updates)
     if not whole or not scaler or not optimizer or call.arguments or call.scope is not backward.call.scope:
         return ()
-    if text.encoding not in ("utf-8", "utf-8-sig") or call.node.lineno != call.node.end_lineno:
+    if call.node.lineno != call.node.end_lineno:
         return ()
-    start = text.start(call.node.lineno)
-    return (
-        Edit(
-            "step-through-the-scaler",
-            text.path,
-            start + call.node.col_offset,
-            start + (call.node.end_col_offset or 0),
-            f"{scaler}.step({optimizer})",
-        ),
-    )
+    return step.script.replaced("step-through-the-scaler", call.node, f"{scaler}.step({optimizer})")
 
 
 def _unscaled(step: TrainingStep) -> Iterator[Sighting]:

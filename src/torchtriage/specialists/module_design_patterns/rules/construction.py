@@ -9,7 +9,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
-from torchtriage.examine.source.nets import Net, between, nets
+from torchtriage.examine.source.nets import Net, nets
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_layer, is_module, is_parameter
 
@@ -76,8 +76,7 @@ def _beginning(net: Net, init: Scope, begun: list[Event]) -> tuple[Edit, ...]:
     edits = net.script.insertion("call-it-first", first, code)
     if not edits or late.statement.end_lineno != line or net.script.text.line(line).strip() != code:
         return ()
-    start = net.script.text.start(line)
-    return (*edits, *between(net.script, "call-it-first", start, start + len(net.script.text.raw(line)), ""))
+    return (*edits, *net.script.line_removed("call-it-first", line))
 
 
 def _is_plain(call: Call, init: Scope) -> bool:

@@ -10,7 +10,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
-from torchtriage.examine.source.nets import Net, between, end
+from torchtriage.examine.source.nets import Net
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights
 
@@ -119,10 +119,10 @@ def _is_meant(net: Net, call: Call) -> bool:
 def _telling(script: Script, call: Call) -> tuple[Edit, ...]:
     if call.scope.receiver in ("", "cls") or not call.arguments:
         return ()
-    last = end(script, call.node) - 1
-    behind = script.text.data[max(end(script, each) for each in call.arguments) : last]
+    (_, end), given = script.text.span(call.node), [script.text.span(each)[1] for each in call.arguments]
+    behind = script.text.data[max(given) : end - 1]
     comma = " " if b"," in _COMMENT.sub(b"", behind) else ", "
-    return between(script, "say-training", last, last, f"{comma}training={call.scope.receiver}.training")
+    return script.change("say-training", end - 1, end - 1, f"{comma}training={call.scope.receiver}.training")
 
 
 @detector("source/layer-built-in-forward")

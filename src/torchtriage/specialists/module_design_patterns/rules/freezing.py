@@ -9,7 +9,6 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
-from torchtriage.examine.source.nets import between, end
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import is_module
 
@@ -162,13 +161,13 @@ def _is_read_anywhere(script: Script, word: str) -> bool:
 
 
 def _renamed(script: Script, target: ast.Attribute) -> tuple[Edit, ...]:
-    last = end(script, target)
-    return between(script, "say-requires-grad", last - len(target.attr.encode()), last, "requires_grad")
+    _, last = script.text.span(target)
+    return script.change("say-requires-grad", last - len(target.attr.encode()), last, "requires_grad")
 
 
 def _called(script: Script, store: Store, target: ast.Attribute) -> tuple[Edit, ...]:
     if isinstance(store.node, ast.Assign) and len(store.node.targets) > 1:
         return ()
     code = f"requires_grad_({script.source(store.value) if store.value is not None else ''})"
-    first = end(script, target) - len(target.attr.encode())
-    return between(script, "call-requires-grad", first, end(script, store.node), code)
+    (_, behind), (_, last) = script.text.span(target), script.text.span(store.node)
+    return script.change("call-requires-grad", behind - len(target.attr.encode()), last, code)

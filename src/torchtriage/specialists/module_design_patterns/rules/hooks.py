@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, dotted
-from torchtriage.examine.source.nets import between, end
 from torchtriage.examine.source.script import Script
 
 _REGISTERS = (
@@ -28,7 +27,7 @@ def forward_called_directly(script: Script) -> Iterator[Sighting]:
         receiver = call.receiver
         if isinstance(receiver, ast.Name | ast.Attribute) and _is_called_past(script, call, receiver):
             name = script.source(receiver)
-            edits = between(script, "call-it", end(script, receiver), end(script, call.node.func), "")
+            edits = script.replaced("call-it", call.node.func, name)
             yield script.seen(call.node, f"{name}.forward() runs none of the hooks of {name}: {name}() does", edits)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
-from torchtriage.examine.source.nets import Net, between, chain, end, replaced
+from torchtriage.examine.source.nets import Net, chain
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.makes import given
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_parameter
@@ -86,10 +86,9 @@ def _moving(script: Script, store: Store) -> tuple[Edit, ...]:
         return ()
     if not isinstance(made.args[0], ast.Call | ast.Name | ast.Attribute | ast.Subscript):
         return ()
-    tail = script.text.data[end(script, made) : end(script, value)].decode()
-    first, last = end(script, made.args[0]), end(script, value)
-    rest = script.text.data[first : end(script, made)].decode()
-    return between(script, "move-first", first, last, tail + rest)
+    (_, first), (_, middle), (_, last) = (script.text.span(each) for each in (made.args[0], made, value))
+    data = script.text.data
+    return script.change("move-first", first, last, (data[middle:last] + data[first:middle]).decode(errors="replace"))
 
 
 @detector("source/layers-shared-by-repetition")
@@ -211,4 +210,4 @@ def _repeating(script: Script, product: ast.BinOp) -> tuple[Edit, ...]:
     if len(made) != 1 or not isinstance(made[0], ast.Call) or product.lineno != product.end_lineno:
         return ()
     code = f"[{script.source(made[0])} for _ in range({script.source(count)})]"
-    return replaced(script, "one-each", product, code)
+    return script.replaced("one-each", product, code)

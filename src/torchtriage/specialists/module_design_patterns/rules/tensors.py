@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
-from torchtriage.examine.source.nets import Net, replaced
+from torchtriage.examine.source.nets import Net
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.makes import KEEP, is_none, is_tensor, learns, only_built
 
@@ -196,6 +196,5 @@ def _registering(script: Script, stores: list[Store], name: str) -> tuple[Edit, 
         return ()
     if node.lineno != node.end_lineno:
         return ()
-    return replaced(
-        script, "buffer", node, f'{stores[0].scope.receiver}.register_buffer("{name}", {script.source(value)})'
-    )
+    code = f'{stores[0].scope.receiver}.register_buffer("{name}", {script.source(value)})'
+    return script.replaced("buffer", node, code)

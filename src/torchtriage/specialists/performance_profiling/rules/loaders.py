@@ -85,12 +85,7 @@ def _blocks(script: Script, call: Call) -> bool:
 
 
 def _unblocked(script: Script, call: Call) -> tuple[Edit, ...]:
-    """Before the closing bracket: the bytes of a file that are ASCII up to there are its columns."""
-    node = call.node
-    if script.text.cells or node.end_lineno is None or node.end_col_offset is None:
-        return ()
-    at = script.text.start(node.end_lineno) + node.end_col_offset - 1
-    if script.text.data[at : at + 1] != b")":
-        return ()
-    text = ", non_blocking=True" if node.args else "non_blocking=True"
-    return (Edit("non-blocking", script.text.path, at, at, text),)
+    """Before the closing bracket."""
+    _, end = script.text.span(call.node)
+    text = ", non_blocking=True" if call.node.args else "non_blocking=True"
+    return script.change("non-blocking", end - 1, end - 1, text)

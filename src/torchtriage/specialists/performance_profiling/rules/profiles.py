@@ -96,10 +96,5 @@ def profiler_api_removed(script: Script) -> Iterator[Sighting]:
 
 
 def _renamed(script: Script, node: ast.Attribute, new: str) -> tuple[Edit, ...]:
-    if script.text.cells or node.end_lineno is None or node.end_col_offset is None:
-        return ()
-    end = script.text.start(node.end_lineno) + node.end_col_offset
-    start = end - len(node.attr)
-    if script.text.data[start:end] != node.attr.encode():
-        return ()
-    return (Edit("rename", script.text.path, start, end, new),)
+    _, end = script.text.span(node)
+    return script.change("rename", end - len(node.attr.encode()), end, new)

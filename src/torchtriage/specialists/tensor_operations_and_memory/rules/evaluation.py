@@ -119,17 +119,14 @@ def _is_wanted(scope: Scope) -> bool:
 def _decorator(forward: _Forward) -> tuple[Edit, ...]:
     """@torch.no_grad() above a function that only evaluates, by its name and by what it does."""
     script, scope = forward.script, forward.call.scope
-    node, text = scope.node, script.text
+    node = scope.node
     if not isinstance(node, ast.FunctionDef) or node.decorator_list or not _NAMED.match(scope.name):
         return ()
     ring = Ring(scope.body, scope)
     known = script.names.resolve(ast.Name("torch", ast.Load()), scope) == "torch"
     if not known or any(_wants(event.fact) for event in script.written.events(ring)):
         return ()
-    start = text.start(node.lineno)
-    indent = text.raw(node.lineno)[: node.col_offset].decode()
-    end = "\r\n" if text.raw(node.lineno).endswith(b"\r\n") else "\n"
-    return (Edit("no-grad", text.path, start, start, f"{indent}@torch.no_grad(){end}"),) if not indent.strip() else ()
+    return script.line_above("no-grad", node.lineno, "@torch.no_grad()")
 
 
 def _is_switched_off(script: Script) -> bool:

@@ -99,13 +99,12 @@ def _has_model(script: Script, call: Call, block: Block) -> bool:
 
 def _removal(script: Script, call: Call) -> tuple[Edit, ...]:
     """Takes out the whole line, where other statements stand beside it."""
-    statement, text = call.statement, script.text
+    statement = call.statement
     alone = not isinstance(statement, ast.Expr) or statement.value is not call.node
     siblings = [value for _, value in ast.iter_fields(call.block.owner) if isinstance(value, list)]
     if alone or not any(statement in value and len(value) > 1 for value in siblings):
         return ()
-    raw = text.raw(statement.lineno)
+    raw = script.text.raw(statement.lineno)
     if statement.lineno != statement.end_lineno or raw.strip() != script.source(statement).encode():
         return ()
-    start = text.start(statement.lineno)
-    return (Edit("drop-the-call", text.path, start, start + len(raw), ""),)
+    return script.line_removed("drop-the-call", statement.lineno)

@@ -155,11 +155,7 @@ def _on_device(script: Script, call: Call, made: ast.Call, goal: str) -> tuple[E
 
 def _replacement(script: Script, call: Call, code: str, remedy: str) -> tuple[Edit, ...]:
     """CODE instead of the whole CALL, when it stands on one line."""
-    whole = call.node
-    if whole.lineno != whole.end_lineno or script.text.encoding not in ("utf-8", "utf-8-sig"):
-        return ()
-    start = script.text.start(whole.lineno)
-    return (Edit(remedy, script.text.path, start + whole.col_offset, start + (whole.end_col_offset or 0), code),)
+    return script.replaced(remedy, call.node, code) if call.node.lineno == call.node.end_lineno else ()
 
 
 @detector("source/checkpoint-reentrant-unset")
@@ -179,13 +175,10 @@ def checkpoint_reentrant_unset(script: Script) -> Iterator[Sighting]:
 
 def _told(script: Script, call: Call) -> tuple[Edit, ...]:
     """Behind the last argument, so that a comma that follows stays where it is."""
-    if script.text.encoding not in ("utf-8", "utf-8-sig"):
-        return ()
     given: list[ast.expr | ast.keyword] = [*call.node.args, *call.node.keywords]
     last = max(given, key=lambda each: (each.end_lineno or 0, each.end_col_offset or 0))
-    at = script.text.start(last.end_lineno or 1) + (last.end_col_offset or 0)
-    end = script.text.start(call.node.end_lineno or 1) + (call.node.end_col_offset or 0)
-    rest = script.text.data[at:end].decode()
+    (_, at), (_, end) = script.text.span(last), script.text.span(call.node)
+    rest = script.text.data[at:end].decode(errors="replace")
     if isinstance(last, ast.GeneratorExp) or "".join(rest.split()) not in (")", ",)"):  # f((x)), or a comment
         return ()
-    return (Edit("not-reentrant", script.text.path, at, at, ", use_reentrant=False"),)
+    return script.appended("not-reentrant", last, ", use_reentrant=False")

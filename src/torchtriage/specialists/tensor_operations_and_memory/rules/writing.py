@@ -219,7 +219,5 @@ def _assignment(script: Script, call: Call, operand: ast.expr) -> tuple[Edit, ..
         return ()
     if any(store.value is not None and "grad" in script.source(store.value) for store in stores):
         return ()
-    if script.text.encoding not in ("utf-8", "utf-8-sig"):
-        return ()
-    start = script.text.start(call.statement.lineno) + call.statement.col_offset
-    return (Edit("take-the-result", script.text.path, start, start, f"{name} = "),)
+    start, _ = script.text.span(call.statement)
+    return script.change("take-the-result", start, start, f"{name} = ")
