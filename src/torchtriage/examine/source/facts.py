@@ -142,12 +142,18 @@ class Facts(Struct, eq=False):
 
 
 def dotted(node: ast.AST | None) -> str:
-    """The words of a name or a chain of attributes, "a.b.c"; an empty string for anything else."""
+    """The words of a name, of a chain of attributes, or of entries under a key that is written out: "a.b.c".
+
+    state["net"] is "state.net", nets[0] is "nets.0"; an empty string for anything else.
+    """
     words: list[str] = []
-    while isinstance(node, ast.Attribute):
-        words.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=node, attr=word):
+                words.append(word)
+            case ast.Subscript(value=node, slice=ast.Constant(value=str() | int() as key)):
+                words.append(str(key))
+            case _:
+                return ""
     words.append(node.id)
     return ".".join(reversed(words)) if len(words) > 1 else node.id

@@ -151,6 +151,8 @@ class Notes:
                 self.value(node.value)
                 self.value(node.slice)
                 self.store(f"{dotted(node.value)}[]", how, value, by, index=index)
+                if name := dotted(node):  # state["net"] = … names a thing as state.net = … does
+                    self.keep(Store(name, how, value, index, self.scope, self.block, self.order, by))
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 for place, part in enumerate(parts):
                     self.target(part, how, value, by, place)
@@ -171,9 +173,13 @@ class Notes:
         self.scope.actions.append(made)
         if imported:
             self.facts.aliases.append(made)
-        home = self.module if name in self.scope.outside else self.scope
-        home.stores.setdefault(name, []).append(made)
-        root, _, attribute = name.partition(".")
+        self.keep(made)
+
+    def keep(self, made: Store) -> None:
+        """Puts a store under its name, to be looked up."""
+        home = self.module if made.name in self.scope.outside else self.scope
+        home.stores.setdefault(made.name, []).append(made)
+        root, _, attribute = made.name.partition(".")
         if attribute and root == self.scope.receiver and self.scope.host is not None:
             self.scope.host.attributes.setdefault(attribute, []).append(made)
 

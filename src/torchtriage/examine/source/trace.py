@@ -12,6 +12,7 @@ from torchtriage.examine.source.facts import Call, Facts, Scope, Store, dotted
 from torchtriage.examine.source.names import Names
 
 _DEPTH = 12
+_NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "builtins.dict"})
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "requires_grad_"})
 
 
@@ -66,8 +67,8 @@ class Trace:
         match node:
             case ast.Name(id=name):
                 yield from self._named(name, node, scope)
-            case ast.Attribute():
-                yield from self._attribute(node, scope)
+            case ast.Attribute(value=value, attr=key):
+                yield from self._held(node, value, key, scope)
             case ast.Call():
                 yield from self._called(node, scope)
             case ast.IfExp(body=one, orelse=other):
@@ -75,8 +76,8 @@ class Trace:
             case ast.BoolOp(values=values):
                 for value in values:
                     yield from self.origins(value, scope)
-            case ast.Subscript(value=value, slice=ast.Constant(value=str(key))):
-                yield from self._entry(node, value, key, scope)
+            case ast.Subscript(value=value, slice=ast.Constant(value=str() | int() as key)):
+                yield from self._held(node, value, key, scope)
             case ast.NamedExpr(value=value) | ast.Await(value=value):
                 yield from self.origins(value, scope)
             case _:
@@ -89,17 +90,15 @@ class Trace:
         for store in stores:
             yield from self._stored(store)
 
-    def _entry(self, node: ast.expr, value: ast.expr, key: str, scope: Scope) -> Iterator[Origin]:
-        """What a dictionary that stands in this file, and is never written to, holds under KEY."""
-        if dotted(value).rpartition(".")[2] in self._rewritten:
+    def _held(self, node: ast.expr, value: ast.expr, key: str | int, scope: Scope) -> Iterator[Origin]:
+        """What is put into VALUE under KEY: an attribute, an entry of a dictionary, an element of a tuple or list."""
+        found = [each for store in self._puts(dotted(node), scope) for each in self._stored(store)]
+        is_entry = isinstance(node, ast.Subscript)
+        if (is_entry or not found) and not self.names.resolve(value, scope):
+            found += [each for origin in self.origins(value, scope) for each in self._inside(origin, key)]
+        yield from found
+        if not found or (is_entry and dotted(value).rpartition(".")[2] in self._rewritten):
             yield Origin(node, scope)
-            return
-        held = [(self._under(each.node, key), each.scope) for each in self.origins(value, scope)]
-        if not held or any(entry is None for entry, _ in held):
-            yield Origin(node, scope)
-            return
-        for entry, home in held:
-            yield from self.origins(entry, home)
 
     @cached_property
     def _rewritten(self) -> frozenset[str]:
@@ -110,38 +109,134 @@ class Trace:
         )
         return frozenset(name.rpartition(".")[2] for name in (*written, *updated))
 
-    def _under(self, node: ast.expr | None, key: str) -> ast.expr | None:
-        match node:
-            case ast.Dict(keys=keys, values=values):
+    def _puts(self, name: str, scope: Scope) -> list[Store]:
+        """The stores to NAME, "a.b": of self.b those of the class and its bases, of others those beside a's own."""
+        root, _, rest = name.partition(".")
+        if root and root == scope.receiver and scope.host is not None:
+            return next((each.attributes[rest] for each in self.lineage(scope.host) if rest in each.attributes), [])
+        home = self.names.home(root, scope)
+        return home.stores.get(name, []) if home is not None else []
+
+    def _inside(self, origin: Origin, key: str | int) -> Iterator[Origin]:
+        """What the thing that ORIGIN made holds under KEY, as far as this file tells."""
+        match origin.node:
+            case ast.Dict(keys=keys, values=values) if None not in keys:
                 found = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == key]
-                return found[-1] if found and None not in keys else None
-            case ast.Call(func=ast.Name(id="dict"), args=[], keywords=keywords):
-                return next((each.value for each in keywords if each.arg == key), None)
-        return None
+                yield from self.origins(found[-1], origin.scope) if found else ()
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) if isinstance(key, int) and -len(parts) <= key < len(
+                parts
+            ):
+                if not any(isinstance(each, ast.Starred) for each in parts):
+                    yield from self.origins(parts[key], origin.scope)
+            case ast.DictComp(value=each) | ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
+                yield from self.origins(each, origin.scope)
+            case ast.Call() as call:
+                yield from self._member(call, origin.scope, key)
+
+    def _member(self, call: ast.Call, scope: Scope, key: str | int) -> Iterator[Origin]:
+        """What CALL's result holds under KEY: an object of a class of this file, a record, a namespace."""
+        made = self._maker(call, scope)
+        if made is not None and made.kind == "class":
+            stores = self._puts_of(made, str(key))
+            for store in stores:
+                yield from self._stored(store)
+            if not stores and (given := self._field(call, self._fields(made), key)) is not None:
+                yield from self.origins(given, scope)
+            return
+        name = self.names.resolve(call.func, scope)
+        if name in _NAMESPACES:
+            yield from (end for each in call.keywords if each.arg == key for end in self.origins(each.value, scope))
+        elif isinstance(call.func, ast.Name):
+            for origin in self.origins(call.func, scope):
+                words = self._record(origin)
+                if words and (given := self._field(call, words, key)) is not None:
+                    yield from self.origins(given, scope)
+
+    def _puts_of(self, made: Scope, name: str) -> list[Store]:
+        return next((each.attributes[name] for each in self.lineage(made) if name in each.attributes), [])
+
+    def _fields(self, made: Scope) -> list[str]:
+        """The fields of a class without a constructor of its own, in order: of a data class, a NamedTuple."""
+        if self.method(made, "__init__") is not None or not isinstance(made.node, ast.ClassDef):
+            return []
+        return [each.target.id for each in made.node.body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
+
+    def _record(self, origin: Origin) -> list[str]:
+        """The fields of namedtuple("Parts", "net optimizer")."""
+        call = origin.call
+        if (
+            call is None
+            or self.names.resolve(call.func, origin.scope) != "collections.namedtuple"
+            or len(call.args) < 2
+        ):
+            return []
+        match call.args[1]:
+            case ast.Constant(value=str(words)):
+                return words.replace(",", " ").split()
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                return [each.value if isinstance(each, ast.Constant) else "" for each in parts]  # type: ignore[misc]
+        return []
+
+    def _field(self, call: ast.Call, words: list[str], key: str | int) -> ast.expr | None:
+        if isinstance(key, int):
+            key = words[key] if -len(words) <= key < len(words) else ""
+        named = next((each.value for each in call.keywords if each.arg == key), None)
+        if named is not None or key not in words or any(isinstance(each, ast.Starred) for each in call.args):
+            return named
+        at = words.index(key)
+        return call.args[at] if at < len(call.args) else None
 
     def _stored(self, store: Store) -> Iterator[Origin]:
         if store.how == "parameter":
             yield from self._parameter(store)
-        elif store.value is None or store.how == "element":
+        elif store.value is None:
             yield Origin(None, store.scope, store)
+        elif store.how == "element":
+            yield from self._element(store, store.value)
         elif store.index is not None:
             yield from self._unpacked(store, store.value, store.index)
         else:
             for origin in self.origins(store.value, store.scope):
                 yield Origin(origin.node, origin.scope, origin.store or store)
 
-    def _unpacked(self, store: Store, value: ast.expr, index: int) -> Iterator[Origin]:
-        if isinstance(value, ast.Tuple | ast.List):
-            if index < len(value.elts):
-                yield from self.origins(value.elts[index], store.scope)
-            return
-        helper = self.definition(value.func, store.scope) if isinstance(value, ast.Call) else None
-        if helper is None or helper.kind != "function":
+    def _element(self, store: Store, value: ast.expr) -> Iterator[Origin]:
+        """What a loop takes out of VALUE, where that is written out in this file."""
+        found = [end for node, scope in self._elements(store, value) for end in self.origins(node, scope)]
+        yield from (Origin(each.node, each.scope, each.store or store) for each in found)
+        if not found:
             yield Origin(None, store.scope, store)
-            return
-        for each in helper.returns:
-            if isinstance(each.node.value, ast.Tuple) and index < len(each.node.value.elts):
-                yield from self.origins(each.node.value.elts[index], helper)
+
+    def _elements(self, store: Store, value: ast.expr) -> Iterator[tuple[ast.expr, Scope]]:
+        match value:
+            case ast.Call(func=ast.Attribute(value=held, attr="values"), args=[]) if store.index is None:
+                yield from self._values(held, store.scope)
+            case ast.Call(func=ast.Attribute(value=held, attr="items"), args=[]) if store.index == 1:
+                yield from self._values(held, store.scope)
+            case _ if store.index is None:
+                yield from self._parts(value, store.scope)
+
+    def _values(self, held: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        for origin in self.origins(held, scope):
+            match origin.node:
+                case ast.Dict(values=values):
+                    yield from ((each, origin.scope) for each in values)
+                case ast.DictComp(value=each):
+                    yield each, origin.scope
+
+    def _parts(self, value: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        for origin in self.origins(value, scope):
+            match origin.node:
+                case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                    yield from ((each, origin.scope) for each in parts if not isinstance(each, ast.Starred))
+                case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
+                    yield each, origin.scope
+
+    def _unpacked(self, store: Store, value: ast.expr, index: int) -> Iterator[Origin]:
+        found = [each for origin in self.origins(value, store.scope) for each in self._inside(origin, index)]
+        yield from found
+        if not found:
+            yield Origin(None, store.scope, store)
 
     def _parameter(self, store: Store) -> Iterator[Origin]:
         function = store.scope
@@ -155,14 +250,6 @@ class Trace:
         words = [each.arg for each in function.parameters]
         bound = function.receiver in words[:1] and not (call.receiver is None and function.name != "__init__")
         return call, call.argument(name, words.index(name) - (1 if bound else 0))
-
-    def _attribute(self, node: ast.Attribute, scope: Scope) -> Iterator[Origin]:
-        root, _, rest = dotted(node).partition(".")
-        host = scope.host if root and root == scope.receiver else None
-        for store in host.attributes.get(rest, ()) if host is not None else ():
-            yield from self._stored(store)
-        if host is None or rest not in host.attributes:
-            yield Origin(node, scope)
 
     def _called(self, node: ast.Call, scope: Scope) -> Iterator[Origin]:
         match node.func:
