@@ -130,7 +130,8 @@ class Facts(Struct, eq=False):
 
     imports: the dotted names of all imports, and aliases: the stores that they make; stars: the modules of those that
     are imported with a star. aside: the words by which a thing may be used without being called, namely attributes
-    that are only read or written, and strings (getattr).
+    that are only read or written, and strings (getattr). bound: of a name that a comprehension binds, by the id of
+    its node, the store that says what the comprehension runs over.
     """
 
     scopes: list[Scope] = []
@@ -139,6 +140,7 @@ class Facts(Struct, eq=False):
     imports: list[str] = []
     aliases: list[Store] = []
     aside: set[str] = set()
+    bound: dict[int, Store] = {}
 
 
 def dotted(node: ast.AST | None) -> str:

@@ -28,6 +28,7 @@ class Notes:
         self.block.path = (self.block,)
         self.module = self.scope = Scope("module", tree, "", None, self.block)
         self.statement: ast.stmt = ast.Pass()
+        self.bound: dict[str, Store] = {}
         self.facts.scopes.append(self.scope)
         self.statements(tree.body)
 
@@ -72,8 +73,9 @@ class Notes:
     # expressions
 
     def value(self, node: ast.expr) -> None:
-        kind = type(node)
-        if kind is ast.Name:
+        if isinstance(node, ast.Name):
+            if self.bound and node.id in self.bound:
+                self.facts.bound[id(node)] = self.bound[node.id]
             return
         if isinstance(node, ast.Constant):
             if isinstance(node.value, str):
@@ -84,7 +86,7 @@ class Notes:
         elif isinstance(node, ast.Call):
             self.call(node)
         else:
-            visit = _EXPRESSIONS.get(kind)
+            visit = _EXPRESSIONS.get(type(node))
             if visit is not None:
                 visit(self, node)
             else:
@@ -106,6 +108,8 @@ class Notes:
             self.value(called.value)
             tail = called.attr
         elif isinstance(called, ast.Name):
+            if self.bound:
+                self.value(called)
             tail = called.id
         else:
             self.value(called)
@@ -125,13 +129,25 @@ class Notes:
         self.enter(scope, [ast.copy_location(ast.Expr(node.body), node.body)])
 
     def comprehension(self, node: Any) -> None:
+        outer = self.bound
         for each in node.generators:
             self.value(each.iter)
+            self.bound = {**self.bound, **self.bindings(each)}
             for test in each.ifs:
                 self.value(test)
         for part in ("elt", "key", "value"):
             if (expression := getattr(node, part, None)) is not None:
                 self.value(expression)
+        self.bound = outer
+
+    def bindings(self, over: ast.comprehension) -> dict[str, Store]:
+        """The names that a comprehension binds for itself, as a loop binds them: no name of the scope it stands in."""
+        parts: list[tuple[ast.expr, int | None]] = [(over.target, None)]
+        if isinstance(over.target, ast.Tuple | ast.List):
+            parts = [(each, place) for place, each in enumerate(over.target.elts)]
+        at = self.scope, self.block, self.order, over
+        names = ((each.id, place) for each, place in parts if isinstance(each, ast.Name))
+        return {name: Store(name, "element", over.iter, place, *at) for name, place in names}
 
     def named(self, node: ast.NamedExpr) -> None:
         self.value(node.value)

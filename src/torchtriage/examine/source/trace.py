@@ -84,7 +84,8 @@ class Trace:
                 yield Origin(node, scope)
 
     def _named(self, name: str, node: ast.expr, scope: Scope) -> Iterator[Origin]:
-        stores = self.names.stores(name, scope)
+        bound = self.facts.bound.get(id(node))
+        stores = [bound] if bound is not None else self.names.stores(name, scope)
         if not stores:
             yield Origin(node, scope)
         for store in stores:
