@@ -78,6 +78,10 @@ class Trace:
                     yield from self.origins(value, scope)
             case ast.Subscript(value=value, slice=ast.Constant(value=str() | int() as key)):
                 yield from self._held(node, value, key, scope)
+            case ast.Subscript(value=value, slice=ast.Name() | ast.Attribute()):
+                ends = (end for each, home in self._contents(value, scope) for end in self.origins(each, home))
+                made = [end for end in ends if end.call is not None]  # of plain values, which one is the question
+                yield from made or [Origin(node, scope)]
             case ast.NamedExpr(value=value) | ast.Await(value=value):
                 yield from self.origins(value, scope)
             case _:
@@ -97,6 +101,8 @@ class Trace:
         is_entry = isinstance(node, ast.Subscript)
         if (is_entry or not found) and not self.names.resolve(value, scope):
             found += [each for origin in self.origins(value, scope) for each in self._inside(origin, key)]
+        if is_entry:
+            found += [each for given, home in self._put_in(dotted(value), scope) for each in self.origins(given, home)]
         yield from found
         if not found or (is_entry and dotted(value).rpartition(".")[2] in self._rewritten):
             yield Origin(node, scope)
@@ -117,6 +123,37 @@ class Trace:
             return next((each.attributes[rest] for each in self.lineage(scope.host) if rest in each.attributes), [])
         home = self.names.home(root, scope)
         return home.stores.get(name, []) if home is not None else []
+
+    def _contents(self, held: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """Everything that a dictionary, a tuple or a list holds, whatever the key: loaders[phase]."""
+        yield from self._values(held, scope)
+        yield from self._parts(held, scope)
+
+    def _put_in(self, name: str, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What is put into NAME under keys that are computed, loaders[phase] = …, or is appended to it."""
+        if not name:
+            return
+        for store in self._puts(f"{name}[]", scope):
+            if store.value is not None and store.index is None and store.how == "assign" and _is_computed(store, name):
+                yield store.value, store.scope
+        for call in self._appends.get(name, ()):
+            if self._is_same(name, call.scope, scope):
+                yield call.node.args[0], call.scope
+
+    @cached_property
+    def _appends(self) -> dict[str, list[Call]]:
+        found: dict[str, list[Call]] = {}
+        for call in self.facts.calls.get("append", ()):
+            if len(call.node.args) == 1 and (name := dotted(call.receiver)):
+                found.setdefault(name, []).append(call)
+        return found
+
+    def _is_same(self, name: str, one: Scope, other: Scope) -> bool:
+        """Whether NAME means the same thing in both scopes."""
+        root = name.partition(".")[0]
+        if root == one.receiver and root == other.receiver and one.host is not None and other.host is not None:
+            return one.host in self.lineage(other.host) or other.host in self.lineage(one.host)
+        return self.names.home(root, one) is self.names.home(root, other)
 
     def _inside(self, origin: Origin, key: str | int) -> Iterator[Origin]:
         """What the thing that ORIGIN made holds under KEY, as far as this file tells."""
@@ -224,6 +261,10 @@ class Trace:
                     yield from ((each, origin.scope) for each in values)
                 case ast.DictComp(value=each):
                     yield each, origin.scope
+        name = dotted(held)
+        for store in self._puts(f"{name}[]", scope) if name else ():
+            if store.value is not None and store.index is None and store.how == "assign":
+                yield store.value, store.scope
 
     def _parts(self, value: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         for origin in self.origins(value, scope):
@@ -232,6 +273,7 @@ class Trace:
                     yield from ((each, origin.scope) for each in parts if not isinstance(each, ast.Starred))
                 case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
                     yield each, origin.scope
+        yield from self._put_in(dotted(value), scope)
 
     def _unpacked(self, store: Store, value: ast.expr, index: int) -> Iterator[Origin]:
         found = [each for origin in self.origins(value, store.scope) for each in self._inside(origin, index)]
@@ -346,3 +388,12 @@ class Trace:
                 call for call in calls if self.definition(call.node.func, call.scope) is target
             )
         return self._sites[id(function)]
+
+
+def _is_computed(store: Store, name: str) -> bool:
+    """Whether STORE puts something into NAME under a key that is not written out."""
+    targets = store.node.targets if isinstance(store.node, ast.Assign) else []
+    return any(
+        isinstance(each, ast.Subscript) and not isinstance(each.slice, ast.Constant) and dotted(each.value) == name
+        for each in targets
+    )
