@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
+from functools import cache, lru_cache
 
 from msgspec import Struct
 
@@ -43,6 +43,18 @@ def _habits() -> tuple[_Habits, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
+def gives_model(name: str) -> bool:
+    """Whether NAME is a function of a library that gives a model: torchvision.models.resnet18, X.from_pretrained."""
+    lore: dict[str, list[str]] = table()["models"]
+    package, _, rest = name.partition(".")
+    if any(word in rest for word in lore["others"]):
+        return False
+    if package in lore["loading"] and rest.rpartition(".")[2] in lore["loads"]:
+        return True
+    return any(name == each or (each.endswith(".") and name.startswith(each)) for each in lore["built"])
+
+
 class Roles:
     """The roles of one file."""
 
@@ -67,7 +79,8 @@ class Roles:
         for habits in _habits():
             if habits.role != "model" and matches(name, habits.made):
                 return habits.role
-        return "model" if any(h.role == "model" and matches(name, h.made) for h in _habits()) else None
+        made = any(h.role == "model" and matches(name, h.made) for h in _habits()) or (bool(name) and gives_model(name))
+        return "model" if made else None
 
     def _part(self, origin: Origin, node: ast.expr | None) -> Part | None:
         call = origin.call
