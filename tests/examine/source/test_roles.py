@@ -20,6 +20,8 @@ import pytest
         ("import torch\ndef make():\n    return torch.optim.SGD(p)\nx = make()\nuse(x)", "optimizer"),
         ("import torch\ndef make():\n    return 1, torch.optim.SGD(p)\n_, x = make()\nuse(x)", "optimizer"),
         ("import torch\na, x = 1, torch.optim.SGD(p)\nuse(x)", "optimizer"),
+        ("import torch\nmake = lambda: torch.optim.SGD(p)\nx = make()\nuse(x)", "optimizer"),
+        ("import torch\nmake = (lambda: torch.optim.SGD(p)) if a else other\nx = make()\nuse(x)", None),
         ("import torch\nx = torch.optim.SGD(p) if a else torch.optim.Adam(p)\nuse(x)", "optimizer"),
         ("import torch\nclass T:\n    def __init__(self):\n        self.x = torch.optim.SGD(p)\n"
          "    def f(self):\n        use(self.x)", "optimizer"),

@@ -300,11 +300,27 @@ class Trace:
                 yield from self.origins(value, scope)
                 return
         helper = self.definition(node.func, scope)
+        if helper is None and (bodies := self._anonymous(node.func, scope)):
+            for each in bodies:
+                yield from self.origins(each.node.body, each)  # type: ignore[attr-defined]  # the scope of a lambda
+            return
         if helper is None or helper.kind != "function" or not helper.returns:
             yield Origin(node, scope)
             return
         for each in helper.returns:
             yield from self.origins(each.node.value, helper)
+
+    @cached_property
+    def _lambdas(self) -> dict[int, Scope]:
+        return {id(scope.node): scope for scope in self.facts.scopes if scope.kind == "lambda"}
+
+    def _anonymous(self, called: ast.expr, scope: Scope) -> list[Scope]:
+        """The lambdas that CALLED is a name of, where it is nothing else."""
+        if not self._lambdas or not isinstance(called, ast.Name | ast.Attribute) or self.names.resolve(called, scope):
+            return []
+        found = [self._lambdas.get(id(origin.node)) for origin in self.origins(called, scope)]
+        known = [each for each in found if each is not None]
+        return known if len(known) == len(found) else []
 
     # functions and classes of the same file
 

@@ -116,6 +116,9 @@ class Reading:
     def power(self, node: ast.expr, deep: int = 0) -> ast.expr | None:
         """Gives x where NODE ends at exp(x), or at its product with something; None where x is bounded from above."""
         end = self.end(node)
+        match end:
+            case ast.Call(func=ast.Attribute(value=held, attr="masked_fill" | "triu" | "tril" | "clone")):
+                return self.power(held, deep + 1) if deep < _DEEP else None
         if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Mult) and deep < _DEEP:  # e = e * mask names itself
             return self.power(end.left, deep + 1) or self.power(end.right, deep + 1)
         inner = self.operand(end, "exp")

@@ -102,7 +102,8 @@ def _returned(script: Script, regions: Regions, each: Return, helper: Scope, dee
     if regions.is_without_graph(each.path):
         return None
     region = regions.around(each.path)
-    if region is not None and isinstance(each.node.value, ast.Call | ast.BinOp):
+    value = each.node.value
+    if region is not None and value is not None and any(isinstance(n, ast.Call | ast.BinOp) for n in ast.walk(value)):
         return region
     return _inside(script, regions, each.node.value, helper, deep + 1)
 
@@ -238,8 +239,7 @@ def _entropies(script: Script) -> Iterator[Call]:
 
 def _is_entropy(script: Script, call: Call) -> bool:
     called = call.node.func
-    own = isinstance(called, ast.Name | ast.Call) or dotted(call.receiver) == call.scope.receiver
-    if not own or script.name(call):
+    if script.name(call):
         return False
     origins = script.trace.origins(called, call.scope)
     names = {script.names.resolve(each.call.func, each.scope) if each.call is not None else "" for each in origins}

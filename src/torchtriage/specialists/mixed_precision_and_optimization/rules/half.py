@@ -18,26 +18,11 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.trained impo
 _VANISHES = 2.0**-25  # half of the smallest float16: this and less is rounded to 0
 _ADAPTERS = ("peft", "bitsandbytes", "loralib", "quanto", "unsloth", "torchao")
 _KEEPS = ("master", "fp32", "float32", "lora", "adapter", "full_precision")
+_FUNCTIONS = ("torch.", "torch.nn.functional.")
 _SHAPES = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "detach", "clone"}
-    | {
-        "norm",
-        "sum",
-        "mean",
-        "var",
-        "std",
-        "pow",
-        "abs",
-        "sqrt",
-        "exp",
-        "amax",
-        "matmul",
-        "mm",
-        "bmm",
-        "T",
-        "t",
-        "cuda",
-    }
+    | {"norm", "sum", "mean", "var", "std", "pow", "abs", "sqrt", "rsqrt", "square", "exp", "amax", "max", "matmul"}
+    | {"mm", "bmm", "T", "t", "cuda", "softmax", "sigmoid", "relu", "gather", "einsum", "expand", "masked_fill"}
 )
 
 
@@ -199,23 +184,42 @@ def _is_half(script: Script, node: ast.expr, scope: Scope, use: Call | Store, de
     if deep > 6:
         return False
     match node:
-        case ast.Call(func=ast.Attribute(value=value)):
+        case ast.Call(func=ast.Attribute()):
             call = next((each for each in scope.calls if each.node is node), None)
             cast = call is not None and call.tail in ("half", "to") and _is_half_cast(script, call)
-            kept = call is not None and _keeps_format(script, call)
-            return cast or (kept and _is_half(script, value, scope, use, deep + 1))
+            kept = _kept(script, call) if call is not None else None
+            return cast or (kept is not None and _is_half(script, kept, scope, use, deep + 1))
         case ast.Name(id=name):
             return _is_half_name(script, name, scope, use, deep)
         case ast.BinOp(left=left, right=right):
-            sides = [each for each in (left, right) if not isinstance(each, ast.Constant)]
+            sides = [each for each in (left, right) if not _is_number(script, each, scope)]
             return bool(sides) and all(_is_half(script, each, scope, use, deep + 1) for each in sides)
         case ast.Subscript(value=value):
             return _is_half(script, value, scope, use, deep + 1)
     return False
 
 
-def _keeps_format(script: Script, call: Call) -> bool:
-    return call.tail in _SHAPES and call.argument("dtype") is None and not script.name(call)
+def _is_number(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is a number of Python, which leaves the format of a tensor as it is."""
+    match node:
+        case ast.Constant():
+            return True
+        case ast.UnaryOp(operand=inner):
+            return _is_number(script, inner, scope)
+        case ast.BinOp(left=left, right=right):
+            return _is_number(script, left, scope) and _is_number(script, right, scope)
+        case ast.Name() | ast.Attribute():
+            found = list(ends(script, node, scope))
+            return bool(found) and all(isinstance(each.node, ast.Constant) for each in found)
+    return False
+
+
+def _kept(script: Script, call: Call) -> ast.expr | None:
+    """What CALL gives back in its own format: x of x.sum(), or of torch.softmax(x, dim=-1)."""
+    if call.tail not in _SHAPES or call.argument("dtype") is not None:
+        return None
+    name = script.name(call)
+    return call.receiver if not name else call.argument("input", 0) if name.startswith(_FUNCTIONS) else None
 
 
 def _is_half_name(script: Script, name: str, scope: Scope, use: Call | Store, deep: int) -> bool:

@@ -12,7 +12,7 @@ from torchtriage.examine.source.facts import Block, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices
 from torchtriage.examine.source.trace import Origin
-from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends, keywords
+from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends, keywords, word
 
 _NAMES = frozenset({"torch.amp.autocast", "torch.cpu.amp.autocast"})
 _FORMATS = {"torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16"}
@@ -65,6 +65,12 @@ def formats(script: Script, node: ast.expr | None, scope: Scope) -> str:
 def _format(script: Script, node: ast.expr | None, scope: Scope) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return _FORMATS.get(f"torch.{node.value}", "")
+    match node:
+        case ast.Call(func=ast.Name(id="getattr"), args=[module, name, *_]):
+            if script.names.resolve(module, scope) != "torch":
+                return ""
+            found = {word(origin.node) for origin in ends(script, name, scope)}
+            return _FORMATS.get(f"torch.{found.pop()}", "") if len(found) == 1 else ""
     return _FORMATS.get(script.names.resolve(node, scope), "") if node is not None else ""
 
 
@@ -101,11 +107,15 @@ class Regions:
         if isinstance(owner, ast.With | ast.AsyncWith) and block.kind == "with":
             for item in owner.items:
                 yield from self._context(item.context_expr, scope)
+                yield from self._stacked(item, scope)
         elif isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in owner.decorator_list:
                 yield from self._context(decorator, scope.parent or scope)
 
     def _context(self, node: ast.expr, scope: Scope) -> Iterator[Autocast | str]:
+        helper = self.script.trace.definition(node.func, scope) if isinstance(node, ast.Call) else None
+        if helper is not None and helper.kind == "function" and helper is not scope:
+            yield from self._managed(helper)
         for origin in self.script.trace.origins(node, scope):
             made = origin.call
             name = self.script.names.resolve(made.func if made is not None else origin.node, origin.scope)
@@ -115,6 +125,24 @@ class Regions:
                 yield name
             elif made is not None:
                 yield from self._partial(made, origin)
+
+    def _stacked(self, item: ast.withitem, scope: Scope) -> Iterator[Autocast | str]:
+        """What an ExitStack enters: stack.enter_context(…)."""
+        if isinstance(item.optional_vars, ast.Name):
+            for call in self.script.calls("enter_context"):
+                if call.scope is scope and dotted(call.receiver) == item.optional_vars.id:
+                    for given in call.arguments:
+                        yield from self._context(given, scope)
+
+    def _managed(self, helper: Scope) -> Iterator[Autocast | str]:
+        """What a @contextmanager of this file has entered where it yields."""
+        marks = getattr(helper.node, "decorator_list", [])
+        if not any(dotted(each).rpartition(".")[2] == "contextmanager" for each in marks):
+            return
+        for inner in ast.walk(helper.node):
+            if isinstance(inner, ast.With) and any(isinstance(each, ast.Yield) for each in ast.walk(inner)):
+                for item in inner.items:
+                    yield from self._context(item.context_expr, helper)
 
     def _partial(self, made: ast.Call, origin: Origin) -> Iterator[Autocast]:
         """The context of partial(autocast, …)()."""

@@ -29,11 +29,25 @@ def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
         old = _old(script, call.node.func, call.scope)
         if old is not None and not _is_fallback(call.path) and not _is_alternative(call):
             yield _seen(script, call.node, old, _call(script, call, old))
+    yield from _handed(script)
     for scope in script.facts.scopes if b"custom_" in script.text.data else ():
         for decorator in scope.node.decorator_list if isinstance(scope.node, ast.FunctionDef) else ():
             old = _old(script, decorator, scope.parent or scope)
             if old is not None and not _is_fallback(scope.body.path):
                 yield _seen(script, decorator, old, _decorator(script, decorator, old))
+
+
+def _handed(script: Script) -> Iterator[Sighting]:
+    """Old names that are not called where they stand: in partial(torch.cuda.amp.autocast), or given another name."""
+    found = [(store.value, store) for scope in script.facts.scopes for stores in scope.stores.values()
+             for store in stores if store.how == "assign" and store.index is None]  # fmt: skip
+    found += [(each, call) for call in script.calls("partial") for each in call.node.args[:1]]
+    for node, spot in found:
+        if not isinstance(node, ast.Name | ast.Attribute) or _is_fallback(spot.path):
+            continue
+        old = _old(script, node, spot.scope)
+        if old is not None:
+            yield _seen(script, node, old, ())
 
 
 def _seen(script: Script, node: ast.expr, old: tuple[str, str], edits: tuple[Edit, ...]) -> Sighting:

@@ -12,6 +12,7 @@ from torchtriage.examine.source.flow import reaches, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.specialists.mixed_precision_and_optimization.rules.clips import Clip, clips
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
     UNSCALERS,
     is_disabled,
@@ -20,8 +21,6 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     scaler_steps,
 )
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import bound
-
-_CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"})
 
 
 @detector("source/clip-before-unscale")
@@ -33,13 +32,13 @@ def clip_before_unscale(step: TrainingStep) -> Iterator[Sighting]:
     for backward in propagations(step):
         if backward.scaler is None or is_disabled(step, backward):
             continue
-        for clip, call in _clips(step):
-            if _is_scaled(step, backward, clip) and not script.aside & UNSCALERS:
+        for clip in clips(step):
+            if _is_scaled(step, backward, clip.event) and not script.aside & UNSCALERS:
                 yield script.seen(
-                    call.node,
+                    clip.node,
                     f"the gradients of line {backward.call.node.lineno} are still multiplied by the loss scale here "
                     "(65536 at first), so what is left after clipping is that much too small",
-                    edits=_edit(step, backward, clip, call),
+                    edits=_edit(step, backward, clip),
                 )
 
 
@@ -96,22 +95,22 @@ def _is_overtaken(step: TrainingStep, backward: Backward, clip: Event) -> bool:
     )
 
 
-def _clips(step: TrainingStep) -> Iterator[tuple[Event, Call]]:
-    yield from step.named(_CLIPS)
-    for event, call in step.calls("clamp_"):
-        if dotted(call.receiver).endswith((".grad", ".grad.data")):
-            yield event, call
-
-
-def _edit(step: TrainingStep, backward: Backward, clip: Event, call: Call) -> tuple[Edit, ...]:
+def _edit(step: TrainingStep, backward: Backward, clip: Clip) -> tuple[Edit, ...]:
     """Safe only where nothing unscales already, and the clip runs exactly once for each step of one optimizer."""
+    call = clip.call
+    if call is None:
+        return ()
     scaler = dotted(backward.scaler)
     steps = [(event, each) for event, each in step.calls("step") if dotted(each.receiver) == scaler]
-    if not scaler or len(steps) != 1 or any(step.calls("unscale_")) or not surely(backward.event, clip):
+    if not scaler or len(steps) != 1 or any(step.calls("unscale_")) or not surely(backward.event, clip.event):
         return ()
     event, stepping = steps[0]
     optimizer = dotted(stepping.argument("optimizer", 0))
-    alike = event.path == clip.path and reaches(clip, event) and stepping.scope is call.scope is backward.call.scope
+    alike = (
+        event.path == clip.event.path
+        and reaches(clip.event, event)
+        and stepping.scope is call.scope is backward.call.scope
+    )
     if not alike or not optimizer:
         return ()
     return step.script.insertion("unscale-first", call.statement, f"{scaler}.unscale_({optimizer})")

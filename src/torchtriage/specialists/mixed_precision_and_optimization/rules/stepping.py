@@ -41,6 +41,8 @@ def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
         return
     for event, call in plain_steps(step) if scaled else ():
         backward = _last(step, event)
+        if backward is not None and backward.scaler is None:
+            backward = _beside(step, backward, event) or backward
         if backward in scaled and _meets(step, backward, event, call):
             yield step.script.seen(
                 call.node,
@@ -67,6 +69,14 @@ def _last(step: TrainingStep, spot: Event, plain: bool = False) -> Backward | No
     return found
 
 
+def _beside(step: TrainingStep, backward: Backward, spot: Event) -> Backward | None:
+    """The scaled backward in the other arm of the plain BACKWARD's condition, where no scaler steps at all."""
+    if any(scaler_steps(step)):
+        return None
+    others = (each for each in propagations(step) if each.scaler is not None and reaches(each.event, spot))
+    return next((each for each in others if _is_other_arm(each.event, backward.event)), None)
+
+
 def _is_apart(step: TrainingStep, one: Call, other: Call | None) -> bool:
     """Whether the two calls surely step optimizers of different models."""
     mine, theirs = (_models(step, call) if call is not None else set() for call in (one, other))
@@ -86,7 +96,8 @@ def _meets(step: TrainingStep, backward: Backward, event: Event, call: Call) -> 
     """Whether the plain step CALL surely meets gradients of BACKWARD that are scaled."""
     if _is_unscaled(step, backward, event) or is_elsewhere(step, backward, event):
         return False
-    if any(each.scaler is None and reaches(each.event, event) for each in propagations(step)):  # may be what it is for
+    plain = (each.event for each in propagations(step) if each.scaler is None and reaches(each.event, event))
+    if any(not _is_other_arm(backward.event, each) for each in plain):  # may be what it is for
         return _last(step, event, plain=True) is None
     kinds = {part.by for part in step.script.roles.parts(call.receiver, call.scope) if part.role == "optimizer"}
     if "unknown" in kinds and step.hidden:  # an optimizer of a framework may unscale by itself
