@@ -9,24 +9,8 @@ from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
+from torchtriage.examine.source.returned import Gradients
 from torchtriage.examine.source.script import Script
-
-# Methods of a tensor that give one tensor.
-_ONE = frozenset(
-    {"abs", "add", "bfloat16", "bmm", "clamp", "clone", "contiguous", "div", "double", "exp", "expand", "expand_as"}
-    | {"flatten", "float", "half", "masked_fill", "matmul", "mean", "mm", "mul", "neg", "permute", "pow", "reshape"}
-    | {"sign", "sqrt", "squeeze", "sub", "sum", "t", "to", "transpose", "type_as", "unsqueeze", "view", "view_as"}
-)
-
-
-# Functions of torch that give one tensor.
-_TORCHS = frozenset(
-    f"torch.{name}"
-    for name in (
-        _ONE - {"float", "half", "double", "bfloat16", "to", "type_as", "view", "view_as", "expand", "expand_as"}
-    )
-    | {"where", "zeros_like", "ones_like", "empty_like", "zeros", "einsum", "cat", "stack", "sigmoid", "sin", "cos"}
-) | {"torch.nn.functional.pad", "torch.nn.functional.fold", "torch.nn.functional.conv2d"}
 
 
 class ModuleClass(Struct, frozen=True):
@@ -123,7 +107,7 @@ def _whole(store: Store) -> ast.expr | None:
 
 
 class FunctionClass(Struct, frozen=True):
-    """A subclass of torch.autograd.Function with its own forward and backward."""
+    """A subclass of torch.autograd.Function with its forward and backward, its own or those of bases in this file."""
 
     script: Script
     scope: Scope
@@ -131,9 +115,14 @@ class FunctionClass(Struct, frozen=True):
     backward: Scope
 
     @property
+    def setup(self) -> Scope | None:
+        """The setup_context that goes with forward."""
+        return self.script.trace.method(self.scope, "setup_context")
+
+    @property
     def inputs(self) -> list[ast.arg]:
         """What forward takes, without ctx."""
-        skipped = 0 if "setup_context" in self.scope.inner else 1
+        skipped = 0 if self.setup is not None else 1
         return list(self.forward.parameters[skipped:])
 
     @property
@@ -158,105 +147,12 @@ class FunctionClass(Struct, frozen=True):
 
     def gradients(self) -> Iterator[tuple[Return, list[ast.expr]]]:
         """The returns of backward whose gradients can be counted, and the gradients."""
-        for each in self.backward.returns:
-            counted = self._counted(each.node.value, each)
-            if counted is not None:
-                yield each, counted
+        yield from Gradients(self.script, self.backward).each()
 
     @property
     def _arguments(self) -> ast.arguments:
         node = self.forward.node
         return node.args if isinstance(node, ast.FunctionDef) else ast.arguments([], [], None, [], [], None, [])
-
-    def _counted(self, node: ast.expr | None, at: Return) -> list[ast.expr] | None:
-        parts = _spread(node)
-        if parts is not None and not isinstance(node, ast.List):  # torch takes a tuple, no list
-            return parts
-        match node:
-            case ast.BinOp() | ast.UnaryOp() | ast.Call() if self._is_tensor(node):
-                return [node]
-            case ast.Name(id=name):
-                return self._named(name, node, at)
-        return None
-
-    def _is_tensor(self, node: ast.expr, through: tuple[str, ...] = ()) -> bool:
-        """Whether NODE is surely one tensor: what backward was given, or arithmetic on it.
-
-        A sum or product of anything else may be a tuple: gradients + (None,) * n.
-        """
-        match node:
-            case ast.BinOp(left=left, op=op, right=right):
-                summed = isinstance(op, ast.Add | ast.Mult)
-                return not summed or any(self._is_tensor(each, through) for each in (left, right))
-            case ast.UnaryOp():
-                return True
-            case ast.Call(func=ast.Attribute(value=value, attr=attr) as called):
-                is_torchs = self.script.names.resolve(called, self.backward) in _TORCHS
-                return is_torchs or (attr in _ONE and self._is_tensor(value, through))
-            case ast.Subscript(value=value, slice=index):
-                return _is_saved(value, self.backward) and isinstance(index, ast.Constant)
-            case ast.Name(id=name) if name not in through and name not in _starred(self.backward):
-                stores = self.backward.stores.get(name, [])
-                some = [store for store in stores if not (store.how == "augment" or _is_none(store.value))]
-                return bool(some) and all(self._is_given(store, (*through, name)) for store in stores)
-        return False
-
-    def _is_given(self, store: Store, through: tuple[str, ...]) -> bool:
-        if store.how == "parameter":
-            return store.name != self.backward.parameters[0].arg
-        if store.how == "augment":
-            return True
-        if store.how != "assign" or store.value is None:
-            return False
-        if _is_saved(store.value, self.backward):  # what is unpacked of it is a tensor, or None
-            return store.index is not None
-        return store.index is None and (_is_none(store.value) or self._is_tensor(store.value, through))
-
-    def _named(self, name: str, node: ast.expr, at: Return) -> list[ast.expr] | None:
-        stores = self.backward.stores.get(name, [])
-        variable = _starred(self.backward)
-        if name in variable:
-            return None
-        if len(stores) != 1:
-            return [node] if self._is_tensor(node) else None
-        store = stores[0]
-        if store.how == "parameter":
-            return [node]
-        whole = store.how == "assign" and store.index is None
-        return self._counted(store.value, at) if whole and not isinstance(store.value, ast.Name) else None
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def _is_saved(node: ast.expr, backward: Scope) -> bool:
-    context = backward.parameters[0].arg if backward.parameters else ""
-    return dotted(node) == f"{context}.saved_tensors"
-
-
-def _spread(node: ast.expr | None) -> list[ast.expr] | None:
-    """The elements of a tuple that is written out: (a, b), (a, *[None] * 2), (a,) + (None,) * 2."""
-    match node:
-        case ast.Call(func=ast.Name(id="tuple"), args=[ast.Tuple() | ast.List() | ast.BinOp() as inner]):
-            return _spread(inner)
-        case ast.BinOp(left=left, op=ast.Mult(), right=ast.Constant(value=int(times))):
-            parts = _spread(left)
-            return None if parts is None else parts * times
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            one, other = _spread(left), _spread(right)
-            return None if one is None or other is None else [*one, *other]
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            inside = [_spread(each.value) if isinstance(each, ast.Starred) else [each] for each in parts]
-            return None if None in inside else [each for some in inside for each in some or ()]
-    return None
-
-
-def _starred(function: Scope) -> set[str]:
-    node = function.node
-    if not isinstance(node, ast.FunctionDef):
-        return set()
-    return {each.arg for each in (node.args.vararg, node.args.kwarg) if each is not None}
 
 
 @view(ModuleClass, of=Script)
@@ -271,8 +167,11 @@ def modules(script: Script) -> tuple[ModuleClass, ...]:
 
 @view(FunctionClass, of=Script)
 def functions(script: Script) -> tuple[FunctionClass, ...]:
-    return tuple(
-        FunctionClass(script, scope, scope.inner["forward"], scope.inner["backward"])
-        for scope in script.classes
-        if {"forward", "backward"} <= scope.inner.keys() and "torch.autograd.Function" in script.trace.bases(scope)
-    )
+    found = []
+    for scope in script.classes:
+        own = {"forward", "backward"} & scope.inner.keys()
+        if own and "torch.autograd.Function" in script.trace.bases(scope):
+            forward, backward = (script.trace.method(scope, name) for name in ("forward", "backward"))
+            if forward is not None and backward is not None:
+                found.append(FunctionClass(script, scope, forward, backward))
+    return tuple(found)

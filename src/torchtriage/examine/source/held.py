@@ -10,6 +10,7 @@ from msgspec import Struct
 from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Action, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
+from torchtriage.examine.source.returned import gives_tensor
 from torchtriage.examine.source.script import Script
 
 _DEEP = 8
@@ -69,15 +70,35 @@ class Edited(Struct, frozen=True):
         return self.by.node
 
 
-def edits(script: Script, scope: Scope) -> Iterator[Edited]:
-    """Everything that SCOPE's own body changes in place, in order."""
+def edits(script: Script, scope: Scope, deep: int = 0) -> Iterator[Edited]:
+    """Everything that SCOPE's own body changes in place, in order, or a function of this file that it calls."""
     for action in scope.actions:
         if isinstance(action, Call):
             target = _edited_by(script, action)
             if target is not None and not _is_onto_itself(target, action):
                 yield Edited(target, action, is_sure=True)
+            elif target is None and deep < 2:
+                yield from _edited_inside(script, action, deep)
         elif action.how == "augment" or (action.name.endswith("[]") and action.how == "assign"):
             yield from (Edited(target, action, is_sure=False) for target in _stored_to(action))
+
+
+def _edited_inside(script: Script, call: Call, deep: int) -> Iterator[Edited]:
+    """Those arguments of CALL that the function of this file which it calls changes in place."""
+    helper = script.trace.definition(call.node.func, call.scope) if call.arguments else None
+    if helper is None or helper.kind != "function" or helper is call.scope or helper.name == "__init__":
+        return
+    words = [each.arg for each in helper.parameters]
+    words = words[1:] if helper.receiver in words[:1] else words
+    told: set[str] = set()
+    for inner in edits(script, helper, deep + 1):
+        found = shared(inner.target, helper, inner.by)
+        if found is None or found.name not in words or found.name in told:
+            continue
+        told.add(found.name)
+        target = call.argument(found.name, words.index(found.name))
+        if target is not None and not isinstance(target, ast.Starred):
+            yield Edited(target, call, inner.is_sure)
 
 
 def _is_onto_itself(target: ast.expr, call: Call) -> bool:
@@ -133,7 +154,7 @@ def shared(node: ast.expr, scope: Scope, at: Spot, deep: int = 0) -> Store | Non
             return shared(value, scope, at, deep)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _VIEWS:
             return shared(value, scope, at, deep)
-        case ast.Subscript(value=value, slice=index) if _is_basic(index):
+        case ast.Subscript(value=value, slice=index) if _is_basic(index, scope):
             return shared(value, scope, at, deep)
         case ast.Name(id=name) if deep <= _DEEP:
             ways = [_shared(store, deep) for store in _reaching(name, scope, at)]
@@ -145,15 +166,27 @@ def shared(node: ast.expr, scope: Scope, at: Spot, deep: int = 0) -> Store | Non
 def _shared(store: Store, deep: int) -> Store | None:
     if store.how == "parameter":
         return store
-    whole = store.how == "assign" and store.index is None and store.value is not None
+    # what a loop takes out of a tensor is a part of it, and so is each element of *grads
+    whole = store.how in ("assign", "element") and store.index is None and store.value is not None
     return shared(store.value, store.scope, store, deep + 1) if whole and store.value is not None else None
 
 
-def _is_basic(index: ast.expr) -> bool:
+def _is_basic(index: ast.expr, scope: Scope) -> bool:
     """Whether an index gives a view: numbers and slices. A mask or a list of places gives a copy."""
-    if isinstance(index, ast.Tuple):
-        return all(_is_basic(each) for each in index.elts)
+    match index:
+        case ast.Tuple(elts=parts):
+            return all(_is_basic(each, scope) for each in parts)
+        case ast.Name(id=name):  # for i in range(n)
+            stores = scope.stores.get(name, [])
+            return bool(stores) and all(_is_counter(each) for each in stores)
     return isinstance(index, ast.Slice) or (isinstance(index, ast.Constant) and index.value is not True)
+
+
+def _is_counter(store: Store) -> bool:
+    if store.how != "element" or not isinstance(store.value, ast.Call):
+        return False
+    word = dotted(store.value.func)
+    return (word == "range" and store.index is None) or (word == "enumerate" and store.index == 0)
 
 
 def _reaching(name: str, scope: Scope, at: Spot) -> list[Store]:
@@ -167,7 +200,7 @@ class Inputs:
 
     def __init__(self, function: FunctionClass) -> None:
         self.function, self.script = function, function.script
-        self.setup = function.scope.inner.get("setup_context")
+        self.setup = function.setup
         self.scopes = [function.forward, *([self.setup] if self.setup is not None else [])]
 
     def context(self, scope: Scope) -> str:
@@ -188,6 +221,12 @@ class Inputs:
                 if len(ways) == 1 and ways[0].index is not None and ways[0].value is not None:
                     return self._placed(ways[0].value, scope, ways[0], ways[0].index)
         return None
+
+    def unpacked(self, store: Store) -> ast.arg | None:
+        """The input that STORE takes out of what setup_context is given: ctx.x, ctx.scale = inputs."""
+        if store.index is None or store.value is None or store.scope is self.function.forward:
+            return None
+        return self._placed(store.value, store.scope, store, store.index)
 
     def _placed(self, whole: ast.expr, scope: Scope, at: Spot, place: int) -> ast.arg | None:
         found = given(whole, scope, at)
@@ -224,12 +263,15 @@ class Inputs:
             case ast.Call(func=ast.Attribute(attr=attr)):
                 name = self.script.names.resolve(node.func, scope)
                 if name.startswith("torch."):
-                    return attr in _FUNCTIONS or attr in ("empty", "zeros", "ones", "cat", "stack", "full")
+                    return gives_tensor(name)
                 return attr in TENSOR_METHODS and attr not in _SCALARS and not name
             case ast.BinOp(op=ast.MatMult()):
                 return True
             case ast.BinOp(left=left, right=right):
                 return any(self._is_made(each, scope, at) or self._known(each, scope, at) for each in (left, right))
+            case ast.Name(id=name):
+                ways = _reaching(name, scope, at)
+                return bool(ways) and all(each.order < at.order and self.makes_tensor(each) for each in ways)
         return False
 
     def _known(self, node: ast.expr, scope: Scope, at: Spot) -> bool:

@@ -120,7 +120,10 @@ class Trace:
         """The stores to NAME, "a.b": of self.b those of the class and its bases, of others those beside a's own."""
         root, _, rest = name.partition(".")
         if root and root == scope.receiver and scope.host is not None:
-            return next((each.attributes[rest] for each in self.lineage(scope.host) if rest in each.attributes), [])
+            return self._puts_of(scope.host, rest)
+        named = self.names.definition(root, scope) if rest and "." not in rest else None
+        if named is not None and named.kind == "class":
+            return self._puts_of(named, rest)
         home = self.names.home(root, scope)
         return home.stores.get(name, []) if home is not None else []
 
@@ -191,7 +194,13 @@ class Trace:
                     yield from self.origins(given, scope)
 
     def _puts_of(self, made: Scope, name: str) -> list[Store]:
-        return next((each.attributes[name] for each in self.lineage(made) if name in each.attributes), [])
+        """The stores to NAME in the methods of the class MADE or of its bases; else those in the class's own body."""
+        lineage = self.lineage(made)
+        found = next((each.attributes[name] for each in lineage if name in each.attributes), [])
+        plain = (
+            [store for store in each.stores.get(name, ()) if isinstance(store.node, ast.Assign)] for each in lineage
+        )
+        return found or next(filter(None, plain), [])
 
     def _fields(self, made: Scope) -> list[str]:
         """The fields of a class without a constructor of its own, in order: of a data class, a NamedTuple."""

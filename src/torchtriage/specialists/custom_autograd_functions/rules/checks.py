@@ -6,21 +6,15 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import reaching
+from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.custom_autograd_functions.rules.parts import Part
+from torchtriage.specialists.custom_autograd_functions.rules.precision import Precision
 
-# Methods that keep the precision of a tensor, and what makes a tensor of the default precision.
-_KEEPING = frozenset(
-    {"requires_grad_", "cuda", "cpu", "clone", "detach", "view", "reshape", "contiguous", "unsqueeze", "squeeze"}
-    | {"t", "transpose", "permute", "abs", "exp", "mul", "add", "sub", "div", "clamp", "normal_", "uniform_", "expand"}
-)
-_CASTS = {"double": "double", "float": "single", "half": "single", "bfloat16": "single"}
-_MAKERS = frozenset(f"torch.{name}" for name in ("randn", "rand", "ones", "zeros", "empty", "linspace", "eye"))
 _CHECKS = ("torch.autograd.gradcheck", "torch.autograd.gradgradcheck")
-_DOUBLE = frozenset({"torch.float64", "torch.double", "torch.complex128", "torch.cdouble"})
-_SINGLE = frozenset({"torch.float32", "torch.float", "torch.float16", "torch.half", "torch.bfloat16"})
 _EPS = 1e-5
+# With such a tolerance nearly any backward passes, whatever the step.
+_LAX = 0.05
 
 
 @detector("source/gradcheck-in-float32")
@@ -34,15 +28,37 @@ def gradcheck_in_float32(script: Script) -> Iterator[Sighting]:
         given = call.argument("inputs", 1)
         if given is None or _is_coarse(call):
             continue
-        for each in _each_input(given, call):
-            found = _Precision(script).of(each, call.scope, call)
-            if found == "single" and _needs_gradient(each, call):
-                yield script.seen(
-                    call.node,
-                    f"{script.source(each)} is in single precision: differences of eps = 1e-6 are lost in rounding: "
-                    "the check fails for a right backward, or needs tolerances that let a wrong one pass",
-                )
-                break
+        found = _single(script, call, given)
+        if found is not None:
+            yield script.seen(
+                call.node,
+                f"{script.source(found.node)} is in single precision: differences of eps = 1e-6 are lost in rounding: "
+                "the check fails for a right backward, or needs tolerances that let a wrong one pass",
+            )
+
+
+def _single(script: Script, call: Call, given: ast.expr) -> Part | None:
+    """The input in single precision that asks for a gradient: one that says so, or when no other could be meant."""
+    whole = Part(given, call.scope, call)
+    parts = Precision(script).elements(whole)
+    kinds = []
+    for part in [whole] if parts is None else parts:
+        precision = Precision(script)
+        kind = precision.of(part)
+        if kind == "single" and (precision.asks or _asks_later(part, call)):
+            return part
+        kinds.append((kind, part))
+    single = [part for kind, part in kinds if kind == "single"]
+    # gradcheck refuses inputs of which none asks for a gradient
+    return single[0] if single and all(kind in ("single", "whole", "none") for kind, _ in kinds) else None
+
+
+def _asks_later(part: Part, call: Call) -> bool:
+    name = dotted(part.node)
+    sets = part.scope.stores.get(f"{name}.requires_grad", []) if name else []
+    if sets and sets[-1].order < call.order:
+        return True
+    return any(each.tail == "requires_grad_" and name and dotted(each.receiver) == name for each in part.scope.calls)
 
 
 def _aliases(script: Script) -> set[str]:
@@ -62,103 +78,10 @@ def _is_coarse(call: Call) -> bool:
     eps = call.argument("eps", 2)
     if eps is None:
         return False
-    return not (isinstance(eps, ast.Constant) and isinstance(eps.value, float) and eps.value <= _EPS)
+    if any(_number(call.argument(name)) >= _LAX for name in ("atol", "rtol")):
+        return False
+    return not 0 < _number(eps) <= _EPS
 
 
-def _each_input(node: ast.expr, call: Call) -> list[ast.expr]:
-    if isinstance(node, ast.Name):
-        ways = reaching(call.scope.stores.get(node.id, []), call)
-        value = ways[0].value if len(ways) == 1 and ways[0].index is None and ways[0].how == "assign" else None
-        if isinstance(value, ast.Tuple | ast.List):
-            return list(value.elts)
-        if isinstance(value, ast.ListComp):
-            return [value.elt]
-    return list(node.elts) if isinstance(node, ast.Tuple | ast.List) else [node]
-
-
-class _Precision:
-    """Whether an expression surely is in single or double precision; "" where neither is sure."""
-
-    def __init__(self, script: Script) -> None:
-        self.script = script
-
-    def of(self, node: ast.expr, scope: Scope, at: Call | Store, deep: int = 0) -> str:
-        match node:
-            case ast.Name(id=name) if deep < 6:
-                stores = [store for store in scope.stores.get(name, ()) if store.how != "augment"]
-                kinds = {self._stored(store, deep) for store in reaching(stores, at)}
-                return kinds.pop() if len(kinds) == 1 else ""
-            case ast.BinOp(left=left, right=ast.Constant()) | ast.BinOp(left=ast.Constant(), right=left):
-                return self.of(left, scope, at, deep)
-            case ast.Call():
-                return self._called(node, scope, at, deep)
-        return ""
-
-    def _stored(self, store: Store, deep: int) -> str:
-        whole = store.how == "assign" and store.index is None and store.value is not None
-        return self.of(store.value, store.scope, store, deep + 1) if whole and store.value is not None else ""
-
-    def _called(self, node: ast.Call, scope: Scope, at: Call | Store, deep: int) -> str:
-        name = self.script.names.resolve(node.func, scope)
-        kinds = [keyword.value for keyword in node.keywords if keyword.arg in ("dtype", None)]
-        if kinds:
-            return self._dtype(kinds[0], scope)
-        if name == "torch.nn.Parameter" and node.args:
-            return self.of(node.args[0], scope, at, deep)
-        if name in _MAKERS or (name == "torch.tensor" and _holds_float(node)):
-            return "single"
-        if name or not isinstance(node.func, ast.Attribute):
-            return ""
-        return self._method(node.func, node, scope, at, deep)
-
-    def _method(self, method: ast.Attribute, node: ast.Call, scope: Scope, at: Call | Store, deep: int) -> str:
-        if method.attr in _CASTS:
-            return _CASTS[method.attr]
-        keeps = method.attr in _KEEPING
-        if method.attr == "to" and len(node.args) == 1:
-            keeps = _is_device(node.args[0])
-            if not keeps:
-                return self._dtype(node.args[0], scope)
-        return self.of(method.value, scope, at, deep) if keeps else ""
-
-    def _dtype(self, node: ast.expr, scope: Scope) -> str:
-        if isinstance(node, ast.Name):  # dtype = torch.float32
-            stores = self.script.names.stores(node.id, scope)
-            plain = len(stores) == 1 and stores[0].how == "assign" and stores[0].index is None
-            node = (stores[0].value if plain else None) or node
-        name = self.script.names.resolve(node, scope)
-        return "double" if name in _DOUBLE else "single" if name in _SINGLE else ""
-
-
-def _is_device(node: ast.expr) -> bool:
-    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-    return is_text or dotted(node).rpartition(".")[2] == "device"
-
-
-def _holds_float(node: ast.Call) -> bool:
-    inside = ast.walk(node.args[0]) if node.args else ()
-    parts = list(inside)
-    plain = all(isinstance(e, ast.Constant | ast.List | ast.Tuple | ast.UnaryOp | ast.USub | ast.Load) for e in parts)
-    return plain and any(isinstance(each, ast.Constant) and isinstance(each.value, float) for each in parts)
-
-
-def _needs_gradient(node: ast.expr, call: Call) -> bool:
-    """Whether NODE surely asks for a gradient: requires_grad=True where it was made, or set later."""
-    names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-    made = [store.value for name in names for store in call.scope.stores.get(name, ()) if store.value is not None]
-    for name in names:
-        sets = call.scope.stores.get(f"{name}.requires_grad", [])
-        if sets and sets[-1].order < call.order:
-            return True
-        if any(each.tail == "requires_grad_" and dotted(each.receiver) == name for each in call.scope.calls):
-            return True
-    return any(_asks(inner) for tree in (node, *made) for inner in ast.walk(tree))
-
-
-def _asks(node: ast.AST) -> bool:
-    match node:
-        case ast.keyword(arg="requires_grad", value=ast.Constant(value=True)):
-            return True
-        case ast.Attribute(attr="requires_grad_" | "Parameter") | ast.Name(id="Parameter"):
-            return True
-    return False
+def _number(node: ast.expr | None) -> float:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int | float) else 0

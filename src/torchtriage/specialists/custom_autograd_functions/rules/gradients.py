@@ -10,6 +10,8 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.held import Edited, edits, shared
+from torchtriage.examine.source.held import given as held
+from torchtriage.examine.source.returned import starred
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.custom_autograd_functions.rules.applied import applications
 
@@ -52,7 +54,7 @@ def _asking(function: FunctionClass, count: int) -> Call | None:
 
 def _is_never_reached(function: FunctionClass) -> bool:
     """Whether the outputs are marked so that no gradient comes back: indices, counts."""
-    methods = (function.forward, function.scope.inner.get("setup_context", function.forward))
+    methods = (function.forward, function.setup or function.forward)
     return any(call.tail == "mark_non_differentiable" for method in methods for call in method.calls)
 
 
@@ -69,10 +71,12 @@ def grad_output_edited(function: FunctionClass) -> Iterator[Sighting]:
     """The backward method changes the gradient that it is given in place."""
     backward, script = function.backward, function.script
     told: set[str] = set()
-    for edited in edits(script, backward):
+    for edited in (*edits(script, backward), *_reduced(function)):
         given = shared(edited.target, backward, edited.by)
-        if given is None or given.node in backward.parameters[:1] or given.name in _starred(function) | told:
+        if given is None or given.node in backward.parameters[:1] or given.name in told:
             continue
+        if given.name in starred(backward) and held(edited.target, backward, edited.by) is not None:
+            continue  # the tuple itself: grads += (None,)
         told.add(given.name)
         word = script.source(edited.target)
         also = "" if word == given.name else f" (as {word})"
@@ -84,10 +88,16 @@ def grad_output_edited(function: FunctionClass) -> Iterator[Sighting]:
         )
 
 
-def _starred(function: FunctionClass) -> set[str]:
-    node = function.backward.node
-    args = node.args if isinstance(node, ast.FunctionDef) else None
-    return {each.arg for each in (args.vararg, args.kwarg) if each is not None} if args is not None else set()
+# Collectives that put their result into their first argument.
+_COLLECTIVES = ("torch.distributed.all_reduce", "torch.distributed.broadcast", "torch.distributed.reduce")
+
+
+def _reduced(function: FunctionClass) -> Iterator[Edited]:
+    """What a collective that backward itself calls overwrites."""
+    for call in function.backward.calls:
+        tensor = call.argument("tensor", 0)
+        if tensor is not None and function.script.name(call) in _COLLECTIVES:
+            yield Edited(tensor, call, is_sure=True)
 
 
 def _clone(script: Script, edited: Edited, name: str) -> tuple[Edit, ...]:
