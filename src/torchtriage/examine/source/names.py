@@ -11,6 +11,7 @@ from typing import Any
 
 from torchtriage.examine.detector import CannotSee
 from torchtriage.examine.source.facts import Facts, Scope, Store, dotted
+from torchtriage.examine.source.linked import Links
 
 
 @cache
@@ -57,8 +58,8 @@ MOST = 1_000_000
 class Names:
     """The names of one file."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
+    def __init__(self, facts: Facts, links: Links) -> None:
+        self.facts, self.links = facts, links
         self._asked = 0
         self._imported: dict[tuple[int, str], str] = {}
 
@@ -109,11 +110,17 @@ class Names:
         return next((each for each in found if each.startswith("torch")), found[-1] if found else "")
 
     def definition(self, name: str, scope: Scope) -> Scope | None:
-        """The function or class of this file that NAME stands for, when every store to it is a definition."""
+        """The function or class that NAME stands for: of this file, when every store to it is a definition.
+
+        Or of another file of the project, when it is imported from there.
+        """
         home = self.home(name, scope)
-        if home is None or any(store.how != "define" for store in home.stores[name]):
-            return None
-        return home.inner.get(name)
+        if home is None:
+            return self.links.beside(name, scope)
+        stores = home.stores[name]
+        if all(store.how == "import" for store in stores):
+            return self.links.definition(stores[-1].imported, home)
+        return home.inner.get(name) if all(store.how == "define" for store in stores) else None
 
     def framework(self) -> str | None:
         """The framework that owns the training of this file, by its imports."""

@@ -10,11 +10,14 @@ from torchtriage.core.evidence import Edit, Place
 from torchtriage.examine.detector import Sighting, view
 from torchtriage.examine.source.events import Written
 from torchtriage.examine.source.facts import Call, Facts, Scope
+from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.names import Names, table
 from torchtriage.examine.source.roles import Roles
-from torchtriage.examine.source.text import Text, too_deep
+from torchtriage.examine.source.text import Elsewhere, Text, too_deep
 from torchtriage.examine.source.trace import Trace
 from torchtriage.examine.source.walk import walk
+
+_TRAINS = (b".backward(", b".step(", b".load_state_dict(")
 
 
 class Script:
@@ -29,7 +32,8 @@ class Script:
             self.facts: Facts = walk(tree)
         except RecursionError as error:
             raise too_deep(path) from error
-        self.names = Names(self.facts)
+        self.links = Links(path, self.facts, trains=any(word in data for word in _TRAINS))
+        self.names = Names(self.facts, self.links)
         self.trace = Trace(self.facts, self.names)
         self.roles = Roles(self.facts, self.names, self.trace)
         self.written = Written(self.names, self.trace)
@@ -57,9 +61,13 @@ class Script:
             yield from (call for tail in self._tails(name) for call in self.calls(tail) if self.name(call) == name)
 
     def knows(self, call: Call) -> bool:
-        """Whether what is called is defined in this file, or belongs to a package that touches nobody's training."""
-        if self.trace.definition(call.node.func, call.scope) is not None:
-            return True
+        """Whether what is called is defined in this file, or belongs to a package that touches nobody's training.
+
+        What stands in another file of the project is followed, but "nothing in this file does it" cannot be said of it.
+        """
+        own = self.trace.definition(call.node.func, call.scope)
+        if own is not None:
+            return not isinstance(getattr(own.node, "lineno", 1), Elsewhere)
         known: list[str] = table()["known"]
         if self.name(call).partition(".")[0] in known or self.roles.of_class(self.name(call)) is not None:
             return True
@@ -93,7 +101,10 @@ class Script:
         return Sighting(self.place(node), fact, edits=edits)
 
     def place(self, node: ast.AST) -> Place:
+        """Where NODE stands, in this file or in one that it imports."""
         line, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
+        if isinstance(line, Elsewhere):
+            return Place(path=line.path, line=int(line))
         cell, number = self.text.spot(line)
         return Place(
             path=self.text.path,
@@ -137,12 +148,15 @@ class Script:
 
     def change(self, remedy: str, first: int, last: int, code: str) -> tuple[Edit, ...]:
         """The edit that puts CODE in the place of the bytes from FIRST to LAST; none where these are not the file's."""
-        if self.text.cells or self.text.encoding not in ("utf-8", "utf-8-sig"):  # the bytes of a notebook are JSON
+        is_foreign = first < 0 or bool(self.text.cells)  # the bytes of a notebook are JSON
+        if is_foreign or self.text.encoding not in ("utf-8", "utf-8-sig"):
             return ()
         return (Edit(remedy, self.text.path, first, last, code),)
 
     def source(self, node: ast.AST) -> str:
         """NODE as it stands in the file, on one line."""
+        if isinstance(getattr(node, "lineno", 1), Elsewhere):
+            return ast.unparse(node)
         lines = [
             self.text.line(number).encode()
             for number in range(getattr(node, "lineno", 1), (getattr(node, "end_lineno", 1) or 1) + 1)

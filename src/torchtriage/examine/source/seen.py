@@ -24,12 +24,16 @@ KEPT = 3
 
 
 class Seen(Struct, frozen=True):
-    """What one file showed. silenced: how many places a comment silenced. is_read: whether it could be read."""
+    """What one file showed. silenced: how many places a comment silenced. is_read: whether it could be read.
+
+    linked: the files of its project that were looked into for it, and a digest of what each held.
+    """
 
     evidence: tuple[Evidence, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
     silenced: int = 0
     is_read: bool = True
+    linked: tuple[tuple[str, str], ...] = ()
 
 
 def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
@@ -47,9 +51,15 @@ def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
         if isinstance(outcome, Inconclusive):
             inconclusive.append(replace(outcome, why=f"{path}: {outcome.why}"))
         else:
-            evidence.extend(dict.fromkeys(outcome.evidence))
+            # what shows in a file that this one imports is said where that one is examined
+            evidence.extend(each for each in dict.fromkeys(outcome.evidence) if each.place.path == path)
     kept, complaints = applied(text, evidence)
-    return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept))
+    linked = tuple((file.path.as_posix(), _digest(file.data)) for file in script.links.used.values())
+    return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept), linked=linked)
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()
 
 
 def text_of(path: str, data: bytes) -> tuple[Text, tuple[str, ...]]:
@@ -76,9 +86,11 @@ class Memory:
         self.home = self.parent / mark.hexdigest()
 
     def recall(self, path: str, data: bytes) -> Seen | None:
-        """What PATH showed when it last had the content DATA; None where nobody remembers."""
+        """What PATH showed when it last had the content DATA, and the files linked to it theirs; None for no memory."""
         with suppress(OSError, msgspec.DecodeError, ValueError):
-            return msgspec.json.decode(self._file(path, data).read_bytes(), type=Seen)
+            seen = msgspec.json.decode(self._file(path, data).read_bytes(), type=Seen)
+            if all(_digest(Path(file).read_bytes()) == then for file, then in seen.linked):
+                return seen
         return None
 
     def keep(self, path: str, data: bytes, seen: Seen) -> None:

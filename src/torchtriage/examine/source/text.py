@@ -15,6 +15,23 @@ from msgspec import Struct
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 
 
+class Elsewhere(int):
+    """A line of another file, which says so wherever it is printed."""
+
+    path: str
+
+    def __new__(cls, line: int, path: str) -> Elsewhere:
+        made = super().__new__(cls, line)
+        made.path = path
+        return made
+
+    def __str__(self) -> str:
+        return f"{int(self)} of {self.path.rpartition('/')[2]}"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
 class UnreadableError(Exception):
     """A file that is no Python: why (naming path:line) and what would make it readable."""
 
@@ -81,12 +98,14 @@ class Text:
         return [match.start() for match in _LINE.finditer(self.data)]
 
     def start(self, line: int) -> int:
-        """The byte at which LINE starts."""
-        return self._starts[line - 1]
+        """The byte at which LINE starts; -1 where this file has no such line."""
+        is_own = 0 < line <= len(self._starts) and not isinstance(line, Elsewhere)
+        return self._starts[line - 1] if is_own else -1
 
     def raw(self, line: int) -> bytes:
         """LINE with its line end, as it stands in the file."""
-        found = _LINE.match(self.data, self.start(line))
+        start = self.start(line)
+        found = _LINE.match(self.data, start) if start >= 0 else None
         return found.group() if found else b""
 
     def indent(self, line: int) -> str:
@@ -99,8 +118,13 @@ class Text:
         return self.raw(number).rstrip(b"\r\n").decode(self.encoding, "replace").removeprefix("\ufeff")
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """The bytes of NODE: its first, and the one behind its last. In UTF-8, where the parser's columns are bytes."""
+        """The bytes of NODE: its first, and the one behind its last; -1 for one of another file.
+
+        They are right in UTF-8, where the parser's columns are bytes.
+        """
         line, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None) or 1
+        if isinstance(line, Elsewhere):
+            return -1, -1
         first, behind = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None) or 0
         return self._byte(line, first), self._byte(last, behind)
 

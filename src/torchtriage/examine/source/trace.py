@@ -43,6 +43,8 @@ class Trace:
         self._known: dict[tuple[int, int], tuple[Origin, ...]] = {}
         self._open: set[tuple[int, int]] = set()
         self._asked: set[int] = set()
+        self._finding: set[int] = set()
+        self._cuts = 0
         self._sites: dict[int, tuple[Call, ...]] = {}
         self._methods = {name for scope in facts.scopes if scope.kind == "class" for name in scope.inner}
 
@@ -55,11 +57,14 @@ class Trace:
         if key in self._known:
             return self._known[key]
         if key in self._open or len(self._open) > _DEPTH:
+            self._cuts += 1
             return ()
+        before = self._cuts
         self._open.add(key)
         found = tuple(dict.fromkeys(self._follow(node, scope)))
         self._open.discard(key)
-        if not self._open:  # a trace that was cut short inside a circle must not be remembered
+        # what was cut short inside of a circle that began further out must not be remembered
+        if self._cuts == before or not (self._open or self._asked or self._finding):
             self._known[key] = found
         return found
 
@@ -310,8 +315,8 @@ class Trace:
                 return
         helper = self.definition(node.func, scope)
         if helper is None and (bodies := self._anonymous(node.func, scope)):
-            for each in bodies:
-                yield from self.origins(each.node.body, each)  # type: ignore[attr-defined]  # the scope of a lambda
+            for body in bodies:
+                yield from self.origins(body.node.body, body)  # type: ignore[attr-defined]  # the scope of a lambda
             return
         if helper is None or helper.kind != "function" or not helper.returns:
             yield Origin(node, scope)
@@ -338,7 +343,9 @@ class Trace:
         match called:
             case ast.Name(id=name):
                 return self.names.definition(name, scope)
-            case ast.Attribute(value=value, attr=attr) if attr in self._methods:
+            case ast.Attribute() if self.names.links.is_any and (name := self.names.resolve(called, scope)):
+                return self.names.links.definition(name, scope)  # utils.save, of a module of this project
+            case ast.Attribute(value=value, attr=attr) if attr in self._methods or self.names.links.is_any:
                 host = self.instance(value, scope)
                 return self.method(host, attr) if host is not None else None
         return None
@@ -360,6 +367,7 @@ class Trace:
     def _maker(self, call: ast.Call, scope: Scope) -> Scope | None:
         """What CALL calls; None where that is asked already: in m = m.load() the maker is its own result."""
         if id(call) in self._asked:
+            self._cuts += 1
             return None
         self._asked.add(id(call))
         found = self.definition(call.func, scope)
@@ -375,7 +383,7 @@ class Trace:
         found = [host]
         for each in found:
             for base in each.node.bases if isinstance(each.node, ast.ClassDef) else ():
-                scope = self.names.definition(base.id, each.parent or each) if isinstance(base, ast.Name) else None
+                scope = self.definition(base, each.parent or each)
                 if scope is not None and scope.kind == "class" and scope not in found:
                     found.append(scope)
         return found
@@ -403,16 +411,26 @@ class Trace:
 
     def sites(self, function: Scope) -> tuple[Call, ...]:
         """The calls of FUNCTION in this file; of a class's __init__, the places where it is made."""
-        if id(function) not in self._sites:
-            self._sites[id(function)] = ()  # a circle of calls ends here
-            made = function.name == "__init__" and function.host is not None
-            name = function.host.name if made and function.host is not None else function.name
-            target = function.host if made else function
-            calls = self.facts.calls.get(name, ())
-            self._sites[id(function)] = tuple(
-                call for call in calls if self.definition(call.node.func, call.scope) is target
-            )
-        return self._sites[id(function)]
+        key = id(function)
+        if key in self._finding:
+            self._cuts += 1
+            return ()
+        if key not in self._sites:
+            before = self._cuts
+            self._finding.add(key)
+            found = self._callers(function)
+            self._finding.discard(key)
+            if self._cuts != before and (self._open or self._asked or self._finding):
+                return found
+            self._sites[key] = found
+        return self._sites[key]
+
+    def _callers(self, function: Scope) -> tuple[Call, ...]:
+        made = function.name == "__init__" and function.host is not None
+        name = function.host.name if made and function.host is not None else function.name
+        target = function.host if made else function
+        calls = self.facts.calls.get(name, ())
+        return tuple(call for call in calls if self.definition(call.node.func, call.scope) is target)
 
 
 def _is_computed(store: Store, name: str) -> bool:

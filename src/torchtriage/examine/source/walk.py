@@ -106,12 +106,13 @@ class _Walk(Notes):
 
     def imported_from(self, node: ast.ImportFrom) -> None:
         module = "." * node.level + (node.module or "")
+        within = module if module.endswith(".") else f"{module}."
         for alias in node.names:
-            self.facts.imports.append(f"{module}.{alias.name}")
+            self.facts.imports.append(within + alias.name)
             if alias.name == "*":
                 self.facts.stars.append(module)
             else:
-                self.store(alias.asname or alias.name, "import", None, node, f"{module}.{alias.name}")
+                self.store(alias.asname or alias.name, "import", None, node, within + alias.name)
 
     def outside(self, node: ast.Global | ast.Nonlocal) -> None:
         self.scope.outside.update(node.names)

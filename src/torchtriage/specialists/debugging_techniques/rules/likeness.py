@@ -13,8 +13,6 @@ from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 
-_DEEP = 3
-
 
 def same(script: Script, one: ast.expr | None, here: Scope, other: ast.expr | None, there: Scope) -> bool:
     """Whether ONE in the scope HERE and OTHER in THERE surely are one object."""
@@ -33,18 +31,19 @@ def same(script: Script, one: ast.expr | None, here: Scope, other: ast.expr | No
 
 def given(script: Script, made: ast.Call, scope: Scope) -> list[ast.expr]:
     """The modules whose parameters() MADE, the construction of an optimizer in SCOPE, was given by name."""
-    return list(_modules(script, [*made.args, *(keyword.value for keyword in made.keywords)], scope, 0))
+    return list(_modules(script, [*made.args, *(keyword.value for keyword in made.keywords)], scope, set()))
 
 
-def _modules(script: Script, nodes: list[ast.expr], scope: Scope, deep: int) -> Iterator[ast.expr]:
+def _modules(script: Script, nodes: list[ast.expr], scope: Scope, followed: set[str]) -> Iterator[ast.expr]:
     for node in nodes:
         for inner in ast.walk(node):
             match inner:
                 case ast.Call(func=ast.Attribute(value=module, attr="parameters" | "named_parameters")):
                     yield module
-                case ast.Name(id=name) if deep < _DEEP and name in scope.stores:
+                case ast.Name(id=name) if name not in followed and name in scope.stores:
+                    followed.add(name)
                     stores = [store.value for store in scope.stores[name] if store.how in ("assign", "augment")]
-                    yield from _modules(script, [value for value in stores if value is not None], scope, deep + 1)
+                    yield from _modules(script, [value for value in stores if value is not None], scope, followed)
 
 
 def optimizers(script: Script) -> list[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Block, Call, Scope, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import spelled
 
@@ -39,6 +39,7 @@ def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
 
 def _handed(script: Script) -> Iterator[Sighting]:
     """Old names that are not called where they stand: in partial(torch.cuda.amp.autocast), or given another name."""
+    found: list[tuple[ast.expr | None, Store | Call]]
     found = [(store.value, store) for scope in script.facts.scopes for stores in scope.stores.values()
              for store in stores if store.how == "assign" and store.index is None]  # fmt: skip
     found += [(each, call) for call in script.calls("partial") for each in call.node.args[:1]]

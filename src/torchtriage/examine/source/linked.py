@@ -1,0 +1,212 @@
+"""Other files of the same project, read when one imports them: what the things are that it takes from there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from torchtriage.examine.source.facts import Facts, Scope
+from torchtriage.examine.source.text import Elsewhere, Text, UnreadableError
+from torchtriage.examine.source.walk import walk
+
+_DEEP = 4  # from one file's import to another's: a package's __init__ that hands on what its parts define
+_UP = 6
+_LARGEST = 500_000  # bytes
+_REMEMBERED = 128
+_FOREIGN = frozenset({"torch", "numpy", "builtins"})  # also where they are themselves what is examined
+_ROOTS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
+
+
+class Linked:
+    """A file that another one imports. Of it only the functions and classes that are asked for are parsed.
+
+    Every line of theirs is Elsewhere.
+    """
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.path, self.data = path, data
+        self._parts: dict[str, Scope | None] = {}
+
+    @cached_property
+    def head(self) -> Scope | None:
+        """The module with its imports alone."""
+        return self._read(b"\n".join([*_IMPORT.findall(self.data), b""]), 0)
+
+    def imported(self, name: str) -> str:
+        """What NAME stands for where it is imported once, at the top."""
+        stores = self.head.stores.get(name, ()) if self.head is not None else ()
+        return stores[0].imported if len(stores) == 1 else ""
+
+    def module(self, name: str) -> Scope | None:
+        """The module as if it held the function or class NAME alone, with its imports."""
+        if name not in self._parts:
+            found = [*re.finditer(_DEFINED % re.escape(name.encode()), self.data, re.M)]
+            self._parts[name] = self._part(found[0]) if len(found) == 1 else None
+        return self._parts[name]
+
+    def _part(self, found: re.Match[bytes]) -> Scope | None:
+        scope = self._read(found.group(), self.data.count(b"\n", 0, found.start()))
+        if scope is not None and self.head is not None:
+            scope.stores.update(self.head.stores)
+        return scope
+
+    def _read(self, block: bytes, first: int) -> Scope | None:
+        """The module that BLOCK is, which starts behind line FIRST."""
+        path = self.path.as_posix()
+        try:
+            tree = Text(path, block).parse()
+            for node in ast.walk(tree):
+                if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword | ast.excepthandler):
+                    node.lineno = Elsewhere(node.lineno + first, path)
+                    node.end_lineno = Elsewhere((node.end_lineno or node.lineno) + first, path)
+            return walk(tree).scopes[0]
+        except (UnreadableError, RecursionError):
+            return None
+
+
+# A definition with its decorators, up to the next line that begins at the margin and closes no bracket.
+_DEFINED = rb"^(?:@[^\n]*\n)*(?:async def|def|class) %s\b[^\n]*\n(?:(?:[ \t#)\]}][^\n]*)?\r?\n)*(?:[ \t)][^\n]*\Z)?"
+_IMPORT = re.compile(rb"^(?:from[ \t]+[\w.]+[ \t]+import[ \t]*\([^)]*\)|(?:from|import)[ \t][^\n(;\\]*)", re.M)
+
+
+class Links:
+    """What the names mean that the file PATH imports from files beside it; nothing where PATH is no file.
+
+    used: the files that were looked into. methods: the names in the classes that were found there.
+    """
+
+    def __init__(self, path: str, facts: Facts, *, trains: bool) -> None:
+        """TRAINS: whether the file does what other files can have a part in; else nothing is read."""
+        self.path, self.facts, self.trains = path, facts, trains
+        self.used: dict[Path, Linked] = {}
+        self.methods: set[str] = set()
+        self._homes: dict[int, Path] = {}
+        self._known: dict[tuple[str, Path], Scope | None] = {}
+        self._folders: dict[tuple[str, Path], Path | None] = {}
+
+    @cached_property
+    def own(self) -> Path | None:
+        path = Path(self.path)
+        return path if self.trains and path.suffix == ".py" and path.is_file() else None
+
+    @cached_property
+    def is_any(self) -> bool:
+        """Whether this file imports anything from a file beside it."""
+        own = self.own
+        return own is not None and any(self._module(name, own) is not None for name in self.facts.imports)
+
+    def definition(self, name: str, scope: Scope) -> Scope | None:
+        """The function or class that the imported NAME, "utils.save" or ".utils.save", is as seen from SCOPE."""
+        if name.partition(".")[0] in _FOREIGN or self.own is None or not self.is_any:
+            return None
+        return self._find(name, self._home(scope) or self.own, 0)
+
+    def _home(self, scope: Scope) -> Path | None:
+        while scope.parent is not None:
+            scope = scope.parent
+        return self._homes.get(id(scope))
+
+    def _find(self, name: str, importer: Path, deep: int) -> Scope | None:
+        key = (name, importer)
+        if key not in self._known:
+            self._known[key] = None  # a circle of imports ends here
+            self._known[key] = self._look(name, importer, deep)
+        return self._known[key]
+
+    def _look(self, name: str, importer: Path, deep: int) -> Scope | None:
+        found = self._module(name, importer) if deep < _DEEP else None
+        path, rest = found or (None, [])
+        file = self._file(path) if path is not None and rest else None
+        if file is None:
+            return None
+        if imported := file.imported(rest[0]):
+            return self._find(".".join([imported, *rest[1:]]), file.path, deep + 1)
+        return self._part(file, rest)
+
+    def beside(self, name: str, scope: Scope) -> Scope | None:
+        """The function or class NAME of the file that SCOPE is of, where that is another than the one examined."""
+        path = self._home(scope)
+        return self._part(self.used[path], [name]) if path is not None else None
+
+    def _part(self, file: Linked, words: Sequence[str]) -> Scope | None:
+        scope = file.module(words[0])
+        if scope is not None and id(scope) not in self._homes:
+            self._homes[id(scope)] = file.path
+            self.methods.update(name for each in scope.inner.values() if each.kind == "class" for name in each.inner)
+        for word in words:
+            scope = scope.inner.get(word) if scope is not None else None
+        return scope
+
+    def _file(self, path: Path) -> Linked | None:
+        """The file PATH, which counts as used from now on; None for the one that is examined, and what is no Python."""
+        file = self.used.get(path)
+        if file is None and self.own is not None and not path.samefile(self.own):
+            file = _read(path)
+            if file is not None:
+                self.used[path] = file
+        return file
+
+    def _module(self, name: str, importer: Path) -> tuple[Path, list[str]] | None:
+        """The file in which the dotted NAME begins as IMPORTER sees it, and the words of NAME that are left."""
+        bare = name.lstrip(".")
+        words, level = bare.split("."), len(name) - len(bare)
+        if level:
+            return _below(Path(importer.parent, *[".."] * (level - 1)), words)
+        folder = self._folder(words[0], importer.parent) if words[0] not in _FOREIGN else None
+        return _below(folder, words) if folder is not None else None
+
+    def _folder(self, word: str, start: Path) -> Path | None:
+        """The folder at or above START, and inside of the project, in which the module or package WORD lies."""
+        key = (word, start)
+        if key not in self._folders:
+            self._folders[key] = next((each for each in _project(start) if _holds(each, word)), None)
+        return self._folders[key]
+
+
+def _holds(folder: Path, word: str) -> bool:
+    return (folder / f"{word}.py").exists() or (folder / word).is_dir()
+
+
+def _project(folder: Path) -> Iterator[Path]:
+    """FOLDER and those above it, up to the one that holds the whole project."""
+    folder = folder.absolute()
+    for _ in range(_UP):
+        yield folder
+        if folder == folder.parent or any((folder / each).exists() for each in _ROOTS):
+            return
+        folder = folder.parent
+
+
+def _below(folder: Path, words: list[str]) -> tuple[Path, list[str]] | None:
+    left = words
+    for count, word in enumerate(words, start=1):
+        if (folder / f"{word}.py").exists():
+            return folder / f"{word}.py", words[count:]
+        if not (folder / word).is_dir():
+            break
+        folder, left = folder / word, words[count:]
+    return (folder / "__init__.py", left) if (folder / "__init__.py").exists() else None
+
+
+_files: OrderedDict[tuple[Path, int, int], Linked] = OrderedDict()
+
+
+def _read(path: Path) -> Linked | None:
+    """The file PATH, the same object while it stays as it is; None where it is none that could be read."""
+    try:
+        about = path.stat()
+        key = (path, about.st_mtime_ns, about.st_size)
+        if key not in _files:
+            if not path.is_file() or about.st_size > _LARGEST:
+                return None
+            _files[key] = Linked(path, path.read_bytes())
+    except OSError:
+        return None
+    _files.move_to_end(key)
+    if len(_files) > _REMEMBERED:
+        _files.popitem(last=False)
+    return _files[key]
