@@ -20,6 +20,11 @@ _GENERATORS = frozenset(
 _SEEDS = ("seed", "manual_seed", "set_state", "setstate", "jumped", "advance")
 _SPLIT = re.compile(r"worker|rank|world|num_?replicas|num_?shards|n_?shards|shard_?(id|idx|index|num|count)")
 
+_RANKS = re.compile(
+    r"^(self_|my_|local_|global_|ddp_|dist_|n_|num_)?(rank|ranks|world|world_?size|num_?replicas|get_rank|get_world_size)$"
+)
+_OTHERS = re.compile(r"worker|shard_?(id|idx|index|num|count)|num_?shards|n_?shards|split_by")
+
 # What lists are called whose elements every worker that runs over them gets.
 _LISTED = re.compile(
     r"(files|file_?names|file_?list|paths|documents|docs|texts|lines|items|records|sentences|rows|examples|articles)$"
@@ -144,28 +149,45 @@ def iterable_not_sharded(dataset: LoadedDataset) -> Iterator[Sighting]:
     read = next((each for each in dataset.reads if each.workers != 1), None)
     if not dataset.is_iterable or method is None or read is None:
         return
-    if any(name.partition(".")[0] in _ELSEWHERE for name in script.facts.imports) or _is_split(script, dataset):
+    if any(name.partition(".")[0] in _ELSEWHERE for name in script.facts.imports) or _shares(script, dataset):
         return
     if _is_endless(method) or not _reads_all(script, method):
         return
     count = f"{read.workers} workers" if read.workers else "workers"
+    ranks = "the ranks share out the data, and then " if _is_split(script, dataset, _RANKS) else ""
     yield script.seen(
         method.node,
-        f"this runs from its beginning in each of the {count} of the loader in line {read.loader.node.lineno}: "
+        f"{ranks}this runs from its beginning in each of the {count} of the loader in line {read.loader.node.lineno}: "
         f"an epoch holds every sample {f'{read.workers} times' if read.workers else 'once for each of them'}",
     )
 
 
-def _is_split(script: Script, dataset: LoadedDataset) -> bool:
-    """Whether anything in the class speaks of workers or ranks, or takes only every n-th of something."""
+def _shares(script: Script, dataset: LoadedDataset) -> bool:
+    """Whether the workers may share out the samples: the class speaks of them, or takes every n-th of something.
+
+    Where it speaks of ranks alone, what it takes is the part of a rank, of which every worker gets all.
+    """
+    if _is_split(script, dataset, _RANKS) and script.trace.is_whole(dataset.scope):
+        return _is_split(script, dataset, _OTHERS)
+    return _is_split(script, dataset, _SPLIT) or _takes_parts(script, dataset)
+
+
+def _is_split(script: Script, dataset: LoadedDataset, words: re.Pattern[str]) -> bool:
+    """Whether anything in the class is named by one of these WORDS."""
+    for each in script.trace.lineage(dataset.scope):
+        for node in ast.walk(each.node):
+            word = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "arg", None)
+            if isinstance(word, str) and words.search(word.lower()):
+                return True
+    return False
+
+
+def _takes_parts(script: Script, dataset: LoadedDataset) -> bool:
     for each in script.trace.lineage(dataset.scope):
         for node in ast.walk(each.node):
             if isinstance(node, ast.Mod) or (isinstance(node, ast.Slice) and node.step is not None):
                 return True
             if isinstance(node, ast.Call) and dotted(node.func).endswith("islice") and len(node.args) > 2:
-                return True
-            word = getattr(node, "attr", None) or getattr(node, "id", None) or getattr(node, "arg", None)
-            if isinstance(word, str) and _SPLIT.search(word.lower()):
                 return True
     return False
 
@@ -199,18 +221,21 @@ def _is_listed(script: Script, node: ast.expr, scope: Scope) -> bool:
     """Whether NODE is a list that the object was given, whose elements are the samples or lead to them."""
     if not dotted(node).startswith(f"{scope.receiver}.") or not scope.receiver:
         return False
+    listed = bool(_LISTED.search(dotted(node).lower()))
     given = False
     for origin in script.trace.origins(node, scope):
         match origin.node:
             case ast.List() | ast.ListComp():
                 given = True
+            case ast.Subscript(slice=ast.Slice()):
+                given = given or listed
             case ast.Call(func=called) if script.names.resolve(called, origin.scope) in (
                 "builtins.list",
                 "builtins.sorted",
             ):
                 given = True
             case _:
-                given = given or (origin.is_parameter and bool(_LISTED.search(dotted(node).lower())))
+                given = given or (origin.is_parameter and listed)
     return given
 
 

@@ -10,11 +10,11 @@ from msgspec import Struct
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.counters import Counter, counters, offset
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import parts_of, saves
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.schedulers import is_within, late_scheduler
 
 _DEEP = 8
 
@@ -64,7 +64,7 @@ def _of_counter(script: Script, counter: Counter) -> Iterator[Sighting]:
         entries = parts_of(script, event.call.argument("obj", 0), event.call.scope) if event.call is not None else ()
         values = [(value, scope) for name, value, scope in entries if name == begun[0].key]
         stored = [offset(script, counter, value, scope) for value, scope in values]
-        late = _is_within(event, counter.loop) or not _is_trained_by(script, events, event)
+        late = is_within(event, counter.loop) or not _is_trained_by(script, events, event)
         if values and (late or any(each is None for each in stored)):
             raise _UnknownError
         found += [(event, each, each + (event.order > added)) for each in stored if each is not None]
@@ -72,6 +72,8 @@ def _of_counter(script: Script, counter: Counter) -> Iterator[Sighting]:
     if len(sums) == 1 and sums != {1} and begun[0].node is not None:
         event, stored_as, _ = found[0]
         yield script.seen(begun[0].node, _wrong((event, stored_as), sums.pop(), counter.name))
+    elif sums == {1}:
+        yield from late_scheduler(script, events, (counter.loop, counter.name), [event for event, _, _ in found])
 
 
 def _of_loop(script: Script, turn: Store, begun: list[_Number], key: str) -> Iterator[Sighting]:
@@ -83,7 +85,7 @@ def _of_loop(script: Script, turn: Store, begun: list[_Number], key: str) -> Ite
         return
     (passed,) = sums
     if passed == 1:
-        yield from _late_scheduler(script, events, turn, [event for event, _ in saved])
+        yield from late_scheduler(script, events, (turn.block, turn.name), [event for event, _ in saved])
     elif begun[0].node is not None:
         yield script.seen(begun[0].node, _wrong(saved[0], passed, turn.name), edits=_edit(script, begun, passed))
 
@@ -146,19 +148,13 @@ def _saved(script: Script, events: tuple[Event, ...], turn: Store, key: str) -> 
         values = [(value, scope) for name, value, scope in entries if name == key]
         if not values or any(block.kind == "handler" for block in event.path):
             continue
-        if _is_within(event, turn.block) or not _is_trained_by(script, events, event):
+        if is_within(event, turn.block) or not _is_trained_by(script, events, event):
             raise _UnknownError
         found += [(event, number) for value, scope in values for number in _numbers(script, value, scope)]
     for event, number in found:
         if number.turn is not turn:
             raise _UnknownError
         yield event, number.offset
-
-
-def _is_within(event: Event, loop: Block) -> bool:
-    """Whether the event stands in a further loop, or in what follows a loop or a try: then it is no end of an epoch."""
-    inside = event.path[event.path.index(loop) + 1 :] if loop in event.path else ()
-    return any(block.kind in ("loop", "rest") for block in inside)
 
 
 def _is_trained_by(script: Script, events: tuple[Event, ...], save: Event) -> bool:
@@ -249,51 +245,3 @@ def _is_loaded(script: Script, node: ast.expr, scope: Scope) -> bool:
         if isinstance(origin.node, ast.Subscript) and _is_loaded(script, origin.node.value, origin.scope):
             return True
     return False
-
-
-def _late_scheduler(script: Script, events: tuple[Event, ...], turn: Store, saved: list[Event]) -> Iterator[Sighting]:
-    """A scheduler that steps after its state was saved, in an epoch that a resume does not run again."""
-    stepped = [event for event in events if event.call is not None and _scheduler(script, event.call, "step")]
-    known = {id(event.call): _scheduler(script, event.call, "step") for event in stepped if event.call is not None}
-    which = {name for names in known.values() for name in names}
-    elsewhere = [call for call in script.calls("step") if id(call) not in known]
-    if not stepped or any(which & _scheduler(script, call, "step") for call in elsewhere):
-        return
-    if not any(which & _scheduler(script, call, "load_state_dict") for call in script.calls("load_state_dict")):
-        return
-    if any(_is_within(each, turn.block) or _is_told_the_turn(each, turn) for each in stepped):
-        return
-    held = [each for each in saved if each.call is not None and which & _schedulers_in(script, each.call)]
-    if not held or not all(reaches(save, step) for save in held for step in stepped):
-        return  # one of them is written in time, and may be the one to resume from
-    line = stepped[0].call.node.lineno if stepped[0].call is not None else 0
-    yield script.seen(
-        held[0].fact.node,
-        f"the scheduler is saved here before its step in line {line}, which a resume never makes up for: its rate "
-        "stays one epoch behind",
-    )
-
-
-def _scheduler(script: Script, call: Call, tail: str) -> frozenset[object]:
-    """What tells the scheduler apart whose method TAIL is called: where it is made, else what it is called."""
-    return _identity(script, call.receiver, call.scope) if call.tail == tail else frozenset()
-
-
-def _identity(script: Script, node: ast.expr | None, scope: Scope) -> frozenset[object]:
-    parts = [part for part in script.roles.parts(node, scope) if part.role == "scheduler"]
-    return frozenset(dotted(node) if part.made is None else id(part.made) for part in parts)
-
-
-def _is_told_the_turn(step: Event, turn: Store) -> bool:
-    given = step.call.arguments if step.call is not None else []
-    return any(isinstance(inner, ast.Name) and inner.id == turn.name for each in given for inner in ast.walk(each))
-
-
-def _schedulers_in(script: Script, save: Call) -> frozenset[object]:
-    """The schedulers whose state the saved dictionary holds."""
-    found: frozenset[object] = frozenset()
-    for _, value, scope in parts_of(script, save.argument("obj", 0), save.scope):
-        match value:
-            case ast.Call(func=ast.Attribute(value=inner, attr="state_dict")):
-                found |= _identity(script, inner, scope)
-    return found

@@ -37,7 +37,7 @@ _READERS = frozenset(
     }
 )
 _STRIPS = re.compile(r"module\.|_orig_mod|prefix")
-_PARTIAL = re.compile(r"lora|adapter|peft|ema|pretrain|backbone|partial|delta|prompt")
+_PARTIAL = re.compile(r"lora|adapter|peft|ema|partial|delta|prompt")
 
 
 @detector("source/keys-mismatched")
@@ -225,5 +225,7 @@ def _is_super(call: Call) -> bool:
 
 
 def _is_partial(script: Script, call: Call) -> bool:
-    """Whether the names say that only a part is meant to be loaded."""
-    return bool(_PARTIAL.search(f"{call.scope.name} {script.source(call.statement)}".lower()))
+    """Whether the names say that only a part is meant to be loaded; a backbone's weights fit a backbone."""
+    said = f"{call.scope.name} {script.source(call.statement)}".lower()
+    whole = "backbone" not in dotted(call.receiver).rpartition(".")[2].lower()
+    return bool(_PARTIAL.search(said)) or (whole and "backbone" in said)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.loaded import expanded
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
@@ -35,7 +35,8 @@ _ASKS_RANK = re.compile(r"rank|is_main|is_master|main_process|master")
 def pickle_trusted(script: Script) -> Iterator[Sighting]:
     """A file from outside this script is loaded with weights_only=False: code in it is run."""
     writes = any(saves(script))
-    for call in script.named("torch.load"):
+    loads = list(script.named("torch.load"))
+    for call in loads:
         path = call.argument("f", 0)
         if path is None or not _is_trusting(script, call) or _is_own(script, call):
             continue
@@ -47,6 +48,40 @@ def pickle_trusted(script: Script) -> Iterator[Sighting]:
             f"{script.source(path)} comes from {giver}, and weights_only=False lets that file run any code when it "
             "is loaded",
         )
+    yield from _for_all(script)
+
+
+def _for_all(script: Script) -> Iterator[Sighting]:
+    """Places that turn weights_only off for every load of the process: torch.load = …, an environment variable."""
+    scopes = [scope for scope in script.facts.scopes if "torch.load" in scope.stores]
+    for store in (store for scope in scopes for store in scope.stores["torch.load"] if store.value is not None):
+        if script.names.resolve(ast.Name("torch"), store.scope) == "torch" and _makes_trusting(script, store):
+            yield script.seen(store.node, "from here on every torch.load of the process runs the code in its file")
+    for scope in script.facts.scopes if "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD" in script.aside else ():
+        for store in scope.stores.get("os.environ.TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", ()):
+            if isinstance(store.value, ast.Constant) and str(store.value.value).lower() in ("1", "y", "yes", "true"):
+                yield script.seen(store.node, "from here on every torch.load of the process runs the code in its file")
+
+
+def _makes_trusting(script: Script, store: Store) -> bool:
+    """Whether what is put in the place of torch.load gives weights_only=False: a partial, a lambda, a function."""
+    value = store.value
+    own = script.trace.definition(value, store.scope) if value is not None else None
+    node = own.node if own is not None else value
+    for each in ast.walk(node) if node is not None else ():
+        match each:
+            case ast.keyword(arg="weights_only", value=ast.Constant(value=False)):
+                return True
+            case ast.Call(
+                func=ast.Attribute(attr="setdefault"),
+                args=[ast.Constant(value="weights_only"), ast.Constant(value=False)],
+            ):
+                return True
+            case ast.Assign(
+                targets=[ast.Subscript(slice=ast.Constant(value="weights_only"))], value=ast.Constant(value=False)
+            ):
+                return True
+    return False
 
 
 def _is_trusting(script: Script, load: Call) -> bool:

@@ -14,13 +14,14 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
 
 _SEEDS = {
     "torch": (
-        *("torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed", "torch.cuda.manual_seed_all"),
-        *("torch.seed", "torch.set_rng_state", "torch.random.set_rng_state"),
+        *("torch.manual_seed", "torch.random.manual_seed", "torch.seed"),
+        *("torch.set_rng_state", "torch.random.set_rng_state"),
     ),
+    "cuda": ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all"),
     "numpy": ("numpy.random.seed", "numpy.random.set_state"),
     "random": ("random.seed", "random.setstate"),
 }
-_CALLED = {"torch": "torch", "numpy": "NumPy", "random": "Python"}
+_CALLED = {"torch": "torch", "cuda": "CUDA", "numpy": "NumPy", "random": "Python"}
 _DRAWS = {
     "random": (
         *("random", "randint", "randrange", "uniform", "choice", "choices", "sample", "shuffle", "gauss"),
@@ -61,10 +62,12 @@ def seeds_incomplete(script: Script) -> Iterator[Sighting]:
     loose = next(_unseeded(script), None)
     if loose is not None:
         yield script.seen(loose.node, f"{by}, but {script.source(loose.node)} has no seed: it differs from run to run")
-    if seeded["numpy"] and seeded["random"] and not seeded["torch"] and _trains_new_model(script):
+    others = seeded["cuda"] or (seeded["numpy"] and seeded["random"])
+    if others and not seeded["torch"] and _trains_new_model(script):
+        what = "torch on the CPU" if seeded["cuda"] else "torch"
         yield script.seen(
             first.node,
-            f"{by}, but torch is not: initial weights, dropout and the loader's order differ from run to run",
+            f"{by}, but {what} is not: initial weights and the loader's order differ from run to run",
         )
 
 

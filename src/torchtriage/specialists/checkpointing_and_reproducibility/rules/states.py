@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.paths import is_path
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
-    default_of,
     parts_of,
     saves,
     states_of,
     unwrapped,
 )
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.uncalled import uncalled
 
 _STATEFUL = frozenset({"model", "optimizer", "scheduler", "scaler"})
 _CHAINED = ("to", "cuda", "cpu", "eval", "train", "half", "float", "parameters", "state_dict", "requires_grad_")
-_PATHS = ("os.path.join", "builtins.str", "pathlib.Path", "os.path.abspath", "os.path.expanduser", "os.path.realpath")
 
 
 @detector("source/state-dict-not-called")
@@ -33,8 +34,8 @@ def state_dict_not_called(script: Script) -> Iterator[Sighting]:
 
 
 def _named_only(script: Script) -> Iterator[Sighting]:
-    seen = set()
-    for node, scope in _expected_states(script):
+    seen: set[int] = set()
+    for node, scope in chain(_expected_states(script), uncalled(script)):
         if not isinstance(node, ast.Attribute) or node.attr != "state_dict" or id(node) in seen:
             continue
         if _is_stateful(script, node.value, scope):
@@ -49,6 +50,8 @@ def _named_only(script: Script) -> Iterator[Sighting]:
 
 def _expected_states(script: Script) -> Iterator[tuple[ast.expr, Scope]]:
     """Every expression that should be a state: what is saved, the entries of it, and what is loaded."""
+    if "state_dict" not in script.aside:  # every one is called
+        return
     for call in saves(script):
         given = call.argument("obj", 0)
         yield from ((origin.node, origin.scope) for origin in script.trace.origins(given, call.scope) if origin.node)
@@ -76,36 +79,12 @@ def _has_own(script: Script, host: Scope) -> bool:
 
 def _given_a_path(script: Script, call: Call) -> Iterator[Sighting]:
     given = call.argument("state_dict", 0)
-    origins = script.trace.origins(given, call.scope)
-    nodes = [(each.is_parameter and default_of(script, each)) or each.node for each in origins]
-    if given is not None and origins and all(_is_path(script, n, o.scope) for n, o in zip(nodes, origins, strict=True)):
+    if given is not None and is_path(script, given, call.scope):
         yield script.seen(
             call.node,
             f"load_state_dict takes the state itself and {script.source(given)} is a path: TypeError, "
             "expected state_dict to be dict-like",
         )
-
-
-def _is_path(script: Script, node: ast.expr | None, scope: Scope) -> bool:
-    match node:
-        case ast.Constant(value=str()) | ast.JoinedStr():
-            return True
-        case ast.Call(func=called):
-            return script.names.resolve(called, scope) in _PATHS
-        case ast.BinOp(left=left, op=ast.Div() | ast.Add(), right=right):
-            sides = (origin for side in (left, right) for origin in script.trace.origins(side, scope))
-            return any(_is_path(script, each.node, each.scope) for each in sides)
-        case ast.Attribute(value=base) if _is_parsed(script, base, scope):
-            return True
-        case ast.Name() | ast.Attribute():  # the annotation of a parameter
-            return script.names.resolve(node, scope) in ("builtins.str", "pathlib.Path", "os.PathLike")
-    return False
-
-
-def _is_parsed(script: Script, node: ast.expr, scope: Scope) -> bool:
-    """Whether NODE holds the options of the command line, which are never a state."""
-    calls = [origin.call for origin in script.trace.origins(node, scope)]
-    return bool(calls) and all(call is not None and dotted(call.func).endswith(".parse_args") for call in calls)
 
 
 def _taken_for_a_module(script: Script) -> Iterator[Sighting]:
@@ -117,12 +96,60 @@ def _taken_for_a_module(script: Script) -> Iterator[Sighting]:
             for store in stores:
                 value = states_of(store)
                 call = loading.get(id(value)) if value is not None else None
-                if call is not None and _loses(script, store, call):
+                if call is not None and (_loses(script, store, call) or _is_used_as_one(script, store, call)):
                     yield script.seen(store.node, _answer(script, call), edits=_only_call(script, store))
+        for returned in scope.returns:
+            call = loading.get(id(returned.node.value))
+            if call is not None and _is_only_known_here(script, call):
+                yield script.seen(returned.node, f"{_answer(script, call)}, and nothing else holds what was loaded")
     for call in script.calls(*_CHAINED):
         inner = loading.get(id(call.receiver))
         if inner is not None and _is_stateful(script, inner.receiver, inner.scope):
             yield script.seen(call.node, f"{_answer(script, inner)}, which has no .{call.tail}()")
+    yield from _handed_on(script, loading)
+
+
+def _handed_on(script: Script, loading: dict[int, Call]) -> Iterator[Sighting]:
+    """What load_state_dict returns, given to something that wants the module: a wrapper, a function, a record."""
+    for calls in script.facts.calls.values():
+        for call in calls:
+            for argument in call.arguments:
+                inner = loading.get(id(argument))
+                if inner is None or not _is_stateful(script, inner.receiver, inner.scope):
+                    continue
+                own = script.trace.definition(call.node.func, call.scope)
+                if own is not None or script.roles.of_class(script.name(call)) is not None:
+                    yield script.seen(inner.node, _answer(script, inner))
+
+
+def _is_used_as_one(script: Script, store: Store, call: Call) -> bool:
+    """Whether the name that gets the answer is used as the module: called, moved, asked for its parameters."""
+    if not store.name or len(script.names.stores(store.name, store.scope)) > 1:
+        return False
+    if not _is_stateful(script, call.receiver, call.scope):
+        return False
+    return any(dotted(each.receiver) == store.name for each in script.calls(*_CHAINED) if each.scope is store.scope)
+
+
+def _is_only_known_here(script: Script, call: Call) -> bool:
+    """Whether the module that is loaded is made in this function and kept nowhere, so that the answer replaces it."""
+    made, scope = call.receiver, call.scope
+    if isinstance(made, ast.Call):
+        return _is_stateful(script, made, scope)
+    if not isinstance(made, ast.Name) or not _is_stateful(script, made, scope):
+        return False
+    stores = scope.stores.get(made.id, [])
+    kept = (each for all_of in scope.stores.values() for each in all_of if each.value is not None and "." in each.name)
+    if not stores or any(store.how != "assign" for store in stores) or made.id in scope.outside:
+        return False
+    elsewhere = (
+        each
+        for each in scope.calls
+        if each is not call and each.tail in ("append", "add", "setdefault", "update", "register", "extend")
+        for argument in each.arguments
+        if dotted(argument) == made.id
+    )
+    return not any(dotted(each.value) == made.id for each in kept) and not any(True for _ in elsewhere)
 
 
 def _loses(script: Script, store: Store, call: Call) -> bool:

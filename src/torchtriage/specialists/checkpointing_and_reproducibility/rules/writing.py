@@ -181,7 +181,7 @@ def _saved(script: Script, save: Call) -> Iterator[tuple[ast.expr, Scope]]:
 
 def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | None:
     """What NODE is that the safe default cannot load, surely; None for anything else."""
-    if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+    if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         bare = unwrapped(node) or node
         parts = script.roles.parts(bare, scope)
         known = [part for part in parts if part.by in ("made", "annotated")]
