@@ -38,6 +38,8 @@ class Resume(Struct, frozen=True):
         """Whether the file that is loaded is one that this script saves, by the same expression."""
         path = self.load.argument("f", 0)
         targets = [(save.argument("f", 1), save.scope) for save in self.saves]
+        moves = self.script.named("os.replace", "os.rename", "shutil.move") if targets else ()
+        targets += [(move.argument("dst", 1), move.scope) for move in moves]  # written beside it, then renamed
         return path is not None and any(
             target is not None and self._is_same(path, target, scope) for target, scope in targets
         )
@@ -170,12 +172,33 @@ def _hides(script: Script, load: Call, call: Call) -> bool:
 
 
 def _restored(script: Script, outer: Ring, before: list[Event]) -> frozenset[str]:
-    found = {_role(script, call) for call in script.calls("load_state_dict")}
+    found = {_role(script, call) for call in script.calls("load_state_dict") if not _is_never_given(script, call)}
     if _starts_anywhere(script, outer):
         found.add("epoch")
     if any(_winds_on(script, event.call) for event in before if event.call is not None):
         found.add("scheduler")
     return frozenset(found)
+
+
+def _is_never_given(script: Script, load: Call) -> bool:
+    """Whether what LOAD is for is a parameter, None where it is left out, that every call in this file leaves out."""
+    scope, name = load.scope, dotted(load.receiver)
+    sites = script.trace.sites(scope) if name in (each.arg for each in scope.parameters) else ()
+    if not sites or not isinstance(scope.node, ast.FunctionDef):
+        return False
+    spec = scope.node.args
+    plain = [*spec.posonlyargs, *spec.args]
+    pairs = [*zip(plain[len(plain) - len(spec.defaults) :], spec.defaults, strict=True)]
+    pairs += [(each, value) for each, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if value]
+    absent = any(each.arg == name and isinstance(value, ast.Constant) and value.value is None for each, value in pairs)
+    words = [each.arg for each in scope.parameters]
+    at = words.index(name) - (scope.receiver in words[:1])
+    return absent and all(_leaves_out(site, name, at) for site in sites)
+
+
+def _leaves_out(site: Call, name: str, at: int) -> bool:
+    starred = any(isinstance(each, ast.Starred) for each in site.node.args)
+    return not starred and all(each.arg for each in site.node.keywords) and site.argument(name, at) is None
 
 
 def _winds_on(script: Script, call: Call) -> bool:

@@ -104,6 +104,8 @@ class Trace:
         """What is put into VALUE under KEY: an attribute, an entry of a dictionary, an element of a tuple or list."""
         found = [each for store in self._puts(dotted(node), scope) for each in self._stored(store)]
         is_entry = isinstance(node, ast.Subscript)
+        if not found and not is_entry and key in self._properties:
+            found = [each for end, home in self._property(value, key, scope) for each in self.origins(end, home)]
         if (is_entry or not found) and not self.names.resolve(value, scope):
             found += [each for origin in self.origins(value, scope) for each in self._inside(origin, key)]
         if is_entry:
@@ -120,6 +122,19 @@ class Trace:
             dotted(call.receiver) for tail in ("update", "setdefault") for call in self.facts.calls.get(tail, ())
         )
         return frozenset(name.rpartition(".")[2] for name in (*written, *updated))
+
+    @cached_property
+    def _properties(self) -> frozenset[str]:
+        """The names of all methods of the file that are read as attributes."""
+        methods = (each for scope in self.facts.scopes if scope.kind == "class" for each in scope.inner.values())
+        return frozenset(each.name for each in methods if _is_property(each.node))
+
+    def _property(self, value: ast.expr, key: str | int, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What the property KEY of VALUE returns, and where."""
+        host = self.instance(value, scope)
+        method = self.method(host, str(key)) if host is not None else None
+        if method is not None and _is_property(method.node):
+            yield from ((each.node.value, method) for each in method.returns if each.node.value is not None)
 
     def _puts(self, name: str, scope: Scope) -> list[Store]:
         """The stores to NAME, "a.b": of self.b those of the class and its bases, of others those beside a's own."""
@@ -291,7 +306,7 @@ class Trace:
 
     def _unpacked(self, store: Store, value: ast.expr, index: int) -> Iterator[Origin]:
         found = [each for origin in self.origins(value, store.scope) for each in self._inside(origin, index)]
-        yield from found
+        yield from (Origin(each.node, each.scope, each.store or store) for each in found)
         if not found:
             yield Origin(None, store.scope, store)
 
@@ -440,3 +455,8 @@ def _is_computed(store: Store, name: str) -> bool:
         isinstance(each, ast.Subscript) and not isinstance(each.slice, ast.Constant) and dotted(each.value) == name
         for each in targets
     )
+
+
+def _is_property(node: ast.AST) -> bool:
+    words = (dotted(each).rpartition(".")[2] for each in getattr(node, "decorator_list", ()))
+    return any(word in ("property", "cached_property") for word in words)

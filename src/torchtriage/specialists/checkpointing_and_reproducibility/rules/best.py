@@ -155,8 +155,25 @@ def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
     trained = next((ring for ring in loops(store.path) if _is_trained_in(script, ring, store, model)), None)
     if trained is not None:
         return _is_used_after(script, store, trained)
+    if _is_called_in_training(script, store):
+        return _is_used_outside(script, store)
     is_kept_in_self = store.scope.host is not None and store.name.startswith(f"{store.scope.receiver}.")
     return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
+
+
+def _is_called_in_training(script: Script, store: Store) -> bool:
+    """Whether a loop that trains calls the function that keeps the state for it: nonlocal, global."""
+    if loops(store.path) or store.name.removesuffix("[]") not in store.scope.outside:
+        return False
+    rings = {id(ring.block): ring for step in training_steps(script) for ring in (step.ring, *step.around)}
+    return any(event.fact is store for ring in rings.values() for event in script.written.events(ring))
+
+
+def _is_used_outside(script: Script, store: Store) -> bool:
+    """Whether another function loads or saves what was kept."""
+    return any(
+        call.scope is not store.scope and _mentions(call, store) for call in script.calls("load_state_dict", "save")
+    )
 
 
 def _is_taken_out(store: Store, *tails: str) -> bool:

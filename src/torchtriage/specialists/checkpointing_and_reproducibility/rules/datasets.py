@@ -90,7 +90,7 @@ def _drawn_from(
                 continue
             for origin in script.trace.origins(node, call.scope):
                 made = _generator(script, origin)
-                if made is not None and id(origin.scope) not in inside:
+                if made is not None and origin.store is not None and id(origin.scope) not in inside:
                     yield made, dotted(node), owner
 
 

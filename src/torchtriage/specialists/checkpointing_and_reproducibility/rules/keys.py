@@ -14,10 +14,10 @@ from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.nesting import state_elsewhere
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
+    holds,
     is_false,
     is_model,
     parts_of,
-    same_path,
     saves,
 )
 
@@ -78,7 +78,7 @@ def _saved(script: Script, load: Call, loads: list[Call]) -> Iterator[tuple[ast.
     key = _key(script, given, load.scope)
     path = (read.argument("f", 0), read.scope)
     for save in saves(script):
-        if not same_path(script, path, (save.argument("f", 1), save.scope)):
+        if not holds(script, save, path):
             continue
         for model, at in _states(script, save, key):
             prefix = _prefix(script, model, at)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import is_model, same_path, saves
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import holds, is_model, saves
 
 _Keys = dict[str, ast.expr]
 
@@ -26,7 +26,7 @@ def state_elsewhere(script: Script) -> Iterator[Sighting]:
             continue
         load, key = read
         path = (load.argument("f", 0), load.scope)
-        own = [save for save in saves(script) if same_path(script, path, (save.argument("f", 1), save.scope))]
+        own = [save for save in saves(script) if holds(script, save, path)]
         held = [_keys(script, save) for save in own]
         if own and all(keys is not None for keys in held):
             yield from _of(script, call, key, [(save, keys) for save, keys in zip(own, held, strict=True) if keys])

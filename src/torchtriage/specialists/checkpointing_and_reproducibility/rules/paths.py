@@ -79,7 +79,7 @@ def _is_noted(script: Script, node: ast.expr, word: str, scope: Scope) -> bool:
     """Whether NODE is an object of a class of this file that declares its field WORD to be a text or a path."""
     hosts = []
     for origin in script.trace.origins(node, scope):
-        note = origin.node.func if origin.call is not None else origin.node
+        note = origin.call.func if origin.call is not None else origin.node
         host = script.names.definition(note.id, origin.scope) if isinstance(note, ast.Name) else None
         hosts.append(host)
     return bool(hosts) and all(host is not None and _declares(script, host, word) for host in hosts)

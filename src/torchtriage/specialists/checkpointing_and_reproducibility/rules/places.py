@@ -65,6 +65,19 @@ def same_path(script: Script, one: tuple[ast.expr | None, Scope], other: tuple[a
     return alike and all(_is_one_name(script, name, one[1], other[1]) for name in _roots(one[0]))
 
 
+def holds(script: Script, save: Call, path: tuple[ast.expr | None, Scope]) -> bool:
+    """Whether PATH is the file that SAVE writes, also when it is written beside it and then renamed."""
+    written = (save.argument("f", 1), save.scope)
+    if same_path(script, path, written):
+        return True
+    moves = script.named("os.replace", "os.rename", "shutil.move")
+    return any(
+        same_path(script, written, (move.argument("src", 0), move.scope))
+        and same_path(script, path, (move.argument("dst", 1), move.scope))
+        for move in moves
+    )
+
+
 def _roots(node: ast.expr) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 

@@ -12,6 +12,7 @@ from torchtriage.examine.source.loaded import expanded
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
+    holds,
     is_false,
     is_passing,
     same_path,
@@ -21,9 +22,11 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
 _DOWNLOADS = frozenset(
     {"huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "urllib.request.urlretrieve"}
     | {"urllib.request.urlopen", "gdown.download", "wget.download", "requests.get", "torch.hub.download_url_to_file"}
-    | {"huggingface_hub.cached_download", "boto3.client"}
+    | {"huggingface_hub.cached_download", "boto3.client", "urllib.request.urlopen", "requests.post", "httpx.get"}
 )
-_GIVERS = ("a download", "the command line", "the environment", "a caller")
+_RECEIVED = ("flask.request.", "bottle.request.", "streamlit.file_uploader", "gradio.")
+_GIVERS = ("a download", "a request", "the command line", "the environment", "a caller")
+_READS = ("open", "read", "getvalue", "resolve", "expanduser", "joinpath", "format", "iter_content")
 _PARSERS = ("parse_args", "parse_known_args")
 _FOREIGN = re.compile(
     r"pretrain|teacher|download|hub|url|backbone|init_from|external|third|finetun|fine_tun|[._]init\b"
@@ -41,7 +44,9 @@ def pickle_trusted(script: Script) -> Iterator[Sighting]:
         if path is None or not _is_trusting(script, call) or _is_own(script, call):
             continue
         giver = _giver(script, path, call.scope)
-        if giver is None or (writes and giver != "a download" and not _FOREIGN.search(_words(script, call))):
+        if giver is None or (
+            writes and giver not in ("a download", "a request") and not _FOREIGN.search(_words(script, call))
+        ):
             continue
         yield script.seen(
             call.node,
@@ -93,7 +98,7 @@ def _is_trusting(script: Script, load: Call) -> bool:
 def _is_own(script: Script, load: Call) -> bool:
     """Whether the file is one that this script writes itself."""
     path = (load.argument("f", 0), load.scope)
-    return any(same_path(script, path, (save.argument("f", 1), save.scope)) for save in saves(script))
+    return any(holds(script, save, path) for save in saves(script))
 
 
 def _words(script: Script, call: Call) -> str:
@@ -129,6 +134,8 @@ def _option(script: Script, node: ast.Attribute | ast.Subscript, scope: Scope) -
         if origin.call is not None and dotted(origin.call.func).rpartition(".")[2] in _PARSERS:
             return "the command line"
     base = script.names.resolve(node.value if isinstance(node, ast.Subscript) else node, scope)
+    if f"{base}.".startswith(_RECEIVED):
+        return "a request"
     return {"sys.argv": "the command line", "os.environ": "the environment"}.get(base)
 
 
@@ -136,15 +143,18 @@ def _called(script: Script, node: ast.Call, scope: Scope, deep: int) -> str | No
     name = script.names.resolve(node.func, scope)
     if name in _DOWNLOADS:
         return "a download"
+    if name.startswith(_RECEIVED):
+        return "a request"
     if name == "builtins.input":
         return "the command line"
     if name in ("os.environ.get", "os.getenv"):
         return "the environment"
     given = [*node.args]
-    if isinstance(node.func, ast.Attribute) and node.func.attr == "open":
+    reads = isinstance(node.func, ast.Attribute) and node.func.attr in _READS
+    if reads and isinstance(node.func, ast.Attribute):
         given.append(node.func.value)
     passes = name.startswith(("os.path.", "pathlib.", "io.")) or name in ("builtins.str", "builtins.open")
-    if deep > 4 or not (passes or (isinstance(node.func, ast.Attribute) and node.func.attr == "open")):
+    if deep > 4 or not (passes or reads):
         return None
     found = {_giver(script, each, scope, deep + 1) for each in given}
     return next((each for each in found if each), None)

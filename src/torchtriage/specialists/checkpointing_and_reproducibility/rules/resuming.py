@@ -52,7 +52,11 @@ def _has_another(resume: Resume) -> bool:
 
 
 def _says(resume: Resume, beginnings: tuple[str, ...]) -> bool:
-    return any(word.startswith(beginnings) for word in re.findall("[a-z]+", resume.words))
+    """Whether a word around the load begins so; the name of the function that trains tells nothing of the file."""
+    words, scope = resume.words, resume.load.scope
+    if scope is resume.step.ring.scope and scope.name.lower().startswith("pretrain"):
+        words = words.removeprefix(scope.name.lower())
+    return any(word.startswith(beginnings) for word in re.findall("[a-z]+", words))
 
 
 def _needed(resume: Resume) -> Iterator[str]:

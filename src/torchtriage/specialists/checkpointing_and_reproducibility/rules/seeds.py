@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import is_false
@@ -122,8 +122,10 @@ def _matters(script: Script, call: Call) -> bool:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         if any(_ASIDE.search(script.source(each).lower()) for each in targets):
             return False
-    elif _IN_PASSING.search(script.source(statement).lower()[:200]):
-        return False
+    else:
+        said = getattr(statement, "test", None) or getattr(statement, "iter", None) or statement
+        if _IN_PASSING.search(script.source(said).lower()[:200]):
+            return False
     return _is_run(script, call.scope, ())
 
 
@@ -144,7 +146,16 @@ def _seeds_before(script: Script, scope: Scope) -> bool:
     own = [each for each in script.facts.scopes if each.host is scope.host] if scope.host is not None else [scope]
     seeding = {id(call) for names in _SEEDS.values() for call in script.named(*names) if _is_global(call)}
     events = (event for each in own for event in script.written.events(Ring(each.body, each)))
-    return any(id(event.call) in seeding for event in events)
+    return any(id(event.call) in seeding or _seeds_itself(script, event, seeding) for event in events)
+
+
+def _seeds_itself(script: Script, event: Event, seeding: set[int]) -> bool:
+    """Whether EVENT makes an object of this file whose __init__ seeds."""
+    call = event.call
+    made = script.trace.definition(call.node.func, call.scope) if call is not None else None
+    begun = script.trace.method(made, "__init__") if made is not None and made.kind == "class" else None
+    inside = script.written.events(Ring(begun.body, begun)) if begun is not None else ()
+    return any(id(each.call) in seeding for each in inside)
 
 
 def _is_of_data(script: Script, scope: Scope) -> bool:

@@ -14,6 +14,7 @@ from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
+    holds,
     is_false,
     is_passing,
     parts_of,
@@ -116,10 +117,19 @@ def _ways_in(script: Script, outer: Scope, inner: Scope) -> Iterator[Call]:
 
 def _varies(script: Script, save: Call, loop: Block) -> bool:
     """Whether the path holds something that changes within the loop: the epoch in its name."""
-    path = save.argument("f", 1)
-    names = {dotted(each) for each in ast.walk(path) if isinstance(each, ast.Name | ast.Attribute)} if path else set()
-    inside = (store for scope in script.facts.scopes for name in names for store in scope.stores.get(name, ()))
-    return any(loop in store.path or store.how in ("element", "augment") for store in inside)
+    return _changes_in(script, save.argument("f", 1), loop)
+
+
+def _changes_in(script: Script, node: ast.expr | None, loop: Block, deep: int = 0) -> bool:
+    """Whether anything that NODE is made of is counted, drawn from a loop, or made anew from such things."""
+    names = {dotted(each) for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)} if node else set()
+    for store in (each for scope in script.facts.scopes for name in names for each in scope.stores.get(name, ())):
+        if store.how in ("element", "augment"):
+            return True
+        fresh = store.value is None or any(isinstance(each, ast.Call) for each in ast.walk(store.value))
+        if loop in store.path and (fresh or deep > 3 or _changes_in(script, store.value, loop, deep + 1)):
+            return True
+    return False
 
 
 def _has_others(script: Script, save: Call, written: list[Call]) -> bool:
@@ -205,13 +215,17 @@ def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | Non
 
 
 def _is_module(script: Script, node: ast.expr, scope: Scope) -> bool:
-    """Whether this function asks NODE for its parameters, and NODE is not something that was taken out of a module."""
-    calls = [origin.call for origin in script.trace.origins(node, scope) if origin.call is not None]
-    if any(dotted(call.func).endswith(("state_dict", "parameters")) for call in calls):
+    """Whether NODE is asked for its parameters, here or where it comes from, and is not what a module handed out."""
+    origins = script.trace.origins(node, scope)
+    calls = [origin.call for origin in origins if origin.call is not None]
+    if any(dotted(call.func).endswith(("state_dict", "parameters")) for call in calls) or not dotted(node):
         return False
-    return bool(dotted(node)) and any(
-        call.scope is scope and dotted(call.receiver) == dotted(node)
-        for call in script.calls("parameters", "named_parameters")
+    names = [(scope, dotted(node))]
+    names += [(each.scope, each.store.name) for each in origins if each.is_parameter and each.store is not None]
+    return any(
+        call.scope is home and dotted(call.receiver) == name
+        for home, name in names
+        for call in script.calls("parameters", "named_parameters", "state_dict", "zero_grad", "train", "eval")
         if not call.arguments
     )
 
@@ -224,9 +238,8 @@ def _is_read_safely(script: Script, save: Call) -> bool:
     """Whether this file reads what SAVE writes, with the default of today."""
     if any(script.calls("add_safe_globals", "safe_globals")):
         return False
-    path = (save.argument("f", 1), save.scope)
     return any(
-        same_path(script, path, (load.argument("f", 0), load.scope)) and not is_false(load.argument("weights_only", 4))
+        holds(script, save, (load.argument("f", 0), load.scope)) and not is_false(load.argument("weights_only", 4))
         for load in script.named("torch.load")
         if all(each.arg is not None for each in load.node.keywords)
     )
