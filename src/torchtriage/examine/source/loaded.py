@@ -14,6 +14,7 @@ from torchtriage.examine.source.script import Script
 
 _ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")
 _DATASETS = (*_ITERABLE, "torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset")
+_LOADER = "torch.utils.data.DataLoader"
 _DEEP, _MANY = 6, 60
 
 
@@ -46,7 +47,7 @@ class LoadedDataset(Struct, frozen=True):
 
 @view(LoadedDataset, of=Script)
 def loaded(script: Script) -> Iterator[LoadedDataset]:
-    loaders = list(script.named("torch.utils.data.DataLoader"))
+    loaders = [*script.named(_LOADER), *_made_by_partials(script)]
     if not loaders or any(script.calls("get_worker_info")) or "get_worker_info" in script.facts.stars:
         return
     for scope in script.classes:
@@ -55,6 +56,20 @@ def loaded(script: Script) -> Iterator[LoadedDataset]:
             reads = tuple(_reads(script, scope, loaders))
             if reads:
                 yield LoadedDataset(script, scope, any(base in _ITERABLE for base in bases), reads)
+
+
+def _made_by_partials(script: Script) -> Iterator[Call]:
+    """The calls of what functools.partial(DataLoader, …) gave a name, with all arguments together."""
+    for partial in script.named("functools.partial"):
+        if not partial.node.args or script.names.resolve(partial.node.args[0], partial.scope) != _LOADER:
+            continue
+        for name, stores in partial.scope.stores.items():
+            for call in script.calls(name) if any(store.value is partial.node for store in stores) else ():
+                words = {each.arg: each for each in (*partial.node.keywords, *call.node.keywords)}
+                given = [*partial.node.args[1:], *call.node.args]
+                whole = ast.Call(partial.node.args[0], given, list(words.values()))
+                node = ast.copy_location(whole, call.node)
+                yield Call(node, call.tail, call.scope, call.block, call.order, call.statement)
 
 
 def _reads(script: Script, dataset: Scope, loaders: list[Call]) -> Iterator[Read]:

@@ -147,7 +147,7 @@ def _loaded(script: Script, node: ast.expr | None, scope: Scope, loads: list[Cal
 
 
 def _is_get(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+    return isinstance(node.func, ast.Attribute) and node.func.attr in ("get", "pop")
 
 
 def _receiver(node: ast.expr) -> ast.expr | None:

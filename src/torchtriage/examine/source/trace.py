@@ -356,6 +356,8 @@ class Trace:
     def definition(self, called: ast.expr, scope: Scope) -> Scope | None:
         """The function, method or class of this file that CALLED stands for."""
         match called:
+            case ast.Name(id="cls") if scope.receiver == "cls":  # in a class method
+                return scope.host
             case ast.Name(id=name):
                 return self.names.definition(name, scope)
             case ast.Attribute() if self.names.links.is_any and (name := self.names.resolve(called, scope)):

@@ -17,6 +17,7 @@ _GENERATORS = frozenset(
     {"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator", "random.Random"}
     | {"torch.Generator"}
 )
+_COMPOSED = ("Compose", "RandomApply", "RandomChoice", "RandomOrder", "OneOf", "Sequential")
 _SEEDS = ("seed", "manual_seed", "set_state", "setstate", "jumped", "advance")
 _SPLIT = re.compile(r"worker|rank|world|num_?replicas|num_?shards|n_?shards|shard_?(id|idx|index|num|count)")
 
@@ -100,12 +101,27 @@ def _drawn_by_parts(
     """What the objects draw from that the dataset holds and calls: self.transform(x)."""
     for call in (event.call for event in events if event.call is not None):
         part = call.node.func
-        if deep > 1 or not isinstance(part, ast.Attribute) or not dotted(part).startswith(f"{call.scope.receiver}."):
+        if deep > 2 or not dotted(part) or script.name(call):
             continue
-        own = script.trace.instance(part, call.scope)
-        called = script.trace.method(own, "__call__") if own is not None else None
-        if called is not None:
-            yield from _drawn_from(script, called, own, deep + 1)
+        for own in _called(script, part, call.scope):
+            called = script.trace.method(own, "__call__")
+            if called is not None:
+                yield from _drawn_from(script, called, own, deep + 1)
+
+
+def _called(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> Iterator[Scope]:
+    """The classes of this file whose instances NODE may be, also as parts of a torchvision Compose."""
+    for origin in script.trace.origins(node, scope):
+        if origin.call is None or origin.node is None:
+            continue
+        own = script.trace.definition(origin.call.func, origin.scope)
+        if own is not None and own.kind == "class":
+            yield own
+        elif deep < 2 and dotted(origin.call.func).rpartition(".")[2] in _COMPOSED:
+            for given in origin.call.args[:1]:
+                lists = [each.node for each in script.trace.origins(given, origin.scope)]
+                parts = (part for each in lists if isinstance(each, ast.List | ast.Tuple) for part in each.elts)
+                yield from (own for part in parts for own in _called(script, part, origin.scope, deep + 1))
 
 
 def _generator(script: Script, origin: Origin) -> ast.Call | None:

@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from msgspec import Struct
+
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.nesting import state_elsewhere
@@ -103,7 +106,8 @@ def _states(script: Script, save: Call, key: str | None) -> Iterator[tuple[ast.e
     if key is None:
         held = [origin.node for origin in script.trace.origins(given, save.scope)]
     else:
-        held = [value for name, value, _ in parts_of(script, given, save.scope) if name == key]
+        parts = [(value, scope) for name, value, scope in parts_of(script, given, save.scope) if name == key]
+        held = [origin.node for value, scope in parts for origin in script.trace.origins(value, scope)]
     for node in held:
         call = next((each for each in script.calls("state_dict") if each.node is node), None)
         if call is not None and call.receiver is not None:
@@ -129,9 +133,41 @@ def _values(script: Script, node: ast.expr, at: Call, deep: int = 0) -> Iterator
                 yield from _given(script, store, deep + 1)
             else:
                 yield (store.value if store.how == "assign" and store.index is None else None), store.scope
+    elif seen_here := _of_object(script, node, at):
+        for store in seen_here:
+            yield (store.value if store.how == "assign" and store.index is None else None), store.scope
     elif not stores:
         for origin in script.trace.origins(node, at.scope):
             yield origin.node, origin.scope
+
+
+class _End(Struct, frozen=True):
+    """The end of a function, as a point that other points reach."""
+
+    path: tuple[Block, ...]
+    order: int
+
+
+def _of_object(script: Script, node: ast.expr, at: Call) -> list[Store]:
+    """The stores to self.x that the call AT may see: those before it in its method, else what __init__ leaves."""
+    root, _, rest = dotted(node).partition(".")
+    host = at.scope.host
+    if not rest or root != at.scope.receiver or host is None:
+        return []
+    every = host.attributes.get(rest, [])
+    scopes = {id(store.scope): store.scope for store in every}
+    if len(scopes) != 1:
+        return []
+    (scope,) = scopes.values()
+    if scope is at.scope:
+        return reaching(every, at)
+    if scope.name != "__init__":
+        return []
+    sites = [site for site in script.trace.sites(at.scope) if site.scope is scope]
+    if sites:  # __init__ itself calls this method, before or after it wraps
+        return [store for site in sites for store in reaching(every, site)]
+    events = script.written.events(Ring(scope.body, scope))
+    return [] if any(event.call is at for event in events) else reaching(every, _End(scope.body.path, 1 << 40))
 
 
 def _is_wrapped_later(script: Script, node: ast.Call) -> bool:

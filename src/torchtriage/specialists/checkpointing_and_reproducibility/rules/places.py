@@ -10,6 +10,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.trace import Origin
 
 _DEEP = 6
+_OPENS = ("builtins.open", "io.open")
 
 
 def parts_of(script: Script, node: ast.expr | None, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
@@ -54,8 +55,27 @@ def states_of(store: Store) -> ast.expr | None:
     return parts[store.index] if store.index < len(parts) else None
 
 
+def opened(script: Script, node: ast.expr | None, scope: Scope) -> tuple[ast.expr | None, Scope]:
+    """The path that NODE writes to or reads from, where NODE is a file that this script opens; else NODE itself."""
+    entered = script.names.stores(node.id, scope) if isinstance(node, ast.Name) else []
+    around = [each for each in entered if each.how == "enter" and _spans(each.node, node)]
+    for store in around[-1:]:
+        match store.value:
+            case ast.Call(func=called, args=[path, *_]) if script.names.resolve(called, scope) in _OPENS:
+                return path, store.scope
+            case ast.Call(func=ast.Attribute(value=path, attr="open")):
+                return path, store.scope
+    return node, scope
+
+
+def _spans(block: ast.AST, node: ast.AST | None) -> bool:
+    first, last = getattr(block, "lineno", 0), getattr(block, "end_lineno", 0)
+    return bool(first <= getattr(node, "lineno", 0) <= last)
+
+
 def same_path(script: Script, one: tuple[ast.expr | None, Scope], other: tuple[ast.expr | None, Scope]) -> bool:
     """Whether two paths are one: by what they come from, or, where callers decide that, by how they are written."""
+    one, other = opened(script, *one), opened(script, *other)
     if one[0] is None or other[0] is None:
         return False
     ends, others = _ends(script, *one), _ends(script, *other)
@@ -141,7 +161,7 @@ def _holder(node: ast.expr | None) -> ast.expr | None:
     match node:
         case ast.Subscript(value=value):
             return value
-        case ast.Call(func=ast.Attribute(value=value, attr="get")):
+        case ast.Call(func=ast.Attribute(value=value, attr="get" | "pop")):
             return value
     return None
 
@@ -163,4 +183,4 @@ def is_model(script: Script, node: ast.expr | None, scope: Scope) -> bool:
     """Whether NODE plays a model; also the module itself in its own methods."""
     if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:
         return "torch.nn.Module" in script.trace.bases(scope.host)
-    return script.roles.plays(node, scope, "model")
+    return script.roles.plays(unwrapped(node), scope, "model")

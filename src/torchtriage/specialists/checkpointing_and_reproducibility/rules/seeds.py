@@ -175,9 +175,8 @@ def _trains_new_model(script: Script) -> bool:
     made = any(script.name(call).startswith("torch.optim.") and call.arguments for call in optimizers)
     if not made or not any(script.calls("backward")):
         return False
-    for each in script.classes:
-        if script.roles.of_class(next(iter(script.trace.bases(each)), "")) == "model":
-            sites = script.calls(each.name)
-            if any(_is_run(script, site.scope, ()) for site in sites):
-                return True
-    return any(_is_run(script, call.scope, ()) for call in script.named("torch.nn.Sequential", "torch.nn.Linear"))
+    models = (
+        part for call in script.calls("parameters") for part in script.roles.made(call.receiver, call.scope, "model")
+    )
+    scopes = (part.scope for part in models if not part.name.endswith("from_pretrained"))
+    return any(scope is not None and _is_run(script, scope, ()) for scope in scopes)

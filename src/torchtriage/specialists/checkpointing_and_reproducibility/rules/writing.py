@@ -17,6 +17,7 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
     holds,
     is_false,
     is_passing,
+    opened,
     parts_of,
     same_path,
     saves,
@@ -117,7 +118,8 @@ def _ways_in(script: Script, outer: Scope, inner: Scope) -> Iterator[Call]:
 
 def _varies(script: Script, save: Call, loop: Block) -> bool:
     """Whether the path holds something that changes within the loop: the epoch in its name."""
-    return _changes_in(script, save.argument("f", 1), loop)
+    path, _ = opened(script, save.argument("f", 1), save.scope)
+    return _changes_in(script, path, loop)
 
 
 def _changes_in(script: Script, node: ast.expr | None, loop: Block, deep: int = 0) -> bool:
@@ -187,6 +189,8 @@ def _saved(script: Script, save: Call) -> Iterator[tuple[ast.expr, Scope]]:
     for origin in script.trace.origins(given, save.scope):
         if isinstance(origin.node, ast.List | ast.Tuple):
             yield from ((each, origin.scope) for each in origin.node.elts)
+        elif isinstance(origin.node, ast.ListComp | ast.DictComp):
+            yield (origin.node.value if isinstance(origin.node, ast.DictComp) else origin.node.elt), origin.scope
 
 
 def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | None:
