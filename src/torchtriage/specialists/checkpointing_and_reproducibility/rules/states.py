@@ -117,9 +117,24 @@ def _handed_on(script: Script, loading: dict[int, Call]) -> Iterator[Sighting]:
                 inner = loading.get(id(argument))
                 if inner is None or not _is_stateful(script, inner.receiver, inner.scope):
                     continue
-                own = script.trace.definition(call.node.func, call.scope)
-                if own is not None or script.roles.of_class(script.name(call)) is not None:
+                if script.roles.of_class(script.name(call)) is not None or _wants_a_module(script, call, argument):
                     yield script.seen(inner.node, _answer(script, inner))
+
+
+def _wants_a_module(script: Script, call: Call, given: ast.expr) -> bool:
+    """Whether CALL is of a function of this file that calls what it is GIVEN, moves it or asks for its parameters."""
+    own = script.trace.definition(call.node.func, call.scope)
+    if own is None or own.kind != "function":
+        return False
+    word = next((each.arg for each in call.node.keywords if each.value is given), None)
+    if word is None and given in call.node.args:
+        words = [each.arg for each in own.parameters]
+        at = call.node.args.index(given) + (own.receiver in words[:1])
+        word = words[at] if at < len(words) else None
+    return any(
+        each.tail == word if each.receiver is None else dotted(each.receiver) == word and each.tail in _CHAINED
+        for each in own.calls
+    )
 
 
 def _is_used_as_one(script: Script, store: Store, call: Call) -> bool:
@@ -140,7 +155,7 @@ def _is_only_known_here(script: Script, call: Call) -> bool:
         return False
     stores = scope.stores.get(made.id, [])
     kept = (each for all_of in scope.stores.values() for each in all_of if each.value is not None and "." in each.name)
-    if not stores or any(store.how != "assign" for store in stores) or made.id in scope.outside:
+    if not stores or made.id in scope.outside or not all(_is_made_anew(script, store) for store in stores):
         return False
     elsewhere = (
         each
@@ -150,6 +165,18 @@ def _is_only_known_here(script: Script, call: Call) -> bool:
         if dotted(argument) == made.id
     )
     return not any(dotted(each.value) == made.id for each in kept) and not any(True for _ in elsewhere)
+
+
+def _is_made_anew(script: Script, store: Store) -> bool:
+    """Whether STORE names something that is made right there, and not taken from where others hold it."""
+    call = store.value if store.how == "assign" and store.index is None else None
+    if not isinstance(call, ast.Call) or not script.roles.made(call, store.scope, "model"):
+        return False
+    called = {id(each.func) for each in ast.walk(call) if isinstance(each, ast.Call)}
+    named = (each for each in ast.walk(call) if isinstance(each, ast.Name | ast.Attribute) and id(each) not in called)
+    return not any(
+        dotted(each) == store.scope.receiver or script.roles.plays(each, store.scope, "model") for each in named
+    )
 
 
 def _loses(script: Script, store: Store, call: Call) -> bool:
