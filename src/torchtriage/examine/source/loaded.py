@@ -97,6 +97,9 @@ def expanded(script: Script, call: Call) -> dict[str, tuple[ast.expr, Scope]]:
     """What CALL is given by **options that this file spells out in full; empty when any of it cannot be seen."""
     found: dict[str, tuple[ast.expr, Scope]] = {}
     for keyword in (each for each in call.node.keywords if each.arg is None):
+        if (handed := _handed_on(script, keyword.value, call.scope)) is not None:
+            found |= handed
+            continue
         origins = script.trace.origins(keyword.value, call.scope)
         if len(origins) != 1 or _grows(script, keyword.value):
             return {}
@@ -109,6 +112,19 @@ def expanded(script: Script, call: Call) -> dict[str, tuple[ast.expr, Scope]]:
             case _:
                 return {}
     return found
+
+
+def _handed_on(script: Script, node: ast.expr, scope: Scope) -> dict[str, tuple[ast.expr, Scope]] | None:
+    """What the only call of a function gives the **options that it hands on; None where that cannot be seen."""
+    function = scope.node
+    if not isinstance(function, ast.FunctionDef) or function.args.kwarg is None:
+        return None
+    sites = script.trace.sites(scope) if dotted(node) == function.args.kwarg.arg else ()
+    if len(sites) != 1 or any(each.arg is None for each in sites[0].node.keywords):
+        return None
+    named = {each.arg for each in scope.parameters}
+    given = [(each.arg, each.value) for each in sites[0].node.keywords if each.arg and each.arg not in named]
+    return {word: (value, sites[0].scope) for word, value in given}
 
 
 def _grows(script: Script, options: ast.expr) -> bool:

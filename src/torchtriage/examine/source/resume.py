@@ -80,12 +80,19 @@ def _of_step(script: Script, step: TrainingStep, outer: Ring, loads: list[Call])
         load = _loaded(script, call.argument("state_dict", 0), call.scope, loads)
         if load is None or id(load) in found or not _takes_part(script, step, call) or _is_made_anew(outer, call):
             continue
-        if script.roles.plays(call.receiver, call.scope, "model"):
+        if script.roles.plays(_bare(call.receiver), call.scope, "model"):
             partial = call.argument("strict", 1) is not None
             words = _words(script, load, event)
             saves = tuple(script.named("torch.save"))
             found[id(load)] = Resume(script, step, load, saves, _restored(script, outer, before), words, partial)
     yield from (each for each in found.values() if not _is_shown(script, each.load, before))
+
+
+def _bare(node: ast.expr | None) -> ast.expr | None:
+    """The wrapper itself, of the module that it holds: model.module."""
+    while isinstance(node, ast.Attribute) and node.attr in ("module", "_orig_mod"):
+        node = node.value
+    return node
 
 
 def _is_made_anew(outer: Ring, load: Call) -> bool:
@@ -98,7 +105,7 @@ def _is_made_anew(outer: Ring, load: Call) -> bool:
 
 def _takes_part(script: Script, step: TrainingStep, load: Call) -> bool:
     """Whether the step uses or optimizes what LOAD gives its weights: another model may be trained on its outputs."""
-    own = _identities(script, load.receiver, load.scope)
+    own = _identities(script, _bare(load.receiver), load.scope)
     for call in (event.call for event in step.events if event.call is not None):
         used = (call.node.func, call.receiver, *call.arguments)
         if any(
@@ -209,10 +216,10 @@ def _winds_on(script: Script, call: Call) -> bool:
 
 
 def _role(script: Script, call: Call) -> str:
-    parts = script.roles.parts(call.receiver, call.scope)
+    parts = script.roles.parts(_bare(call.receiver), call.scope)
     if parts:
         return parts[0].role
-    word = dotted(call.receiver).rpartition(".")[2].lower()
+    word = dotted(_bare(call.receiver)).rpartition(".")[2].lower()
     return next((role for habit, role in _HABITS.items() if habit in word), "?")
 
 

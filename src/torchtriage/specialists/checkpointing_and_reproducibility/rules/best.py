@@ -91,6 +91,10 @@ def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
         case ast.Dict(values=values) | ast.Tuple(elts=values):
             every = (_alias(script, value, scope) for value in values if isinstance(value, ast.Call))
             found = next((each for each in every if each is not None), None)
+        case ast.Call(func=called) if (helper := script.trace.definition(called, scope)) is not None:
+            given = [each.node.value for each in helper.returns if isinstance(each.node.value, ast.Call)]
+            if helper.kind == "function" and len(given) == len(helper.returns) == 1:
+                found = _alias(script, given[0], helper)
     return found
 
 

@@ -231,6 +231,11 @@ def _is_dropped(call: Call) -> bool:
     match call.statement:
         case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value):
             return value is call.node
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+            value is call.node and name not in call.scope.outside
+        ):
+            read = (each for each in ast.walk(call.scope.node) if isinstance(each, ast.Name) and each.id == name)
+            return call.scope.kind == "function" and not any(isinstance(each.ctx, ast.Load) for each in read)
     return False
 
 

@@ -25,7 +25,8 @@ _DOWNLOADS = frozenset(
     | {"huggingface_hub.cached_download", "boto3.client", "urllib.request.urlopen", "requests.post", "httpx.get"}
 )
 _RECEIVED = ("flask.request.", "bottle.request.", "streamlit.file_uploader", "gradio.")
-_GIVERS = ("a download", "a request", "the command line", "the environment", "a caller")
+_CONFIGS = ("yaml.safe_load", "yaml.load", "json.load", "tomllib.load", "omegaconf.OmegaConf.load", "toml.load")
+_GIVERS = ("a download", "a request", "the command line", "the environment", "a configuration file", "a caller")
 _READS = ("open", "read", "getvalue", "resolve", "expanduser", "joinpath", "format", "iter_content")
 _PARSERS = ("parse_args", "parse_known_args")
 _FOREIGN = re.compile(
@@ -133,6 +134,8 @@ def _option(script: Script, node: ast.Attribute | ast.Subscript, scope: Scope) -
             return "a download"
         if origin.call is not None and dotted(origin.call.func).rpartition(".")[2] in _PARSERS:
             return "the command line"
+        if origin.call is not None and script.names.resolve(origin.call.func, origin.scope) in _CONFIGS:
+            return "a configuration file"
     base = script.names.resolve(node.value if isinstance(node, ast.Subscript) else node, scope)
     if f"{base}.".startswith(_RECEIVED):
         return "a request"

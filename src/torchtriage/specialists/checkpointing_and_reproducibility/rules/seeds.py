@@ -150,11 +150,12 @@ def _seeds_before(script: Script, scope: Scope) -> bool:
 
 
 def _seeds_itself(script: Script, event: Event, seeding: set[int]) -> bool:
-    """Whether EVENT makes an object of this file whose __init__ seeds."""
+    """Whether EVENT makes an object of this file that seeds as it begins."""
     call = event.call
     made = script.trace.definition(call.node.func, call.scope) if call is not None else None
-    begun = script.trace.method(made, "__init__") if made is not None and made.kind == "class" else None
-    inside = script.written.events(Ring(begun.body, begun)) if begun is not None else ()
+    names = ("__init__", "__post_init__", "__enter__", "__call__") if made is not None and made.kind == "class" else ()
+    begun = [script.trace.method(made, name) for name in names] if made is not None else []
+    inside = (event for each in begun if each is not None for event in script.written.events(Ring(each.body, each)))
     return any(id(each.call) in seeding for each in inside)
 
 

@@ -10,7 +10,7 @@ from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.script import Script
 
 # Calls whose arguments are data, and keys under which methods are kept on purpose.
-_TAKES_DATA = re.compile(r"save|dump|deepcopy|load_state_dict|write|upload|broadcast")
+_TAKES_DATA = re.compile(r"save|dump|deepcopy|load_state_dict|write|upload|broadcast|^append$")
 _METHODS = re.compile(r"fn|func|callback|getter|hook|method|call")
 _OF_A_STATE = frozenset({"items", "keys", "values", "copy", "update", "get", "pop"})
 

@@ -16,6 +16,7 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
     comes_from,
     holds,
     is_false,
+    is_model,
     is_passing,
     opened,
     parts_of,
@@ -201,7 +202,8 @@ def _what(script: Script, node: ast.expr, scope: Scope, save: Call) -> str | Non
         known = [part for part in parts if part.by in ("made", "annotated")]
         if known and len(known) == len(parts) and all(_is_object(part) for part in known):
             return f"the whole {known[0].role}"
-        if parts and all(part.role == "model" for part in parts) and _is_module(script, node, scope):
+        itself = isinstance(node, ast.Name) and node.id == scope.receiver and is_model(script, node, scope)
+        if itself or (parts and all(part.role == "model" for part in parts) and _is_module(script, node, scope)):
             return "the whole model"
         origins = script.trace.origins(node, scope)
         names = [script.names.resolve(each.call.func, each.scope) if each.call else "" for each in origins]

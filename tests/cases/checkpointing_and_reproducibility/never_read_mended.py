@@ -1,0 +1,13 @@
+"""An answer that nobody reads: as it should be."""
+
+import torch
+from torch import nn
+
+
+def load(path):
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2)
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    incompatible = model.load_state_dict(weights, strict=False)
+    print(incompatible)
+    model.eval()
+    return model
