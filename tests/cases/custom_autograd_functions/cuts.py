@@ -115,7 +115,7 @@ def two_terms(model: nn.Module, loader, optimizer):
     for inputs, targets in loader:
         optimizer.zero_grad()
         outputs = model(inputs)
-        loss = F.mse_loss(outputs, targets) + 0.1 * F.l1_loss(outputs.round(), targets)
+        loss = F.mse_loss(outputs, targets) + 0.1 * F.l1_loss(outputs.round(), targets)  # expect: no-gradient-by-design
         loss.backward()
         optimizer.step()
 

@@ -9,6 +9,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.trace import Origin
 
 _FUNCTION = "torch.autograd.Function"
 
@@ -59,15 +60,66 @@ def function_called_directly(script: Script) -> Iterator[Sighting]:
 
 
 def _class_behind(script: Script, called: Call) -> str | None:
-    """The autograd function without __init__ that self.NAME is, where CALLED calls self.NAME with what apply takes."""
-    if called.receiver is None or dotted(called.receiver) != called.scope.receiver or not called.arguments:
+    """The autograd function without __init__ that another name stands for, where CALLED gives it what apply takes.
+
+    spike = SpikeFunction; self.quantize = Quantize; Layer.quantize, from the body of the class.
+    """
+    func = called.node.func
+    is_name = isinstance(func, ast.Name) and script.names.definition(func.id, called.scope) is None
+    if not (is_name or isinstance(func, ast.Attribute | ast.Subscript)) or not called.arguments:
         return None
-    ends = script.trace.origins(called.node.func, called.scope)
-    named = ends[0].store if len(ends) == 1 else None
-    host = script.names.definition(named.name, named.scope) if named is not None and named.how == "define" else None
-    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
-        return None
-    return host.name
+    for node, scope in _ends(script, func, called.scope):
+        host = script.names.definition(node.id, scope) if isinstance(node, ast.Name) else None
+        if host is not None and _is_function(script, host) and not _has_init(script, host):
+            return host.name
+    return None
+
+
+def _has_init(script: Script, host: Scope) -> bool:
+    return any("__init__" in each.inner for each in script.trace.lineage(host))
+
+
+def _ends(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> Iterator[tuple[ast.expr, Scope]]:
+    """Where NODE may come from; of an entry under any key, all that its dictionary or list holds."""
+    held = _container(node)
+    if deep > 3:
+        return
+    if isinstance(node, ast.Name) and script.names.definition(node.id, scope) is not None:
+        yield node, scope
+    elif held is not None:
+        for origin in script.trace.origins(held, scope):
+            for part in _held_by(origin.node):
+                yield from _ends(script, part, origin.scope, deep + 1)
+    else:
+        for origin in script.trace.origins(node, scope):
+            yield from _end(script, node, origin, deep)
+
+
+def _end(script: Script, node: ast.expr, origin: Origin, deep: int) -> Iterator[tuple[ast.expr, Scope]]:
+    if origin.node is None:
+        if origin.store is not None and origin.store.how == "define":
+            yield ast.Name(origin.store.name, ast.Load()), origin.store.scope
+    else:
+        yield origin.node, origin.scope
+        if origin.node is not node and _container(origin.node) is not None:
+            yield from _ends(script, origin.node, origin.scope, deep + 1)
+
+
+def _container(node: ast.expr) -> ast.expr | None:
+    """What NODE takes an entry of, under a key that is not written out."""
+    match node:
+        case ast.Subscript(value=held, slice=key) if not isinstance(key, ast.Constant):
+            return held
+        case ast.Call(func=ast.Attribute(value=held, attr="get")):
+            return held
+    return None
+
+
+def _held_by(node: ast.expr | None) -> list[ast.expr]:
+    match node:
+        case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return parts
+    return []
 
 
 def _is_given(script: Script, called: Call) -> bool:
@@ -75,7 +127,7 @@ def _is_given(script: Script, called: Call) -> bool:
     if called.receiver is not None or not called.arguments:
         return False
     host = script.names.definition(called.tail, called.scope)
-    if host is None or not _is_function(script, host) or any("__init__" in e.inner for e in script.trace.lineage(host)):
+    if host is None or not _is_function(script, host) or _has_init(script, host):
         return False
     return all(node.func is not called.node for node in ast.walk(called.statement) if isinstance(node, ast.Call))
 
@@ -85,15 +137,14 @@ def _made(script: Script, called: Call) -> ast.Call | None:
     if isinstance(called.node.func, ast.Call):
         made = called.node.func
         return made if _is_function(script, script.trace.definition(made.func, called.scope)) else None
-    if called.receiver is not None and dotted(called.receiver) != called.scope.receiver:
+    func = called.node.func
+    if isinstance(func, ast.Name) and script.names.definition(func.id, called.scope) is not None:
         return None
-    if called.receiver is None and script.names.definition(called.tail, called.scope) is not None:
-        return None
-    ends = script.trace.origins(_of_class(called) or called.node.func, called.scope)
-    origin = ends[0].call if len(ends) == 1 else None
-    if origin is None or origin is called.node:
-        return None
-    return origin if _is_function(script, script.trace.definition(origin.func, ends[0].scope)) else None
+    for node, scope in _ends(script, _of_class(called) or func, called.scope):
+        inner = node if isinstance(node, ast.Call) and node is not called.node else None
+        if inner is not None and _is_function(script, script.trace.definition(inner.func, scope)):
+            return inner
+    return None
 
 
 def _of_class(called: Call) -> ast.expr | None:
@@ -129,12 +180,30 @@ def _forwards(script: Script) -> Iterator[Sighting]:
                 f"{named.id}.forward needs a ctx that only apply can give: TypeError, one argument is missing",
                 script.replaced("call-apply", call.node.func, f"{named.id}.apply"),
             )
+        elif spare and _is_none(call) and _uses_context(forward):
+            yield script.seen(
+                call.node,
+                f"{named.id}.forward is called by hand with None for ctx, which it writes to: AttributeError, and the "
+                f"way in is {named.id}.apply",
+            )
         elif least <= given <= most and _is_never_applied(script, named.id) and not _is_without_gradient(call):
             yield script.seen(
                 call.node,
                 f"{named.id}.forward is called by hand, so {named.id}.backward is never used: the way in is "
                 f"{named.id}.apply",
             )
+
+
+def _is_none(call: Call) -> bool:
+    first = call.node.args[0] if call.node.args else None
+    return isinstance(first, ast.Constant) and first.value is None
+
+
+def _uses_context(forward: Scope) -> bool:
+    """Whether FORWARD surely asks its ctx for something: ctx.save_for_backward(…), ctx.n = n."""
+    word = forward.parameters[0].arg if forward.parameters else ""
+    calls = any(dotted(call.receiver) == word and len(call.path) == 1 for call in forward.calls)
+    return bool(word) and (calls or any(name.startswith(f"{word}.") for name in forward.stores))
 
 
 def _bounds(forward: Scope) -> tuple[int, int]:

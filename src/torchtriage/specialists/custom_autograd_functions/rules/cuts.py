@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.nets import Net, nets
+from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
 from torchtriage.specialists.custom_autograd_functions.rules.following import (
     NONE,
@@ -28,22 +29,65 @@ def no_gradient_by_design(step: TrainingStep) -> Iterator[Sighting]:
     for backward in step.backwards:
         if backward.root is None or backward.call.scope.kind == "lambda":
             continue
-        cut = only(Follower(step.script).ways(Point(backward.root, backward.call.scope, backward.call)))
-        if cut is not None and id(cut.node) not in told:
-            told.add(id(cut.node))
-            yield step.script.seen(cut.node, _fact(cut.node, backward.call))
+        root = Point(backward.root, backward.call.scope, backward.call)
+        yield from _cut_terms(step.script, root, f"the backward of line {backward.call.node.lineno}", told)
     if next(iter(training_steps(step.script)), None) is step:
-        yield from _layers(step, told)
+        yield from _layers(step.script, told)
 
 
-def _fact(cut: ast.expr, backward: Call) -> str:
-    word, line = word_of(cut), backward.node.lineno
-    if isinstance(cut, ast.Call) and tail_of(cut) in ZERO:
-        return f"the gradient of {word} is zero everywhere: the backward of line {line} gives the model zeros only"
-    return (
-        f"{word} has no gradient, and the loss has no other way to the model: the backward of line {line} raises "
-        "RuntimeError, or leaves the model without gradients"
-    )
+@detector("source/no-gradient-by-design")
+def no_gradient_in_framework(script: Script) -> Iterator[Sighting]:
+    """The loss that a framework propagates has no gradient."""
+    told: set[int] = set()
+    for scope in script.classes:
+        word = _loss_method(script.trace.bases(scope))
+        method = scope.inner.get(word)
+        for end in method.returns if method is not None else ():
+            value = _loss_of(end.node.value)
+            if method is not None and value is not None:
+                yield from _cut_terms(script, Point(value, method, end), f"the backward of what {word} returns", told)
+
+
+def _loss_method(bases: set[str]) -> str:
+    """The method that gives a framework the loss."""
+    if "pytorch_lightning.LightningModule" in bases:
+        return "training_step"
+    return "compute_loss" if any(base in ("transformers.Trainer", "trl.SFTTrainer") for base in bases) else ""
+
+
+def _loss_of(node: ast.expr | None) -> ast.expr | None:
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "loss"), None)
+        case ast.IfExp(orelse=other):  # (loss, outputs) if return_outputs else loss
+            return other
+        case ast.Tuple(elts=[first, *_]):
+            return first
+    return node
+
+
+def _cut_terms(script: Script, root: Point, by: str, told: set[int]) -> Iterator[Sighting]:
+    """The cut of the whole loss; else those of single terms of it that the model is reached from through a cut only."""
+    whole = only(Follower(script).ways(root))
+    terms = [root] if whole is not None else list(Follower(script).terms(root))
+    for term in terms:
+        cut = whole or only(Follower(script).ways(term))
+        if cut is None or id(cut.node) in told:
+            continue
+        told.add(id(cut.node))
+        word = word_of(cut.node)
+        if isinstance(cut.node, ast.Call) and tail_of(cut.node) in ZERO:
+            only_here = "" if whole is not None else " from this term"
+            fact = f"the gradient of {word} is zero everywhere: {by} gives the model zeros only{only_here}"
+        elif whole is not None:
+            fact = (
+                f"{word} has no gradient, and the loss has no other way to the model: {by} raises "
+                "RuntimeError, or leaves the model without gradients"
+            )
+        else:
+            fact = f"{word} has no gradient: this term of the loss teaches the model nothing ({by})"
+        yield script.seen(cut.node, fact)
 
 
 class _ToLayer(Follower):
@@ -68,9 +112,9 @@ def _own_layer(node: ast.expr, scope: Scope) -> str:
     return rest if scope.receiver and root == scope.receiver else ""
 
 
-def _layers(step: TrainingStep, told: set[int]) -> Iterator[Sighting]:
+def _layers(script: Script, told: set[int]) -> Iterator[Sighting]:
     """The layers of a module that its forward uses only through an operation without a gradient."""
-    for net in nets(step.script):
+    for net in nets(script):
         forward = net.methods.get("forward")
         if forward is None or not forward.returns or not _may_cut(net):
             continue

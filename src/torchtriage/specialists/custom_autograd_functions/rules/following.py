@@ -13,7 +13,7 @@ from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.held import TENSOR_METHODS
 from torchtriage.examine.source.script import Script
 
-_DEEP, _MANY = 24, 600
+DEEP, _MANY = 24, 600
 
 # What gives no gradient at all, and what gives zero everywhere (by the last word).
 NONE = frozenset({"argmax", "argmin", "argsort", "ge", "gt", "le", "lt", "eq", "ne", "long", "int", "bool", "byte"})
@@ -28,6 +28,7 @@ _METHODS = TENSOR_METHODS | frozenset(
     | {"min", "prod", "backward", "transpose", "bfloat16", "square", "logsumexp", "repeat", "scatter_", "add", "sub"}
     | {"get", "items", "values", "std", "var", "cumsum", "chunk", "split", "topk", "sort", "one_hot"}
 )
+_WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "iter", "islice", "track"})
 _KNOWN = frozenset({"torch", "numpy", "builtins", "math"})
 
 
@@ -68,7 +69,7 @@ class Follower:
 
     def ways(self, spot: Point) -> Ways:
         self.looks += 1
-        if spot.deep > _DEEP or self.looks > _MANY:
+        if spot.deep > DEEP or self.looks > _MANY:
             yield None
             return
         match spot.node:
@@ -87,6 +88,39 @@ class Follower:
             case node:
                 parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
                 yield from self._all(parts, spot)
+
+    def terms(self, spot: Point) -> Iterator[Point]:
+        """The terms that the loss SPOT is the sum of, through names and functions of this file."""
+        match spot.node:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                yield from self.terms(spot.of(left))
+                yield from self.terms(spot.of(right))
+            case ast.BinOp(left=left, op=ast.Mult(), right=right) if spot.deep < DEEP - 6:
+                sums = [each for each in (left, right) if isinstance(each, ast.BinOp | ast.Call | ast.Name)]
+                weights = [each for each in (left, right) if not any(True for _ in self.ways(spot.of(each)))]
+                rest = [each for each in sums if each not in weights]
+                yield from self.terms(spot.of(rest[0])) if len(rest) == 1 and weights else (spot,)
+            case ast.Name(id=name) if spot.deep < DEEP - 6:
+                yield from self._terms_of_name(name, spot)
+            case ast.Call() if spot.deep < DEEP - 6 and (own := self._own(spot.node, spot)) is not None:
+                ends = list(self._ends(own, spot.node, spot))
+                yield from self.terms(ends[0]) if len(ends) == 1 else (spot,)
+            case _:
+                yield spot
+
+    def _terms_of_name(self, name: str, spot: Point) -> Iterator[Point]:
+        """The terms of NAME: of what it was given, and of all that is added to it."""
+        stores = reaching(self._stores(name, spot.scope), spot.at)
+        plain = all(each.how in ("assign", "augment") and each.index is None for each in stores)
+        if not stores or not plain or any(each.order > spot.at.order for each in stores):
+            given = dict(spot.given).get(name)
+            yield given if given is not None and all(each.how == "parameter" for each in stores) else spot
+            return
+        for store in stores:
+            names_itself = any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(store.node.value))  # type: ignore[attr-defined]
+            if store.value is not None:
+                inner = replace(spot, node=store.value, at=store, deep=spot.deep + (1 if store.how == "augment" else 3))
+                yield from self.terms(inner) if not names_itself or spot.deep < DEEP // 2 else ()
 
     def _all(self, nodes: list[ast.expr], spot: Point) -> Ways:
         for node in nodes:
@@ -122,6 +156,8 @@ class Follower:
         value = store.value
         if value is None or store.how in ("define", "delete", "enter"):
             return
+        if store.how == "element" and self._is_data(value, spot.scope):
+            return
         if store.how == "augment":
             yield from self.ways(spot.of(value))
             yield from self.ways(spot.of(ast.copy_location(ast.Name(store.name, ast.Load()), value)))
@@ -131,6 +167,12 @@ class Follower:
             yield from self._cut(spot.of(value), self._operands(value, spot))
         else:
             yield from self.ways(spot.of(value))
+
+    def _is_data(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether NODE is a loader, maybe inside of enumerate() or a progress bar."""
+        while isinstance(node, ast.Call) and node.args and dotted(node.func).rpartition(".")[2] in _WRAPPERS:
+            node = node.args[0]
+        return self.script.roles.plays(node, scope, "loader")
 
     def _filled(self, name: str, spot: Point) -> Ways:
         """What comes into NAME later: x[mask] = …, outputs.append(…)."""
@@ -148,11 +190,14 @@ class Follower:
             return
         if self.script.roles.plays(node, spot.scope, "model"):
             yield None
+        elif self.script.roles.plays(node, spot.scope, "loader"):
+            return
         elif node.attr == "indices" and isinstance(node.value, ast.Call) and tail_of(node.value) in _PLACES:
             yield from self._cut(spot.of(node.value), self._operands(node.value, spot))
         elif host is not None and dotted(node.value) == spot.scope.receiver:
             stores = host.attributes.get(node.attr, [])
-            if any(store.how != "assign" or not isinstance(store.value, ast.Constant | ast.Name) for store in stores):
+            plain = (ast.Constant, ast.Name)
+            if any(each.how != "assign" or not isinstance(_whole(each), plain) for each in stores):
                 yield None
         else:
             yield from self.ways(spot.of(node.value))
@@ -172,8 +217,17 @@ class Follower:
             yield from self._through(own, node, spot)
         elif not self.script.roles.plays(node.func, spot.scope, "model"):
             yield from self._computed(node, tail, name, spot)
+        elif self._is_frozen(node.func, spot):
+            yield from self._all(_arguments(node), spot)
         elif not _is_without_gradient(spot.at):
             yield None
+
+    def _is_frozen(self, model: ast.expr, spot: Point) -> bool:
+        """Whether the parameters of MODEL are switched off as a whole: a gradient goes through it, and ends in none."""
+        word, calls = dotted(model), self.script.calls("requires_grad_")
+        switched = [call for call in calls if [ast.unparse(each) for each in call.node.args] == ["False"]]
+        made = {id(store.value) for store in self.script.names.stores(word, spot.scope) if store.how == "assign"}
+        return bool(word) and any(dotted(call.receiver) == word or id(call.node) in made for call in switched)
 
     def _computed(self, node: ast.Call, tail: str, name: str, spot: Point) -> Ways:
         """Through functions of torch, methods of tensors and criteria."""
@@ -197,23 +251,34 @@ class Follower:
         if function is None and (host := trace.instance(node.func, spot.scope)) is not None:
             function = trace.method(host, "forward") if host.name.lower().endswith(("loss", "criterion")) else None
         is_seen = function is not None and function.kind == "function" and bool(function.returns)
-        return function if is_seen and spot.deep < _DEEP - 6 else None
+        return function if is_seen and spot.deep < DEEP - 6 else None
 
     def _through(self, function: Scope, node: ast.Call, spot: Point) -> Ways:
-        """The ways of what FUNCTION returns, with its parameters as NODE gives them."""
+        for end in self._ends(function, node, spot):
+            yield from self.ways(end)
+
+    def _ends(self, function: Scope, node: ast.Call, spot: Point) -> Iterator[Point]:
+        """What FUNCTION returns, with its parameters as NODE gives them."""
         words = [each.arg for each in function.parameters]
         words = words[1:] if function.receiver in words[:1] else words
         given = [(word, spot.of(each)) for word, each in zip(words, node.args, strict=False)]
         given += [(each.arg, spot.of(each.value)) for each in node.keywords if each.arg]
         for end in function.returns:
             if end.node.value is not None:
-                yield from self.ways(Point(end.node.value, function, end, tuple(given), spot.deep + 2))
+                yield Point(end.node.value, function, end, tuple(given), spot.deep + 2)
 
 
 def _is_without_gradient(at: Spot) -> bool:
     items = (item for block in at.path if isinstance(block.owner, ast.With) for item in block.owner.items)
     words = {dotted(node).rpartition(".")[2] for item in items for node in ast.walk(item.context_expr)}
     return bool(words & {"no_grad", "inference_mode"})
+
+
+def _whole(store: Store) -> ast.expr | None:
+    """What STORE gives its name: of a, b = x, y the part at its place."""
+    if store.index is not None and isinstance(store.value, ast.Tuple) and store.index < len(store.value.elts):
+        return store.value.elts[store.index]
+    return store.value
 
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
