@@ -224,8 +224,9 @@ class Follower:
 
     def _is_frozen(self, model: ast.expr, spot: Point) -> bool:
         """Whether the parameters of MODEL are switched off as a whole: a gradient goes through it, and ends in none."""
-        word, calls = dotted(model), self.script.calls("requires_grad_")
-        switched = [call for call in calls if [ast.unparse(each) for each in call.node.args] == ["False"]]
+        word, switched = dotted(model), list(self.script.calls("requires_grad_"))
+        if not all([ast.unparse(each) for each in call.node.args] == ["False"] for call in switched):
+            return False  # and on again, as in a GAN
         made = {id(store.value) for store in self.script.names.stores(word, spot.scope) if store.how == "assign"}
         return bool(word) and any(dotted(call.receiver) == word or id(call.node) in made for call in switched)
 
