@@ -14,6 +14,9 @@ from torchtriage.examine.source.script import Script
 _ONE = frozenset(
     {"abs", "add", "bfloat16", "bmm", "clamp", "clone", "contiguous", "div", "double", "exp", "expand", "expand_as"}
     | {"flatten", "float", "half", "masked_fill", "matmul", "mean", "mm", "mul", "neg", "permute", "pow", "reshape"}
+    | {"new_zeros", "new_ones", "new_empty", "new_full", "softmax", "sigmoid", "tanh", "log", "sin", "cos", "cumsum"}
+    | {"roll", "flip", "repeat", "reciprocal", "rsqrt", "square", "where", "detach", "cpu", "cuda", "scatter", "gather"}
+    | {"index_select", "narrow", "index_add", "scatter_add", "clamp_min", "clamp_max", "mul_", "div_", "movedim"}
     | {"sign", "sqrt", "squeeze", "sub", "sum", "t", "to", "transpose", "type_as", "unsqueeze", "view", "view_as"}
 )
 

@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.trace import Origin
+from torchtriage.specialists.custom_autograd_functions.rules.parts import default
 
 _FUNCTION = "torch.autograd.Function"
 
@@ -96,7 +97,11 @@ def _ends(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> Iterat
 
 
 def _end(script: Script, node: ast.expr, origin: Origin, deep: int) -> Iterator[tuple[ast.expr, Scope]]:
-    if origin.node is None:
+    if origin.is_parameter and origin.store is not None:
+        given = default(origin.store)
+        if given is not None:
+            yield given.node, given.scope
+    elif origin.node is None:
         if origin.store is not None and origin.store.how == "define":
             yield ast.Name(origin.store.name, ast.Load()), origin.store.scope
     else:

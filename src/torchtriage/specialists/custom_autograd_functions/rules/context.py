@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Store, dotted
+from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.held import Inputs, edits, given, shared
 from torchtriage.specialists.custom_autograd_functions.rules.saved import is_asked
 
@@ -58,8 +59,7 @@ def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
     elif len(parts) == 1 and _is_all(parts[0], inputs, store):  # ctx.inputs = inputs
         yield from _all_kept(store, name, inputs)
         return
-    if isinstance(store.value, ast.Dict):
-        parts = store.value.values
+    parts = _inside(store, inputs) or parts
     for part in parts or [store.value]:
         found = inputs.unpacked(store) if not parts else inputs.at(_itself(part), store.scope, store)
         if found is not None and _is_kept_tensor(found, inputs) and not is_asked(found.arg, store):
@@ -83,6 +83,24 @@ def _kept(store: Store, name: str, inputs: Inputs) -> Iterator[Sighting]:
                 "circle waits for Python's garbage collector, step after step",
             )
             return
+
+
+def _inside(store: Store, inputs: Inputs) -> list[ast.expr]:
+    """The values of the dictionary or list that is kept, written here or in a name of its own."""
+    value: ast.expr | None = store.value if store.index is None else None
+    if isinstance(value, ast.Name) and inputs.at(value, store.scope, store) is None:
+        ways = reaching(store.scope.stores.get(value.id, []), store)
+        whole = len(ways) == 1 and ways[0].how == "assign" and ways[0].index is None
+        value = ways[0].value if whole and not isinstance(ways[0].value, ast.Tuple) else None
+        value = value if isinstance(value, ast.Dict | ast.List | ast.Call) else None
+    match value:
+        case ast.Dict(values=parts):
+            return parts
+        case ast.List(elts=parts):
+            return parts
+        case ast.Call(func=ast.Name(id="dict"), keywords=named):
+            return [each.value for each in named]
+    return []
 
 
 def _itself(node: ast.expr) -> ast.expr:

@@ -20,6 +20,7 @@ from torchtriage.specialists.custom_autograd_functions.rules.following import (
     tail_of,
     word_of,
 )
+from torchtriage.specialists.custom_autograd_functions.rules.terms import Terms
 
 
 @detector("source/no-gradient-by-design")
@@ -70,7 +71,7 @@ def _loss_of(node: ast.expr | None) -> ast.expr | None:
 def _cut_terms(script: Script, root: Point, by: str, told: set[int]) -> Iterator[Sighting]:
     """The cut of the whole loss; else those of single terms of it that the model is reached from through a cut only."""
     whole = only(Follower(script).ways(root))
-    terms = [root] if whole is not None else list(Follower(script).terms(root))
+    terms = [root] if whole is not None else list(Terms(script).terms(root))
     for term in terms:
         cut = whole or only(Follower(script).ways(term))
         if cut is None or id(cut.node) in told:

@@ -85,42 +85,25 @@ class Follower:
                 yield from self._cut(spot, [spot.node.left, *spot.node.comparators])
             case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if tail_of(call) in _PLACES:
                 yield from self._cut(spot.of(call), self._operands(call, spot))
+            case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=str(key))) if self._entries(
+                whole, key, spot
+            ):
+                for store, value in self._entries(whole, key, spot):
+                    yield from self.ways(replace(spot, node=value, at=store, deep=spot.deep + 1))
             case node:
                 parts = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
                 yield from self._all(parts, spot)
 
-    def terms(self, spot: Point) -> Iterator[Point]:
-        """The terms that the loss SPOT is the sum of, through names and functions of this file."""
-        match spot.node:
-            case ast.BinOp(left=left, op=ast.Add(), right=right):
-                yield from self.terms(spot.of(left))
-                yield from self.terms(spot.of(right))
-            case ast.BinOp(left=left, op=ast.Mult(), right=right) if spot.deep < DEEP - 6:
-                sums = [each for each in (left, right) if isinstance(each, ast.BinOp | ast.Call | ast.Name)]
-                weights = [each for each in (left, right) if not any(True for _ in self.ways(spot.of(each)))]
-                rest = [each for each in sums if each not in weights]
-                yield from self.terms(spot.of(rest[0])) if len(rest) == 1 and weights else (spot,)
-            case ast.Name(id=name) if spot.deep < DEEP - 6:
-                yield from self._terms_of_name(name, spot)
-            case ast.Call() if spot.deep < DEEP - 6 and (own := self._own(spot.node, spot)) is not None:
-                ends = list(self._ends(own, spot.node, spot))
-                yield from self.terms(ends[0]) if len(ends) == 1 else (spot,)
-            case _:
-                yield spot
-
-    def _terms_of_name(self, name: str, spot: Point) -> Iterator[Point]:
-        """The terms of NAME: of what it was given, and of all that is added to it."""
-        stores = reaching(self._stores(name, spot.scope), spot.at)
-        plain = all(each.how in ("assign", "augment") and each.index is None for each in stores)
-        if not stores or not plain or any(each.order > spot.at.order for each in stores):
-            given = dict(spot.given).get(name)
-            yield given if given is not None and all(each.how == "parameter" for each in stores) else spot
-            return
-        for store in stores:
-            names_itself = any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(store.node.value))  # type: ignore[attr-defined]
-            if store.value is not None:
-                inner = replace(spot, node=store.value, at=store, deep=spot.deep + (1 if store.how == "augment" else 3))
-                yield from self.terms(inner) if not names_itself or spot.deep < DEEP // 2 else ()
+    def _entries(self, whole: str, key: str, spot: Point) -> list[tuple[Store, ast.expr]]:
+        """What WHOLE[KEY] was given in this function: by a store of its own, or where the dictionary was written."""
+        stores = reaching(spot.scope.stores.get(f"{whole}.{key}", []), spot.at)
+        made = reaching(spot.scope.stores.get(whole, []), spot.at) if not stores else []
+        for store in made:
+            if isinstance(store.value, ast.Dict) and store.how == "assign" and len(made) == 1:
+                pairs = zip(store.value.keys, store.value.values, strict=True)
+                return [(store, v) for k, v in pairs if isinstance(k, ast.Constant) and k.value == key]
+        plain = all(each.how == "assign" and each.index is None for each in stores)
+        return [(each, each.value) for each in stores if each.value is not None] if plain else []
 
     def _all(self, nodes: list[ast.expr], spot: Point) -> Ways:
         for node in nodes:

@@ -134,14 +134,32 @@ def _leaving(function: FunctionClass) -> Iterator[tuple[ast.AST, str]]:
         for store in stores
         if (store.how == "parameter" and store.node not in backward.parameters[:1]) or _is_saved(store.value, backward)
     }
+    again = {id(call.receiver) for call in backward.calls if call.tail == "requires_grad_"}  # recomputed below
     for node in ast.walk(backward.node):
         match node:
+            case ast.Call(func=called, args=[ast.Constant(value=False)]) if dotted(called).endswith("set_grad_enabled"):
+                yield node, "set_grad_enabled(False)"
             case ast.Call(func=called) if _is_without(function, called):
                 yield node, f"{dotted(called)}()"
             case ast.Attribute(value=ast.Name(id=name), attr="data", ctx=ast.Load()) if name in own:
                 yield node, f"{name}.data"
-            case ast.Call(func=ast.Attribute(value=value, attr="numpy")) if _root(value) in own:
-                yield node, "numpy()"
+            case ast.Call(func=ast.Attribute(value=value, attr="numpy" | "detach" as attr)) if _root(value) in own:
+                if id(node) not in again:
+                    yield node, f"{attr}()"
+            case ast.Call(func=ast.Attribute(value=value, attr="detach")) if _is_saved(value, backward):
+                yield node, "detach()"
+            case ast.Call(func=ast.Name(id=name), args=[given, *_]) if _root(given) in own and _takes_out(
+                function, name
+            ):
+                yield node, f"{name}()"
+
+
+def _takes_out(function: FunctionClass, name: str) -> bool:
+    """Whether the function NAME of this file makes a numpy array of its first parameter."""
+    helper = function.script.names.definition(name, function.backward)
+    first = helper.parameters[0].arg if helper is not None and helper.parameters else "?"
+    calls = helper.calls if helper is not None and helper.kind == "function" else []
+    return any(call.tail == "numpy" and call.receiver is not None and _root(call.receiver) == first for call in calls)
 
 
 def _is_without(function: FunctionClass, called: ast.expr) -> bool:

@@ -79,17 +79,22 @@ class Parts:
         skip = 1 if function.receiver in words[:1] else 0
         for call in sites:
             argument = call.argument(store.name, words.index(store.name) - skip)
-            yield Part(argument, call.scope, call) if argument is not None else _default(store)
+            yield Part(argument, call.scope, call) if argument is not None else default(store)
         if not sites:
             maker = self.script.facts.scopes[0].inner.get(store.name)
-            yield from made(maker) if maker is not None and _is_fixture(maker) else (_default(store),)
+            yield from made(maker) if maker is not None and _is_fixture(maker) else (default(store),)
 
     def _entry(self, part: Part, key: str) -> Part | None:
+        helper = self.script.trace.definition(part.node.func, part.scope) if isinstance(part.node, ast.Call) else None
+        given = list(made(helper)) if helper is not None and helper.kind == "function" else []
+        part = given[0] if len(given) == 1 and given[0] is not None else part
         match part.node:
             case ast.Dict(keys=keys, values=values):
                 for name, value in zip(keys, values, strict=True):
                     if isinstance(name, ast.Constant) and name.value == key:
                         return Part(value, part.scope, part.at)
+            case ast.Call(func=ast.Name(id="dict"), keywords=named):
+                return next((Part(each.value, part.scope, part.at) for each in named if each.arg == key), None)
         return None
 
     def elements(self, part: Part, deep: int = 0) -> list[Part] | None:
@@ -143,7 +148,7 @@ def _is_fixture(function: Scope) -> bool:
     return any(dotted(each).rpartition(".")[2] == "fixture" for each in called)
 
 
-def _default(store: Store) -> Part | None:
+def default(store: Store) -> Part | None:
     node = store.scope.node
     if not isinstance(node, ast.FunctionDef):
         return None
