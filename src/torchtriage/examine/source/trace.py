@@ -328,6 +328,9 @@ class Trace:
             case ast.Attribute(value=value, attr=attr) if attr in _SAME and not self.names.resolve(node.func, scope):
                 yield from self.origins(value, scope)
                 return
+            case ast.Attribute(value=ast.Call() as made, attr="apply" | "share_memory"):  # Net().apply(weights_init)
+                yield from self.origins(made, scope)
+                return
         helper = self.definition(node.func, scope)
         if helper is None and (bodies := self._anonymous(node.func, scope)):
             for body in bodies:

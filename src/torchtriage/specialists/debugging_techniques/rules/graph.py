@@ -13,7 +13,7 @@ from torchtriage.examine.source.names import table
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
-from torchtriage.specialists.debugging_techniques.rules.values import Value, default, is_off, returned, use
+from torchtriage.specialists.debugging_techniques.rules.values import Value, default, entries, is_off, returned, use
 
 # Where the graph was lost; "none" for what never had one (a number, a batch); None for what cannot be known.
 Lost: TypeAlias = ast.expr | Literal["none"] | None
@@ -28,6 +28,24 @@ _LEAVES = frozenset({"detach", "detach_", "item", "tolist", "numpy"})
 # Beyond the engine's list: methods and functions of torch whose result has the graph of what they are given.
 _KEEPS = frozenset(
     {"t", "matmul", "mm", "bmm", "normalize", "clamp", "clamp_min", "log1p", "logsumexp", "square", "neg", "as_tensor"}
+    | {"gather", "index_select", "masked_select", "amax", "amin", "maximum", "minimum", "einsum", "clip", "prod", "std"}
+    | {"var", "cumsum", "expand", "expand_as", "repeat", "type_as", "dot", "outer", "mv", "select", "narrow", "addmm"}
+    | {"cosine_similarity", "pairwise_distance", "softplus", "logsigmoid", "gelu", "silu", "elu", "leaky_relu", "rsqrt"}
+    | {
+        "sin",
+        "cos",
+        "erf",
+        "reciprocal",
+        "nanmean",
+        "nansum",
+        "type",
+        "masked_fill",
+        "tril",
+        "triu",
+        "diag",
+        "diagonal",
+    }
+    | {"view_as", "reshape_as", "swapaxes", "movedim", "unflatten", "roll", "flip", "hypot", "sign", "sum_to_size"}
 )
 # What makes a tensor of its own, with no graph unless that is asked for.
 _FRESH = frozenset(
@@ -35,6 +53,7 @@ _FRESH = frozenset(
     for name in ("zeros", "ones", "rand", "randn", "full", "empty", "randint")
     for like in ("", "_like")
 ) | {"torch.arange", "torch.linspace", "torch.eye"}
+_CHOOSING = frozenset({"gather", "index_select", "masked_select", "masked_fill", "expand_as", "type_as", "view_as"})
 _TARGETS = frozenset({"y", "target", "targets", "label", "labels", "y_true", "tgt", "gt"})
 _SETS = frozenset({"requires_grad_", "retain_grad"})
 
@@ -109,6 +128,9 @@ class _Follow:
                 found = self._named(node.id, value, deep)
             case ast.BinOp(left=left, right=right):
                 found = self._both([left, right], value, deep)
+            case ast.Subscript(value=inner, slice=ast.Constant(value=str(key))):
+                ways = entries(self.script, value.at(inner), key)
+                found = self._all(self.lost(way, deep + 1) for way in ways) if ways else None
             case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
                 found = self.lost(value.at(inner), deep + 1)
             case ast.Attribute(attr="data"):
@@ -165,12 +187,18 @@ class _Follow:
         return self._all(self.lost(way, deep + 1) for way in ways) if ways else None
 
     def _is_computed(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether NODE surely makes a new tensor: a loss, or the output of a model."""
-        if not isinstance(node, ast.Call) or any(self.script.calls("enable_grad", "set_grad_enabled")):
+        """Whether NODE surely makes a new tensor: arithmetic, a loss, or the output of a model."""
+        if any(self.script.calls("enable_grad", "set_grad_enabled")):
+            return False
+        if isinstance(node, ast.BinOp):
+            return True
+        if not isinstance(node, ast.Call):
             return False
         name = self.script.names.resolve(node.func, scope)
         losses = {f"torch.nn.functional.{each}" for each in self.lore["losses"]}
         if name in losses:
+            return True
+        if name.startswith("torch.") and name.islower() and name.rpartition(".")[2] in _KEEPS - {"as_tensor"}:
             return True
         roles = ("criterion", "model")
         return not name and any(self._parts(node, scope, role) for role in roles)
@@ -201,7 +229,8 @@ class _Follow:
         if called.attr in _LEAVES:
             return node
         if called.attr in _SETS or self._keeps(called.attr):
-            return self._both([called.value, *node.args], value, deep)
+            others = [] if called.attr in _CHOOSING else node.args  # those only say what is taken
+            return self._both([called.value, *others], value, deep)
         return self._criterion(node, value, deep)
 
     def _criterion(self, node: ast.Call, value: Value, deep: int) -> Lost:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Scope, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.steps import training_steps
 
 # What catches everything that a step may fail with; a more exact class is a decision.
 _BROAD = frozenset({"builtins.Exception", "builtins.BaseException", "builtins.RuntimeError"})
@@ -19,20 +19,48 @@ _TELLING = frozenset(
 _REASON = frozenset({"exception", "print_exc", "format_exc", "exc_info", "print_exception", "format_exception"})
 
 
+_DEEP = 4
+
+
 @detector("source/failure-swallowed")
-def failure_swallowed(step: TrainingStep) -> Iterator[Sighting]:
+def failure_swallowed(script: Script) -> Iterator[Sighting]:
     """An except around the step drops the error without a word, and training goes on."""
+    if not any(script.calls("backward", "grad")) or not any(script.calls("step")):
+        return
     seen: set[int] = set()
-    for backward in step.backwards if step.optimizing() else ():
-        path, scope = backward.event.path, backward.call.scope
-        inside = path[path.index(step.ring.block) :] if step.ring.block in path else ()
-        for block in inside if step.ring.is_loop else ():
-            if block.kind == "try" and isinstance(block.owner, ast.Try) and id(block) not in seen:
-                seen.add(id(block))
-                yield from _dropped(step.script, block.owner, scope, backward.call.node.lineno)
-            elif block.kind == "with" and isinstance(block.owner, ast.With) and id(block) not in seen:
-                seen.add(id(block))
-                yield from _suppressed(step.script, block.owner, scope, backward.call.node.lineno)
+    for call in _trained(script):
+        for block, scope in _guards(script, call, (), 0):
+            if id(block.owner) in seen:
+                continue
+            seen.add(id(block.owner))
+            if isinstance(block.owner, ast.Try):
+                yield from _dropped(script, block.owner, scope, call.node.lineno)
+            elif isinstance(block.owner, ast.With):
+                yield from _suppressed(script, block.owner, scope, call.node.lineno)
+
+
+def _trained(script: Script) -> Iterator[Call]:
+    """The calls by which a model is trained: backward, and the step of an optimizer."""
+    yield from (call for call in script.calls("step") if _is_step(script, call))
+    yield from (each.call for step in training_steps(script) if step.optimizing() for each in step.backwards)
+
+
+def _is_step(script: Script, call: Call) -> bool:
+    return any(script.roles.plays(call.receiver, call.scope, role) for role in ("optimizer", "scaler"))
+
+
+def _guards(
+    script: Script, call: Call, inner: tuple[tuple[Block, Scope], ...], deep: int
+) -> Iterator[tuple[Block, Scope]]:
+    """The guarded blocks around CALL, and around the calls that lead there, which a loop goes round."""
+    guards = list(inner)
+    for block in reversed(call.path):
+        if block.kind == "try" or (block.kind == "with" and isinstance(block.owner, ast.With)):
+            guards.append((block, call.scope))
+        elif block.kind == "loop":
+            yield from guards
+    for site in script.trace.sites(call.scope) if deep < _DEEP and call.scope.kind == "function" else ():
+        yield from _guards(script, site, tuple(guards), deep + 1)
 
 
 def _suppressed(script: Script, owner: ast.With, scope: Scope, line: int) -> Iterator[Sighting]:
@@ -48,7 +76,7 @@ def _suppressed(script: Script, owner: ast.With, scope: Scope, line: int) -> Ite
 def _dropped(script: Script, owner: ast.Try, scope: Scope, line: int) -> Iterator[Sighting]:
     for handler in owner.handlers:
         caught = _caught(script, handler, scope)
-        if caught & (_BROAD | _MEMORY) and not _tells(handler, memory=caught <= _MEMORY):
+        if caught & (_BROAD | _MEMORY) and not _tells(handler, _way(handler), memory=caught <= _MEMORY):
             what = "any error" if caught & _BROAD else "running out of memory"
             yield script.seen(
                 handler,
@@ -63,9 +91,24 @@ def _caught(script: Script, handler: ast.ExceptHandler, scope: Scope) -> set[str
     return {script.names.resolve(each, scope) for each in types}
 
 
-def _tells(handler: ast.ExceptHandler, *, memory: bool) -> bool:
+def _way(handler: ast.ExceptHandler) -> list[ast.stmt]:
+    """What runs for an error that no test of its text knows: if "out of memory" in str(error), and nothing else."""
+    way: list[ast.stmt] = []
+    for each in handler.body:
+        way += each.orelse if isinstance(each, ast.If) and _asks_text(each.test, handler.name) else [each]
+    return way
+
+
+def _asks_text(test: ast.expr, name: str | None) -> bool:
+    match test:
+        case ast.Compare(left=ast.Constant(value=str()), ops=[ast.In()], comparators=[text]):
+            return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(text))
+    return False
+
+
+def _tells(handler: ast.ExceptHandler, way: list[ast.stmt], *, memory: bool) -> bool:
     """Whether the handler lets anybody know: raises, ends the loop, uses the error, or (of a known one) says so."""
-    for statement in handler.body:
+    for statement in way:
         for node in ast.walk(statement):
             match node:
                 case ast.Raise() | ast.Return() | ast.Break() | ast.AugAssign() | ast.Yield():

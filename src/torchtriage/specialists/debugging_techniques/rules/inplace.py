@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches, reaching
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.debugging_techniques.rules.stepped import weights_moved
 from torchtriage.specialists.debugging_techniques.rules.values import constructions, is_off
 
 # Operations whose derivative is computed from their result, which is therefore saved and must stay as it is: each of
@@ -39,6 +40,7 @@ def inplace_breaks_autograd(step: TrainingStep) -> Iterator[Sighting]:
     look = _Look(step.script)
     for scope in _scopes(step):
         yield from look.sightings(scope, step)
+    yield from weights_moved(step)
 
 
 def _scopes(step: TrainingStep) -> list[Scope]:
@@ -93,25 +95,27 @@ class _Look:
 
     def sightings(self, scope: Scope, step: TrainingStep) -> Iterator[Sighting]:
         for edit, name in _edits(scope):
+            is_part = isinstance(edit, Store) and edit.how == "augment" and edit.name.endswith("[]")
             stores = [store for store in scope.stores.get(name, ()) if store is not edit and store.how != "augment"]
             given = reaching(stores, edit)
-            if len(given) != 1 or given[0].order > edit.order or not self._is_saved(given[0]):
+            if len(given) != 1 or given[0].order > edit.order or not self._is_saved(given[0], is_part):
                 continue
             if self._is_conditional(edit, given[0]) or not self._is_propagated(edit, name, step):
                 continue
             line = getattr(given[0].node, "lineno", 0)
-            operation = self._operation(given[0].value, scope)
+            operation = self._operation(_element(given[0].value, is_part), scope)
             yield self.script.seen(
                 edit.node,
                 f"{name} is the result of {operation} in line {line}, which backward needs unchanged: after this "
                 "edit in place it raises",
             )
 
-    def _is_saved(self, store: Store) -> bool:
-        whole = store.how == "assign" and store.index is None and isinstance(store.value, ast.Call)
-        if not whole or not self._operation(store.value, store.scope) or is_off(self.script, store.path, store.scope):
+    def _is_saved(self, store: Store, is_part: bool) -> bool:
+        value = _element(store.value, is_part)
+        whole = store.how == "assign" and store.index is None and isinstance(value, ast.Call)
+        if not whole or not self._operation(value, store.scope) or is_off(self.script, store.path, store.scope):
             return False
-        return self._learns(store.value, store, 0)
+        return self._learns(value, store, 0)
 
     def _operation(self, node: ast.expr | None, scope: Scope) -> str:
         """The name of the operation whose result NODE is, when that result is saved."""
@@ -201,8 +205,10 @@ class _Look:
 
     def _is_conditional(self, edit: Store | Call, given: Store) -> bool:
         """Whether the edit is made in a branch of its own, which may be there for evaluation only."""
-        own = any(block.kind in ("arm", "handler") and block not in given.path for block in edit.path)
-        return own or any(_asks_mode(block.owner) for block in edit.path if block.kind == "arm")
+        own = [block for block in edit.path if block.kind in ("arm", "handler") and block not in given.path]
+        if any(not _is_for_training(block, edit) for block in own):
+            return True
+        return any(_asks_mode(block.owner) for block in edit.path if block.kind == "arm" and block not in own)
 
     def _is_propagated(self, edit: Store | Call, name: str, step: TrainingStep) -> bool:
         """Whether the edited value goes on to a return, or to a backward in the same function."""
@@ -213,6 +219,24 @@ class _Look:
         later: list[ast.stmt] = [each.node for each in scope.returns if each.order > edit.order]
         later += [each.statement for each in scope.calls if each.order > edit.order]
         return any(isinstance(n, ast.Name) and n.id == name for node in later for n in ast.walk(node))
+
+
+def _element(value: ast.expr | None, is_part: bool) -> ast.expr | None:
+    """What one entry of a list is: maps[i] += x edits the tensor that the list of maps holds."""
+    return value.elt if is_part and isinstance(value, ast.ListComp) else value
+
+
+def _is_for_training(block: Block, edit: Store | Call) -> bool:
+    """Whether BLOCK, which EDIT stands in, is what if self.training runs, whatever else it asks for."""
+    owner = block.owner
+    if not isinstance(owner, ast.If) or block.kind != "arm":
+        return False
+    line = edit.node.lineno if isinstance(edit, Call) else getattr(edit.node, "lineno", 0)
+    tests = (
+        owner.test.values if isinstance(owner.test, ast.BoolOp) and isinstance(owner.test.op, ast.And) else [owner.test]
+    )
+    asks = any(isinstance(each, ast.Attribute) and each.attr == "training" for each in tests)
+    return asks and owner.body[0].lineno <= line <= (owner.body[-1].end_lineno or 0)
 
 
 def _asks_mode(owner: ast.AST) -> bool:

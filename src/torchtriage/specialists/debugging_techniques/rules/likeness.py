@@ -12,6 +12,53 @@ from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.trace import Origin
+
+_DEEP = 3
+# What is done with a model that says nothing about who trains it.
+PLAIN = frozenset({"train", "eval", "to", "cuda", "cpu", "zero_grad", "apply", "float", "half", "double", "state_dict"})
+# Modules of torch.nn that have parameters, by the beginnings of their names.
+_LAYERS = tuple(
+    f"torch.nn.{name}"
+    for name in (
+        *("Linear", "Bilinear", "LazyLinear", "Conv", "LazyConv", "Embedding", "BatchNorm", "SyncBatchNorm"),
+        *("LayerNorm", "GroupNorm", "RMSNorm", "LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer", "PReLU"),
+    )
+)
+
+
+def has_parameters(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
+    """Whether NODE makes a layer with parameters, a Parameter, a list of such layers, or a network of this file."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = script.names.resolve(node.func, scope)
+    if name == "torch.nn.Parameter":
+        return not any(keyword.arg == "requires_grad" for keyword in node.keywords)
+    if name in ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"):
+        inside = (each for given in node.args for each in ast.walk(given) if isinstance(each, ast.Call))
+        return any(has_parameters(script, each, scope, deep) for each in inside)
+    if name:
+        return name.startswith(_LAYERS)
+    if deep >= _DEEP or not is_network(script, node, scope):
+        return False
+    host = script.trace.definition(node.func, scope)
+    stored = (
+        (store for each in script.trace.lineage(host) for stores in each.attributes.values() for store in stores)
+        if host
+        else ()
+    )
+    return any(
+        has_parameters(script, inner, store.scope, deep + 1)
+        for store in stored
+        for inner in ast.walk(store.value or ast.Pass())
+        if isinstance(inner, ast.Call)
+    )
+
+
+def is_network(script: Script, made: ast.Call, scope: Scope) -> bool:
+    """Whether MADE constructs a module of a class of this file."""
+    own = script.trace.definition(made.func, scope)
+    return own is not None and own.kind == "class" and "torch.nn.Module" in script.trace.bases(own)
 
 
 def same(script: Script, one: ast.expr | None, here: Scope, other: ast.expr | None, there: Scope) -> bool:
@@ -29,6 +76,35 @@ def same(script: Script, one: ast.expr | None, here: Scope, other: ast.expr | No
     return len(ends) == 1 and ends == script.trace.origins(other, there)
 
 
+def apart(script: Script, one: ast.expr | None, here: Scope, other: ast.expr | None, there: Scope) -> bool:
+    """Whether ONE in the scope HERE and OTHER in THERE surely are two objects."""
+    if one is None or other is None:
+        return False
+    keys = [each.slice.value for each in (one, other)
+            if isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant)]  # fmt: skip
+    if len(keys) == 2 and keys[0] != keys[1]:
+        return True
+    ends = [script.trace.origins(one, here), script.trace.origins(other, there)]
+    settled = all(side and all(_is_settled(script, end) for end in side) for side in ends)
+    return settled and not {_end(each) for each in ends[0]} & {_end(each) for each in ends[1]}
+
+
+def _is_settled(script: Script, end: Origin) -> bool:
+    if end.is_parameter:
+        return True
+    return end.call is not None and script.roles.of_class(script.names.resolve(end.call.func, end.scope)) is not None
+
+
+def _end(end: Origin) -> int:
+    return id(end.store) if end.is_parameter else id(end.node)
+
+
+def stepped(script: Script, call: Call) -> ast.expr | None:
+    """The optimizer of a step, through a scaler as well."""
+    scaled = script.roles.plays(call.receiver, call.scope, "scaler")
+    return call.argument("optimizer", 0) if scaled else call.receiver
+
+
 def given(script: Script, made: ast.Call, scope: Scope) -> list[ast.expr]:
     """The modules whose parameters() MADE, the construction of an optimizer in SCOPE, was given by name."""
     return list(_modules(script, [*made.args, *(keyword.value for keyword in made.keywords)], scope, set()))
@@ -43,6 +119,9 @@ def _modules(script: Script, nodes: list[ast.expr], scope: Scope, followed: set[
                 case ast.Name(id=name) if name not in followed and name in scope.stores:
                     followed.add(name)
                     stores = [store.value for store in scope.stores[name] if store.how in ("assign", "augment")]
+                    stores += [store.value for store in scope.stores.get(f"{name}[]", ())]
+                    puts = (call for call in scope.calls if call.tail in ("extend", "append", "update", "setdefault"))
+                    stores += [each for call in puts if dotted(call.receiver) == name for each in call.arguments]
                     yield from _modules(script, [value for value in stores if value is not None], scope, followed)
 
 

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.debugging_techniques.rules.likeness import apart, given, stepped
 
 
 @detector("source/gradients-not-zeroed")
@@ -16,7 +19,10 @@ def gradients_not_zeroed(step: TrainingStep) -> Iterator[Sighting]:
     """A loop calls backward and steps, and nothing in it clears the gradients."""
     if not step.ring.is_loop or step.ring.runs_once or step.hidden:
         return
-    if _clears(step) or step.handed_over("optimizer") or step.unseen_method():
+    if step.handed_over("optimizer") or step.unseen_method():
+        return
+    if _clears(step):
+        yield from _left_out(step)
         return
     kinds = {part.by for _, _, parts in step.optimizing() for part in parts}
     if not kinds or "unknown" in kinds or _is_made_inside(step):
@@ -28,6 +34,59 @@ def gradients_not_zeroed(step: TrainingStep) -> Iterator[Sighting]:
             f"the loop in line {_line(step)} adds each batch's gradients to those of all batches before: "
             f"it never calls zero_grad(){_elsewhere(step)}",
         )
+
+
+def _left_out(step: TrainingStep) -> Iterator[Sighting]:
+    """An optimizer that steps and is never cleared, beside others that are."""
+    script = step.script
+    zeros = [call for _, call in step.calls("zero_grad")]
+    clearing = [call for call in _calls(step) if _says_zero(call.tail) or _overwrites(call)]
+    if {call.tail for call in clearing} - {"zero_grad"} or any(step.stores(".grad")) or any(step.stores(".grad[]")):
+        return
+    if not zeros or _clears_aside(script) or _may_clear(step):
+        return
+    seen: set[int] = set()
+    for event, call, parts in step.optimizing():
+        target = stepped(script, call)
+        alone = len(parts) == 1 and parts[0].made is not None and id(target) not in seen
+        seen.add(id(target))
+        if not alone or not all(_is_apart(script, zero, call, parts[0]) for zero in zeros):
+            continue
+        before = [each.call for each in step.backwards if reaches(each.event, event)]
+        if before:
+            yield script.seen(
+                before[-1].node,
+                f"{script.source(target) if target else 'the optimizer'} steps in line {call.node.lineno}, and nothing "
+                f"clears its gradients: the loop in line {_line(step)} adds them up over all batches",
+            )
+
+
+def _is_apart(script: Script, zero: Call, call: Call, part: Part) -> bool:
+    """Whether ZERO surely leaves alone the gradients that the step CALL of the optimizer PART applies."""
+    target, receiver = stepped(script, call), zero.receiver
+    if part.made is None or part.scope is None:
+        return False
+    modules = given(script, part.made, part.scope)
+    if script.roles.plays(receiver, zero.scope, "optimizer"):
+        other = script.roles.parts(receiver, zero.scope)
+        theirs = [each for o in other if o.made and o.scope for each in given(script, o.made, o.scope)]
+        shared = {dotted(each) for each in modules} & {dotted(each) for each in theirs}
+        by_key = all(each.made is part.made for each in other)  # one line makes them all: they differ by their keys
+        return apart(script, receiver, zero.scope, target, call.scope) and bool(theirs) and (by_key or not shared)
+    return bool(modules) and all(_is_other(script, receiver, zero.scope, each, part.scope) for each in modules)
+
+
+def _is_other(script: Script, one: ast.expr | None, here: Scope, other: ast.expr, there: Scope) -> bool:
+    """Whether the model ONE surely is not OTHER, nor holds it: what makes them mentions the other nowhere."""
+    mine = [(origin.call, origin.scope) for origin in script.trace.origins(one, here)]
+    its = [(origin.call, origin.scope) for origin in script.trace.origins(other, there)]
+    if not mine or not its or any(call is None for call, _ in (*mine, *its)):
+        return False
+    names = {dotted(other), dotted(one)} - {""}
+    if any(a.startswith(f"{b}.") for a in names for b in names) or len(names) < 2:
+        return False
+    inside = {dotted(node) for call, _ in mine if call is not None for each in call.args for node in ast.walk(each)}
+    return not inside & names and not {id(call) for call, _ in mine} & {id(call) for call, _ in its}
 
 
 def _clears(step: TrainingStep) -> bool:

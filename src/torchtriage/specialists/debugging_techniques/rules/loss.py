@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import surely
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.debugging_techniques.rules.likeness import targets
 from torchtriage.specialists.debugging_techniques.rules.values import (
     Value,
     constructions,
@@ -37,6 +38,9 @@ _SHAPES = frozenset(
     {"view", "reshape", "squeeze", "unsqueeze", "flatten", "permute", "transpose", "contiguous", "float", "double"}
     | {"to", "cuda", "cpu", "clone", "t", "half", "bfloat16", "view_as", "reshape_as"}
 )
+
+_READY = ("torchvision.models.", "timm.", "torch.hub.load")
+_HEADS = ("fc", "classifier", "head", "heads", "classifier.1", "classifier.3", "classifier.6")
 
 
 @detector("source/softmax-before-cross-entropy")
@@ -163,13 +167,24 @@ def _ending(script: Script, called: ast.expr, value: Value, word: str) -> ast.ex
     """The activation at the end of the nn.Sequential that is called."""
     found = None
     for made, scope in constructions(script, called, value.scope):
-        if script.names.resolve(made.func, scope) != "torch.nn.Sequential":
-            return None
-        last = _last(made, scope)
+        name = script.names.resolve(made.func, scope)
+        last = _last(made, scope) if name == "torch.nn.Sequential" else _new_head(script, made, scope, name)
         if last is None or script.names.resolve(last.func, scope) not in _ACTIVATIONS[word]:
             return None
         found = found or last
     return found
+
+
+def _new_head(script: Script, made: ast.Call, scope: Scope, name: str) -> ast.Call | None:
+    """The end of what replaces the last layer of a ready-made network: net.fc = nn.Sequential(…, nn.Softmax(-1))."""
+    if not name.startswith(_READY):
+        return None
+    names = [dotted(target) for target in targets(scope, made)]
+    heads = [store for each in names for word in _HEADS for store in scope.stores.get(f"{each}.{word}", ())]
+    last = heads[-1].value if heads else None
+    if isinstance(last, ast.Call) and script.names.resolve(last.func, scope) == "torch.nn.Sequential":
+        return _last(last, scope)
+    return None
 
 
 def _last(made: ast.Call, scope: Scope) -> ast.Call | None:

@@ -3,69 +3,17 @@
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
-from torchtriage.examine.source.flow import surely
+from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.debugging_techniques.rules.values import default, is_off
 
 _SIGN = re.compile(rb"[=!]=")
-_NEAR, _NAN = 40, re.compile(rb"(?i)(?<![a-z_])nan(?![a-z_(])")
+_NAN = re.compile(rb"(?i)(?<![a-z_])nan(?![a-z_(])")
 _NAMES = frozenset({"math.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "torch.nan"})
-# Functions whose derivative is not finite where torch.where is to keep them from being used, by what they are called.
-_STEEP = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "acos", "asin", "arccos", "arcsin", "acosh"})
-
-
-# What a value comes from that does not reach the edge, what is no result of a model, and what trains nothing.
-_KEPT_AWAY = frozenset({"clamp", "clamp_", "clamp_min", "clip", "maximum", "exp", "softplus", "sigmoid", "where"})
-_TARGETS = frozenset({"y", "target", "targets", "label", "labels", "gt", "mask"})
-_PREPARING = (
-    "__getitem__",
-    "load",
-    "read",
-    "collate",
-    "preprocess",
-    "prepare",
-    "eval",
-    "valid",
-    "plot",
-    "metric",
-    "test",
-)
-_COMPARES: dict[str, type[ast.cmpop]] = {
-    "gt": ast.Gt,
-    "ge": ast.GtE,
-    "lt": ast.Lt,
-    "le": ast.LtE,
-    "eq": ast.Eq,
-    "ne": ast.NotEq,
-    "greater": ast.Gt,
-    "less": ast.Lt,
-}
-_COMPARING = frozenset(f"torch.{name}" for name in _COMPARES)
-_SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.Gt: ast.Lt,
-    ast.GtE: ast.LtE,
-    ast.Lt: ast.Gt,
-    ast.LtE: ast.GtE,
-}
-_SIGNS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
-# A test against a number farther than this from the edge is about something else.
-_NEAR_EDGE = 0.05
-
-_EDGE: dict[str, int] = dict.fromkeys(("acos", "asin", "arccos", "arcsin", "acosh"), 1)  # of all others it is 0
 
 
 @detector("source/compared-with-nan")
@@ -74,19 +22,24 @@ def compared_with_nan(script: Script) -> Iterator[Sighting]:
     data = script.text.data
     if b"nan" not in data and b"NaN" not in data and b"NAN" not in data:
         return
-    near = (data[max(0, sign.start() - _NEAR) : sign.end() + _NEAR] for sign in _SIGN.finditer(data))
-    if not any(_NAN.search(text) for text in near) or not _is_about_torch(script):
+    if not _NAN.search(data) or not _is_about_torch(script):
         return
     module = script.facts.scopes[0]
-    for node in ast.walk(module.node):
+    for node in ast.walk(module.node) if _SIGN.search(data) else ():
         match node:
             case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as sign], comparators=[right]):
                 sides = [_is_nan(script, left, module), _is_nan(script, right, module)]
                 if sum(sides) == 1:
-                    always = "False" if isinstance(sign, ast.Eq) else "True"
                     other, nan = (right, left) if sides[0] else (left, right)
-                    fact = f"this is always {always}: NaN is not equal to anything, itself included"
+                    fact = _never(equal=isinstance(sign, ast.Eq))
                     yield script.seen(node, fact, edits=_asked(script, node, other, nan))
+    for call in script.calls("eq", "ne", "equal", "not_equal"):
+        if any(_is_nan(script, each, module) for each in call.node.args):
+            yield script.seen(call.node, _never(equal=call.tail in ("eq", "equal")))
+
+
+def _never(*, equal: bool) -> str:
+    return f"this is always {not equal}: NaN is not equal to anything, itself included"
 
 
 def _is_about_torch(script: Script) -> bool:
@@ -99,15 +52,31 @@ def _is_nan(script: Script, node: ast.expr, module: Scope) -> bool:
             return word.strip().lower().lstrip("+-") == "nan"
         case ast.Call(func=called, args=[inner, *_]):
             made = script.names.resolve(called, module)
-            return made in ("torch.tensor", "numpy.float32", "numpy.float64") and _is_nan(script, inner, module)
+            wraps = made in ("torch.tensor", "numpy.float32", "numpy.float64") or dotted(called).endswith(".new_tensor")
+            return wraps and _is_nan(script, inner, module)
         case ast.UnaryOp(operand=inner):
             return _is_nan(script, inner, module)
-        case ast.Name(id=name) if name in module.stores:  # NAN = float("nan") at the top of the file
-            stores = module.stores[name]
-            given = stores[0].value if [store.how for store in stores] == ["assign"] else None
-            if given is not None and stores[0].index is None and not isinstance(given, ast.Name):
-                return _is_nan(script, given, module)
+        case ast.Name(id=name):  # NAN = float("nan")
+            stores = [store for scope in script.facts.scopes for store in scope.stores.get(name, ())]
+            if stores and (stores[0].how != "import"):
+                return _all_nan(script, stores, module)
+        case ast.Attribute(value=ast.Name(id=name), attr=word) if not script.names.resolve(node, module):
+            held = (each.attributes.get(word, []) + each.stores.get(word, []) for each in script.classes)
+            return _all_nan(script, [store for stores in held for store in stores], module)
     return script.names.resolve(node, module) in _NAMES if isinstance(node, ast.Name | ast.Attribute) else False
+
+
+def _all_nan(script: Script, stores: list[Store], module: Scope) -> bool:
+    """Whether every one of STORES, all those to one name, gives it NaN."""
+    return bool(stores) and all(
+        store.how == "assign"
+        and store.index is None
+        and store.value is not None
+        and not isinstance(store.value, ast.Name)
+        and dotted(store.value).rpartition(".")[2] != store.name
+        and _is_nan(script, store.value, module)
+        for store in stores
+    )
 
 
 def _asked(script: Script, node: ast.Compare, other: ast.expr, nan: ast.expr) -> tuple[Edit, ...]:
@@ -118,151 +87,3 @@ def _asked(script: Script, node: ast.Compare, other: ast.expr, nan: ast.expr) ->
     plain = script.names.resolve(nan, script.facts.scopes[0]) == "math.nan"
     denied = "" if isinstance(node.ops[0], ast.Eq) else ("not " if plain else "~")
     return script.replaced("ask-isnan", node, denied + asked)
-
-
-@detector("source/nan-gradient-where")
-def nan_gradient_where(script: Script) -> Iterator[Sighting]:
-    """torch.where hides a value that is not finite, and its gradient is NaN all the same."""
-    for call in script.named("torch.where"):
-        if len(call.node.args) != 3 or is_off(script, call.path, call.scope) or _is_data(script, call.scope):
-            continue
-        test, *branches = call.node.args
-        guards = _guards(script, test, call)
-        for branch, passed_over in zip(branches, (False, True), strict=True):
-            kept = {(name, edge) for name, edge, holds in guards if holds is passed_over}
-            steep = _steep(script, branch, kept, call) if kept else None
-            if steep is not None:
-                yield script.seen(
-                    steep,
-                    f"where {script.source(test)} passes over it, the derivative of {script.source(steep)} is infinite "
-                    "or NaN, and times the zero that torch.where sends back it is NaN",
-                )
-
-
-def _guards(script: Script, test: ast.expr, call: Call) -> set[tuple[str, int, bool]]:
-    """What TEST compares with a number near an edge, as text; the edge; whether the test holds there."""
-    match _compared(script, test, call):
-        case ast.Compare(left=left, ops=[sign], comparators=[right]):
-            one, other = _bare(left), _bare(right)
-            found = _at_edges(one, type(sign), _number(right, call))
-            found |= _at_edges(other, _SWAPPED.get(type(sign), type(sign)), _number(left, call))
-            return found if all(_may_be_at_edge(side, call) for side in (one, other)) else set()
-        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() as both, right=right):
-            found = _guards(script, left, call) | _guards(script, right, call)
-            return {each for each in found if each[2] is isinstance(both, ast.BitOr)}
-        case ast.UnaryOp(op=ast.Invert(), operand=inner):
-            return {(name, edge, not holds) for name, edge, holds in _guards(script, inner, call)}
-    return set()
-
-
-def _at_edges(side: ast.expr, sign: type[ast.cmpop], number: float | None) -> set[tuple[str, int, bool]]:
-    if number is None or sign not in _SIGNS or not _is_variable(side):
-        return set()
-    return {(ast.dump(side), edge, _SIGNS[sign](edge, number)) for edge in (0, 1) if abs(number - edge) <= _NEAR_EDGE}
-
-
-def _compared(script: Script, test: ast.expr, call: Call) -> ast.expr:
-    """The comparison that TEST is, through the name it was given, a method, or a function of torch."""
-    if isinstance(test, ast.Name):
-        test = _value(test, call) or test
-    match test:
-        case ast.Call(func=called, args=[side, other]) if script.names.resolve(called, call.scope) in _COMPARING:
-            word = script.names.resolve(called, call.scope).rpartition(".")[2]
-            return ast.Compare(left=side, ops=[_COMPARES[word]()], comparators=[other])
-        case ast.Call(func=ast.Attribute(value=side, attr=attr), args=[other]) if attr in _COMPARES:
-            return ast.Compare(left=side, ops=[_COMPARES[attr]()], comparators=[other])
-    return test
-
-
-def _may_be_at_edge(side: ast.expr, call: Call) -> bool:
-    """Whether nothing shows that SIDE was kept from the edge before, or that it gets no gradient: a target."""
-    root = side
-    while isinstance(root, ast.Subscript | ast.Attribute):
-        root = root.value
-    name = root.id if isinstance(root, ast.Name) else ""
-    if name in _TARGETS:
-        return False
-    given = [store.value for store in call.scope.stores.get(dotted(side), ()) if store.how == "assign"]
-    return not any(
-        isinstance(inner, ast.Call) and getattr(inner.func, "attr", "") in _KEPT_AWAY
-        for value in given
-        if value is not None
-        for inner in ast.walk(value)
-    )
-
-
-def _is_data(script: Script, scope: Scope) -> bool:
-    """Whether SCOPE prepares data or measures: nothing there is trained."""
-    bases = script.trace.bases(scope.host) if scope.host is not None else set()
-    return scope.name.startswith(_PREPARING) or any(base.startswith("torch.utils.data.") for base in bases)
-
-
-def _bare(node: ast.expr) -> ast.expr:
-    """What x.abs() is taken of: what is not finite at the edge of one is so at that of the other."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="abs"), args=[], keywords=[]):
-            return inner
-    return node
-
-
-def _value(name: ast.Name, call: Call) -> ast.expr | None:
-    """What NAME was given, when that happens once in the function and nothing of it is changed afterwards."""
-    stores = call.scope.stores.get(name.id, [])
-    if len(stores) != 1 or f"{name.id}[]" in call.scope.stores:
-        return None
-    store = stores[0]
-    sure = store.how == "assign" and store.index is None and surely(store, call)
-    mentioned = {each.id for each in ast.walk(store.value) if isinstance(each, ast.Name)} if store.value else set()
-    again = (each for word in mentioned for each in call.scope.stores.get(word, ()) if each.order > store.order)
-    return store.value if sure and not any(again) and not isinstance(store.value, ast.Name) else None
-
-
-def _number(node: ast.expr, call: Call) -> float | None:
-    """The number that is written there, or that is the default of a parameter."""
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            return float(number)
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            below = _number(inner, call)
-            return None if below is None else -below
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as sign, right=right):
-            one, other = _number(left, call), _number(right, call)
-            return None if one is None or other is None else one + (other if isinstance(sign, ast.Add) else -other)
-        case ast.Name(id=name) if [store.how for store in call.scope.stores.get(name, ())] == ["parameter"]:
-            given = default(call.scope, name)
-            return _number(given, call) if isinstance(given, ast.Constant) else None
-    return None
-
-
-def _is_variable(node: ast.expr) -> bool:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return isinstance(node, ast.Name | ast.Attribute)
-
-
-def _steep(script: Script, branch: ast.expr, kept: set[tuple[str, int]], call: Call) -> ast.expr | None:
-    """The operation of BRANCH that is not finite for the values that the test was to keep out."""
-    if isinstance(branch, ast.Name):
-        given = _value(branch, call)
-        return _steep(script, given, kept, call) if given is not None else None
-    for node in ast.walk(branch):
-        match node:
-            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _STEEP:
-                inside = node.args[:1] if script.names.resolve(node.func, call.scope).startswith("torch.") else [value]
-                if any((ast.dump(each), _EDGE.get(attr, 0)) in kept for each in inside):
-                    return node
-            case ast.BinOp(op=ast.Div(), right=below) if (ast.dump(below), 0) in kept:
-                return node
-            case ast.BinOp(left=base, op=ast.Pow(), right=power) if (ast.dump(base), 0) in kept and _is_steep(power):
-                return node
-    return None
-
-
-def _is_steep(power: ast.expr) -> bool:
-    """Whether the power's derivative is not finite at 0: below 1, and not 0."""
-    match power:
-        case ast.Constant(value=float(number)):
-            return 0 < number < 1
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
-            return True
-    return False

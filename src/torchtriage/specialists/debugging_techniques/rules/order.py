@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Block, Call, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.flow import reaches, shared, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.steps import Backward, TrainingStep
@@ -19,6 +19,7 @@ from torchtriage.specialists.debugging_techniques.rules.likeness import (
     moved,
     reads_gradients,
     same,
+    stepped,
 )
 
 _CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"})
@@ -55,7 +56,7 @@ def _emptied(step: TrainingStep, zero: Event, stepping: Event) -> Backward | Non
     later = [*between(step, zero, stepping)]
     if any(_fills(step, call) for call in later):
         return None
-    if any(call.tail.endswith("step") and not _is_schedule(step, call) for call in (*kept, *later)):
+    if any(_steps(step, call) for call in (*kept, *later)):
         return None
     if any(is_strange(step.script, call) for call in (*kept, *later)):
         return None
@@ -68,19 +69,20 @@ def _fills(step: TrainingStep, call: Call) -> bool:
     return named and step.script.trace.definition(call.node.func, call.scope) is None
 
 
+def _steps(step: TrainingStep, call: Call) -> bool:
+    """Whether CALL may step an optimizer; functions of this file are written out here as well."""
+    if not call.tail.endswith("step") or _is_schedule(step, call):
+        return False
+    return step.script.trace.definition(call.node.func, call.scope) is None
+
+
 def _is_schedule(step: TrainingStep, call: Call) -> bool:
     return step.script.roles.plays(call.receiver, call.scope, "scheduler")
 
 
-def _target(step: TrainingStep, stepping: Call) -> ast.expr | None:
-    """The optimizer of a step, through a scaler as well."""
-    scaled = step.script.roles.plays(stepping.receiver, stepping.scope, "scaler")
-    return stepping.argument("optimizer", 0) if scaled else stepping.receiver
-
-
 def _is_of(step: TrainingStep, zero: Call, stepping: Call, parts: list[Part]) -> bool:
     """Whether what ZERO clears is what STEPPING applies: the same optimizer, or the model that it was given."""
-    script, target = step.script, _target(step, stepping)
+    script, target = step.script, stepped(step.script, stepping)
     if same(script, zero.receiver, zero.scope, target, stepping.scope):
         return True
     if not script.roles.plays(zero.receiver, zero.scope, "model"):
@@ -181,7 +183,16 @@ def _comes_first(event: Event, late: Event) -> bool:
         return surely(event, late)
     tests = {_test(block, late) for block in late.path} - {""}
     own = [block for block in event.path[shared(event, late) :] if block.kind in ("arm", "loop", "handler")]
-    return all(_test(block, event) in tests for block in own)
+    return all(_test(block, event) in tests or _goes_through(block, event) for block in own)
+
+
+def _goes_through(block: Block, event: Event) -> bool:
+    """Whether BLOCK is a loop over the schedules themselves: for each in schedulers: each.step()."""
+    owner = block.owner
+    root = dotted(event.call.receiver) if event.call is not None else ""
+    return isinstance(owner, ast.For) and any(
+        isinstance(node, ast.Name) and node.id == root for node in ast.walk(owner.target)
+    )
 
 
 def _test(block: Block, event: Event) -> str:
@@ -210,16 +221,30 @@ def _of_optimizer(step: TrainingStep, made: Part, steps: list[tuple[Event, Call]
     Where its construction is not seen: the steps of the one optimizer there is.
     """
     owner = _owner(made)
-    if made.made is None:
+    if owner is None or made.scope is None or not _is_bound(step, owner, made.scope):
         found = step.optimizing()
-        whose = {dotted(_target(step, call)) for _, call, _ in found}
+        whose = {dotted(stepped(step.script, call)) for _, call, _ in found}
         inside = {id(call) for _, call, _ in found}
         return [each for each in steps if id(each[1]) in inside] if len(whose) == 1 else []
     return [
         (event, call)
         for event, call in steps
-        if made.scope is not None and same(step.script, owner, made.scope, _target(step, call), call.scope)
+        if made.scope is not None and _may_be(step, owner, made.scope, stepped(step.script, call), call.scope)
     ]
+
+
+def _may_be(step: TrainingStep, one: ast.expr | None, here: Scope, other: ast.expr | None, there: Scope) -> bool:
+    """Whether both are one optimizer, or one of those that the other may be: each schedule in a loop has its own."""
+    if same(step.script, one, here, other, there):
+        return True
+    ends = [step.script.trace.origins(one, here), step.script.trace.origins(other, there)]
+    calls = [{id(end.call) for end in side if end.call is not None} for side in ends]
+    return len(ends[0]) > 1 and bool(calls[0] & calls[1])
+
+
+def _is_bound(step: TrainingStep, owner: ast.expr, scope: Scope) -> bool:
+    """Whether OWNER is a name of its scope: the variable of a comprehension is not, [StepLR(o, 9) for o in optims]."""
+    return not isinstance(owner, ast.Name) or step.script.names.home(owner.id, scope) is not None
 
 
 def _owner(made: Part) -> ast.expr | None:
@@ -234,7 +259,7 @@ def _is_stepped_before(step: TrainingStep, whole: Ring, made: Part) -> bool:
     inside = {id(event.fact) for event in step.script.written.events(whole)}
     outside = [call for call in step.script.calls("step") if id(call) not in inside]
     return made.scope is not None and any(
-        same(step.script, _owner(made), made.scope, _target(step, call), call.scope) for call in outside
+        same(step.script, _owner(made), made.scope, stepped(step.script, call), call.scope) for call in outside
     )
 
 

@@ -27,7 +27,7 @@ _LOST = {
     "requires_grad_": "requires_grad stays as it was",
     "no_sync": "gradients are reduced as before",
 }
-_ENDS = re.compile(rb"\.(?:%s)[ \t]*(?:[#;\r\n]|$)" % "|".join(_LOST).encode())
+_ENDS = re.compile(rb"\.(?:%s)[ \t]*(?:[#;,\])\r\n]|(?:if|else|for)[ \t(]|$)" % "|".join(_LOST).encode())
 _TRAINING = ("torch", "accelerate", "pytorch_lightning", "lightning", "transformers", "deepspeed")
 
 
@@ -41,11 +41,29 @@ def method_not_called(script: Script) -> Iterator[Sighting]:
     tree = script.facts.scopes[0].node
     tried = _tried(tree)
     for node in ast.walk(tree):
-        match node:
-            case ast.Expr(value=ast.Attribute(attr=attr) as named) if attr in _LOST and id(node) not in tried:
-                if dotted(named) and not _is_property(script, attr):
-                    fact = f"{dotted(named)} is looked up here and not called: {_LOST[attr]}"
-                    yield script.seen(named, fact, edits=_called(script, named))
+        for named in _dropped(node.value) if isinstance(node, ast.Expr) and id(node) not in tried else ():
+            is_method = bool(dotted(named)) or (
+                named.attr == "backward" and isinstance(named.value, ast.Call | ast.BinOp)
+            )
+            if named.attr in _LOST and is_method and not _is_property(script, named.attr):
+                fact = f"{script.source(named)} is looked up here and not called: {_LOST[named.attr]}"
+                yield script.seen(named, fact, edits=_called(script, named))
+
+
+def _dropped(value: ast.expr) -> Iterator[ast.Attribute]:
+    """The attributes whose value a statement drops: a.step, (a.step, b.step), a.train if on else a.eval."""
+    match value:
+        case ast.Attribute():
+            yield value
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _dropped(part)
+        case ast.IfExp(body=one, orelse=other):
+            yield from (*_dropped(one), *_dropped(other))
+        case ast.BoolOp(values=[*_, last]):
+            yield from _dropped(last)
+        case ast.ListComp(elt=each) | ast.SetComp(elt=each):
+            yield from _dropped(each)
 
 
 def _tried(tree: ast.AST) -> set[int]:

@@ -6,11 +6,20 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, dotted
+from torchtriage.examine.source.flow import reaches, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.specialists.debugging_techniques.rules.likeness import given, is_strange, optimizers, targets
+from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.specialists.debugging_techniques.rules.likeness import (
+    apart,
+    given,
+    is_strange,
+    optimizers,
+    stepped,
+    targets,
+)
 
 # By these an update is written out by hand.
 _IN_PLACE = ("add_", "sub_", "copy_", "lerp_", "addcmul_", "addcdiv_", "_foreach_add_", "_foreach_sub_", "set_")
@@ -21,6 +30,10 @@ def step_missing(step: TrainingStep) -> Iterator[Sighting]:
     """A loop computes gradients for an optimizer that never steps."""
     script = step.script
     if not step.ring.is_loop or step.ring.runs_once or step.hidden or not step.backwards:
+        return
+    dropped = [] if step.unseen_method() or _is_by_hand(step) else list(_dropped(step))
+    yield from dropped
+    if dropped:
         return
     idle = [part for part in optimizers(script) if not _is_stepped(script, part)]
     if not idle or not _all_steps_are_known(script) or step.unseen_method() or _is_by_hand(step):
@@ -38,6 +51,86 @@ def step_missing(step: TrainingStep) -> Iterator[Sighting]:
         )
 
 
+# gradients that no step can use before they are cleared
+
+
+def _dropped(step: TrainingStep) -> Iterator[Sighting]:
+    """The backward calls whose gradients are cleared in every turn, with no step of that optimizer on their way."""
+    script = step.script
+    steps = [each for each in step.calls("step") if not _is_schedule(script, each[1])]
+    if "grad" in script.aside or any(
+        _is_elsewhere(step, event.call) for event in step.events if event.call is not None
+    ):
+        return
+    seen: set[int] = set()
+    zeros = [
+        each for each in step.calls("zero_grad") if script.roles.plays(each[1].receiver, each[1].scope, "optimizer")
+    ]
+    for zero, call in zeros:
+        for backward in _cleared_by(step, zero):
+            for part in script.roles.parts(call.receiver, call.scope) if id(backward) not in seen else ():
+                own = [event for event, each in steps if not _is_of_another(script, each, call, part)]
+                if id(backward) in seen or any(_may_use(backward.event, event, zero) for event in own):
+                    continue
+                seen.add(id(backward))
+                whose = f" of line {part.made.lineno}" if part.made is not None else ""
+                yield script.seen(
+                    backward.call.node,
+                    f"no step() of the optimizer{whose} comes after this, and zero_grad() in line {call.node.lineno} "
+                    "clears these gradients: they change no weight",
+                )
+
+
+def _is_schedule(script: Script, call: Call) -> bool:
+    """Whether CALL steps a schedule, or is a function of this file, which is written out where it is called."""
+    if script.trace.definition(call.node.func, call.scope) is not None:
+        return True
+    parts = script.roles.parts(call.receiver, call.scope)
+    return bool(parts) and all(part.role == "scheduler" for part in parts)
+
+
+def _is_elsewhere(step: TrainingStep, call: Call) -> bool:
+    """Whether CALL may step an optimizer or use gradients out of sight."""
+    script = step.script
+    if call.tail in _IN_PLACE or call.tail == "grad":
+        return True
+    if "step" in call.tail.lower() and call.tail != "step":
+        schedule = "sched" in dotted(call.node.func).lower()
+        return not schedule and script.trace.definition(call.node.func, call.scope) is None and not script.name(call)
+    measured = call.tail == "clip_grad_norm_" and not isinstance(call.statement, ast.Expr)
+    return measured or is_strange(script, call) or _is_saved_for_later(script, call)
+
+
+def _is_saved_for_later(script: Script, call: Call) -> bool:
+    """Whether an optimizer is given to a function whose own calls nobody follows: closures.append(optimizer)."""
+    known = script.knows(call)
+    return not known and any(script.roles.plays(each, call.scope, "optimizer") for each in call.arguments)
+
+
+def _cleared_by(step: TrainingStep, zero: Event) -> list[Backward]:
+    """The first backward after ZERO in each branch, or else the last one before it."""
+    after = [each for each in step.backwards if reaches(zero, each.event)]
+    before = [each for each in step.backwards if reaches(each.event, zero)]
+    first = [each for each in after if not any(reaches(one.event, each.event) for one in after)]
+    return first or before[-1:]
+
+
+def _is_of_another(script: Script, stepping: Call, zero: Call, part: Part) -> bool:
+    target = stepped(script, stepping)
+    parts = script.roles.parts(target, stepping.scope)
+    known = part.made is not None and bool(parts) and all(each.made is not None for each in parts)
+    if known and all(each.made is not part.made for each in parts):
+        return True
+    return apart(script, target, stepping.scope, zero.receiver, zero.scope)
+
+
+def _may_use(backward: Event, stepping: Event, zero: Event) -> bool:
+    """Whether STEPPING applies what BACKWARD computes: later in the same turn, or in the next before it is cleared."""
+    if reaches(backward, stepping):
+        return True
+    return stepping.order < backward.order and not surely(zero, stepping)
+
+
 def _is_stepped(script: Script, part: Part) -> bool:
     return any(
         each.made is part.made
@@ -52,7 +145,7 @@ def _is_by_hand(step: TrainingStep) -> bool:
     script = step.script
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(step.ring.block.owner)):
         return True
-    if any(script.calls(*_IN_PLACE)) or any(
+    if any(step.calls(*_IN_PLACE)) or any(
         _is_step(each) for call in script.calls("getattr") for each in call.arguments
     ):
         return True

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching, surely
 from torchtriage.examine.source.script import Script
@@ -34,6 +35,9 @@ class Value(Struct, frozen=True):
 
 def values(script: Script, value: Value, deep: int = 0) -> list[Value] | None:
     """Everything that VALUE may be there, no names any more; None when not all of it can be known."""
+    if isinstance(value.node, ast.IfExp) and deep <= _DEEP:
+        ways = [values(script, value.at(each), deep + 1) for each in (value.node.body, value.node.orelse)]
+        return [each for way in ways for each in way or ()] if None not in ways else None
     if not isinstance(value.node, ast.Name):
         return [value]
     stores = script.names.stores(value.node.id, value.scope)
@@ -67,13 +71,40 @@ def _passed(script: Script, store: Store, deep: int) -> list[Value] | None:
     words = [each.arg for each in store.scope.parameters]
     place = words.index(store.name) - (1 if store.scope.receiver in words[:1] else 0)
     found: list[Value] = []
-    for call in script.trace.sites(store.scope):
+    for call in sites(script, store.scope):
         argument = call.argument(store.name, place)
         given = values(script, Value(argument, call.scope, call), deep + 1) if argument is not None else None
         if given is None:
             return None
         found += given
     return found or None
+
+
+def sites(script: Script, function: Scope) -> tuple[Call, ...]:
+    """The calls of FUNCTION in this file; of a module's forward, those of its instances."""
+    found = script.trace.sites(function)
+    if function.name != "forward" or function.host is None:
+        return found
+    return (*found, *(run.call for run in runs(script) if run.host is function.host))
+
+
+class Run(Struct, frozen=True):
+    """A call of an instance of a class of this file."""
+
+    call: Call
+    host: Scope
+
+
+@view(Run, of=Script)
+def runs(script: Script) -> Iterator[Run]:
+    for calls in script.facts.calls.values():
+        for call in calls:
+            if call.arguments and not script.name(call) and not script.trace.definition(call.node.func, call.scope):
+                hosts = [
+                    script.trace.definition(m.func, s) for m, s in constructions(script, call.node.func, call.scope)
+                ]
+                if hosts and hosts[0] is not None and all(host is hosts[0] for host in hosts):
+                    yield Run(call, hosts[0])
 
 
 def returned(script: Script, call: Value) -> list[Value] | None:
