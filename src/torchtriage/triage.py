@@ -109,13 +109,11 @@ def check(paths: Sequence[str | Path], case: Case | None = None, means: Means | 
 
     Raises TriageError where there is none to be examined. MEANS: where to remember, how many processes, what stdin is.
     """
-    from pathlib import Path
-
     from msgspec.structs import replace
 
-    from torchtriage.examine.source.files import examine
+    from torchtriage.examine.source.files import examine, named
 
-    examined = examine([Path(path) for path in paths], tuple(detectors("rules")), means)
+    examined = examine([named(path) for path in paths], tuple(detectors("rules")), means)
     measurements = {"files": examined.files, "silenced": examined.silenced}
     return replace(_concluded(case, examined.outcomes), measurements=measurements)
 

@@ -97,6 +97,15 @@ def test_a_baseline_hides_what_it_knows_and_shows_what_is_new(project: Path, cal
     assert files(call("check", "train.py", "--json")) == ["train.py"]
 
 
+def test_a_baseline_knows_its_findings_however_the_code_is_named(
+    project: Path, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call("check", ".", "--write-baseline", "known.json").code == 0
+    assert call("check", str(project), "--baseline", str(project / "known.json")).code == 0
+    monkeypatch.chdir(project / "tests")
+    assert call("check", "train.py", "../train.py", "--baseline", "../known.json").code == 0
+
+
 def test_the_same_findings_give_the_same_baseline(project: Path, call: Any) -> None:
     for name in ("one.json", "two.json"):
         call("check", ".", "--write-baseline", name)
@@ -129,17 +138,21 @@ def test_the_target_is_the_oldest_torch_that_the_requirements_allow(
     requirements: list[str], oldest: str | None, tmp_path: Path
 ) -> None:
     (tmp_path / "requirements.txt").write_text("\n".join(requirements))
-    assert str(target(None, tmp_path)) == str(oldest)
+    assert str(target(None, tmp_path, "")) == str(oldest)
 
 
 def test_the_target_is_read_from_the_project_and_outweighed_by_what_is_said(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["torch>=2.5"]\n')
-    assert str(target(None, tmp_path)) == "2.5"
-    assert str(target("2.13", tmp_path)) == "2.13"
+    assert str(target(None, tmp_path, "")) == "2.5"
+    assert str(target("2.13", tmp_path, "")) == "2.13"
 
 
 def test_a_target_that_is_no_version_ends_with_2(project: Path, call: Any) -> None:
-    assert call("check", ".", "--target-torch", "newest").code == 2
+    said = call("check", ".", "--target-torch", "newest")
+    assert (said.code, "--target-torch" in said.err) == (2, True)
+    settings(project, 'target-torch = "newest"')
+    said = call("check", ".")
+    assert (said.code, "pyproject.toml" in said.err, "--target-torch" in said.err) == (2, True, False)
 
 
 @pytest.mark.parametrize(("target_torch", "code"), [("2.3", 0), ("2.4", 1), ("2.13", 1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -11,11 +12,16 @@ from msgspec.structs import replace
 
 from torchtriage.core.case import Case
 from torchtriage.core.errors import TriageError
+from torchtriage.core.finding import Finding
 from torchtriage.core.plain import SCHEMA, written
+from torchtriage.core.some import some
 
 
 class Known(Struct, frozen=True):
-    """count findings of one fingerprint; fault and path are for whoever reads the file."""
+    """count findings of one fingerprint; fault and path are for whoever reads the file.
+
+    path: from the folder of the baseline, so that it does not matter from where and how the code is named.
+    """
 
     fault: str
     path: str | None
@@ -30,9 +36,10 @@ class Baseline(Struct, frozen=True):
     findings: tuple[Known, ...]
 
 
-def render(case: Case) -> str:
-    """The findings of CASE as a baseline; the same case gives the same bytes."""
-    found = Counter((each.fault.slug, each.evidence[0].place.path, each.fingerprint) for each in case.findings)
+def render(case: Case, folder: Path) -> str:
+    """The findings of CASE as a baseline that lies in FOLDER; the same case gives the same bytes."""
+    near = [_from(folder, each) for each in case.findings]
+    found = Counter((each.fault.slug, each.evidence[0].place.path, each.fingerprint) for each in near)
     known = [Known(*key, count) for key, count in sorted(found.items(), key=lambda item: tuple(map(str, item[0])))]
     return written(Baseline(SCHEMA, tuple(known)))
 
@@ -51,12 +58,22 @@ def read(path: Path) -> Baseline:
     return found
 
 
-def beyond(case: Case, baseline: Baseline) -> Case:
-    """CASE with those findings only that BASELINE does not know; of equal ones as many as there are more."""
+def _from(folder: Path, finding: Finding) -> Finding:
+    """FINDING with its first place as seen from FOLDER."""
+    first, *others = finding.evidence
+    if first.place.path is None or first.place.path == "-":
+        return finding
+    path = Path(os.path.relpath(first.place.path, folder)).as_posix()
+    return replace(finding, evidence=some([replace(first, place=replace(first.place, path=path)), *others], "evidence"))
+
+
+def beyond(case: Case, baseline: Baseline, folder: Path) -> Case:
+    """CASE with those findings only that BASELINE in FOLDER does not know; of equal ones as many as there are more."""
     left = Counter({each.fingerprint: each.count for each in baseline.findings})
     new = []
     for finding in case.findings:
-        left[finding.fingerprint] -= 1
-        if left[finding.fingerprint] < 0:
+        mark = _from(folder, finding).fingerprint
+        left[mark] -= 1
+        if left[mark] < 0:
             new.append(finding)
     return replace(case, findings=tuple(new))

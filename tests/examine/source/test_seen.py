@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.files import STDIN, Means, examine
+from torchtriage.examine.source.files import STDIN, Means, examine, named
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.seen import Memory, Seen, look
 from torchtriage.triage import detectors
@@ -87,6 +87,13 @@ def test_a_file_that_did_not_change_is_not_looked_at_again(code: Path) -> None:
 def test_stdin_is_examined_under_the_name_that_stands_for_it(code: Path) -> None:
     (observed, _) = examine([STDIN], [marked], Means(stdin=TORCH)).outcomes
     assert [each.place.path for each in observed.evidence] == ["-"]  # type: ignore[union-attr]
+
+
+def test_only_a_bare_dash_is_stdin(code: Path) -> None:
+    Path("-").write_bytes(TORCH)
+    assert [named("-"), named("./-"), named("a.py")] == [STDIN, Path("-").absolute(), Path("a.py")]
+    (observed, _) = examine([named("./-")], [marked], Means()).outcomes
+    assert [each.place.path for each in observed.evidence] == [Path("-").absolute().as_posix()]  # type: ignore[union-attr]
 
 
 def test_several_processes_see_what_one_sees_in_the_same_order(code: Path) -> None:

@@ -41,12 +41,13 @@ def test_encodings_of_pep_263_are_honoured(data: bytes, line: str) -> None:
         (b"def f(:\n    pass\n", "a.py:1:", "syntax"),
         (b"x = 1\ny = = 2\n", "a.py:2:", "syntax"),
         (b"x = '\xff\xfe'\n", "a.py:1:", "UTF-8"),
+        (b"x = 1\n# caf\xe9\n", "a.py:2:", "UTF-8"),
         (b"# coding: no-such-thing\nx = 1\n", "a.py:1:", "encoding"),
         (b"x = 1\0\n", "a.py:1:", ""),
         (b"x = " + b"(" * 500 + b")" * 500, "a.py:1:", ""),
         (b"x = " + b"-" * 200_000 + b"1", "a.py:1:", ""),
     ],
-    ids=["def", "second line", "not UTF-8", "unknown coding", "null byte", "parentheses", "deep"],
+    ids=["def", "second line", "not UTF-8", "comment", "unknown coding", "null byte", "parentheses", "deep"],
 )
 def test_what_is_no_python_is_refused_by_line_with_a_way_out(data: bytes, why: str, unblock: str) -> None:
     with pytest.raises(UnreadableError) as refused:

@@ -18,6 +18,14 @@ from torchtriage.examine.source.ignored import Ignored
 from torchtriage.examine.source.seen import Memory, Seen, look
 
 STDIN = Path("-")
+
+
+def named(path: str | Path) -> Path:
+    """The path that was given: only a bare "-" is stdin, "./-" is a file."""
+    given = Path(path)
+    return given.absolute() if given == STDIN and str(path) != "-" else given
+
+
 _SKIPPED = frozenset({"site-packages", "node_modules", "__pycache__"})
 _BATCH = 16
 
@@ -118,7 +126,10 @@ def found(
     files = list(_files(paths, passes_over))
     if not files:
         where = ", ".join(map(str, paths)) or "check"
-        raise TriageError("no Python file is there", where, "Name a .py file, or a folder that holds some.", code)
+        do = (
+            "Name a .py file, or a folder that holds some. What .gitignore leaves out is examined by its own name only."
+        )
+        raise TriageError("no Python file is there", where, do, code)
     return files
 
 

@@ -70,9 +70,17 @@ class Text:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the user's code, at parse time: not ours to print
-                return ast.parse(self.data, self.path)
+                tree = ast.parse(self.data, self.path)
+                self.data.decode(self.encoding)  # the parser passes over a comment that the interpreter refuses
+                return tree
         except SyntaxError as error:
             raise self._unreadable(error) from error
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            raise UnreadableError(
+                f"{self.path}:{line}: byte {error.start} is no {error.encoding}",
+                "Save it as UTF-8, or name its encoding in the first line.",
+            ) from error
         except ValueError as error:
             raise UnreadableError(
                 f"{self.path}:1: not Python source: {error}", "Give a text file of Python."

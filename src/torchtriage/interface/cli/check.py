@@ -84,7 +84,7 @@ def _checked(asked: Asked) -> int:
 
     known = catalog()
     home = project(asked.paths, {*known.faults, *known.specialists})
-    stdin = sys.stdin.buffer.read() if "-" in asked.paths else b""
+    stdin = _stdin() if "-" in asked.paths else b""
     jobs = asked.jobs or os.cpu_count() or 1
     means = Means(stdin, memory() if asked.cache else None, jobs, home.passes_over)
     wanted = _wanted(asked, home)
@@ -102,6 +102,14 @@ def _checked(asked: Asked) -> int:
         case, hidden = _beyond(_only(check(asked.paths, means=means), wanted), asked, home)
         terminal.say(written)
     return _told(case, asked, hidden)
+
+
+def _stdin() -> bytes:
+    from torchtriage.core.errors import TriageError
+
+    if sys.stdin is None:  # closed by who started this: check - <&-
+        raise TriageError("there is no stdin to be read", "-", "Pipe a file into it, or name one.")
+    return sys.stdin.buffer.read()
 
 
 def _told(case: Case, asked: Asked, hidden: int) -> int:
@@ -128,7 +136,10 @@ def _wanted(asked: Asked, home: Project) -> Callable[[Finding], bool]:
     from torchtriage.report.choose import wanted
 
     settings = home.settings
-    version = target(asked.target_torch or settings.target_torch, home.folder)
+    if asked.target_torch is not None or settings.target_torch is None:
+        version = target(asked.target_torch, home.folder, "--target-torch")
+    else:
+        version = target(settings.target_torch, home.folder, f"target-torch in {home.folder / 'pyproject.toml'}")
     select = asked.select or settings.select
     ignore = (*asked.ignore, *settings.ignore)
 
@@ -159,7 +170,7 @@ def _beyond(case: Case, asked: Asked, home: Project) -> tuple[Case, int]:
         return case, 0
     from torchtriage.report.baseline import beyond, read
 
-    left = beyond(case, read(Path(named)))
+    left = beyond(case, read(Path(named)), Path(named).parent)
     return left, len(case.findings) - len(left.findings)
 
 
@@ -169,7 +180,7 @@ def _baseline(case: Case, file: Path) -> int:
     from torchtriage.report.text import count
 
     try:
-        file.write_text(render(case), encoding="utf-8")
+        file.write_text(render(case, file.parent), encoding="utf-8")
     except OSError as error:
         raise TriageError(f"cannot be written: {error.strerror}", str(file), "Name a file that can be.") from error
     terminal.say(f"{count(len(case.findings), 'finding')} written to {file}.")

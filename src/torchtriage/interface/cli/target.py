@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     from packaging.version import Version
 
 
-def target(said: str | None, folder: Path) -> Version | None:
-    """Raises TriageError where SAID is no version. FOLDER: the project's; None where it says nothing of torch."""
+def target(said: str | None, folder: Path, where: str) -> Version | None:
+    """Raises TriageError where SAID, which stands at WHERE, is no version.
+
+    FOLDER: the project's; None where it says nothing of torch.
+    """
     if said is not None:
         from packaging.version import InvalidVersion, Version
 
         try:
             return Version(said)
         except InvalidVersion as error:
-            raise TriageError(f"{said!r} is no version", "--target-torch", "Write it like 2.4.") from error
+            raise TriageError(f"{said!r} is no version", where, "Write it like 2.4.") from error
     oldest = [version for line in _requirements(folder) if (version := _oldest(line)) is not None]
     return min(oldest, default=None)
 

@@ -102,7 +102,7 @@ def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
             for product in _products(node):
                 if id(product) not in seen and _repeats(script, product, scope):
                     seen.add(id(product))
-                    yield script.seen(product, _SAME, _repeating(script, product))
+                    yield script.seen(product, _SAME, _repeating(script, product, scope))
     for call in script.calls("ModuleList", "Sequential", "append"):
         for place in _one_for_all(script, call):
             yield script.seen(place, _SAME)
@@ -204,8 +204,13 @@ def _is_said(script: Script, node: ast.AST, scope: Scope) -> bool:
     return any(word in words for word in ("shar", "tied", "tie_", "same weight", "recurr", "recurs", "universal"))
 
 
-def _repeating(script: Script, product: ast.BinOp) -> tuple[Edit, ...]:
-    """[Layer(n)] * depth → [Layer(n) for _ in range(depth)], where the layer is made on the spot."""
+def _repeating(script: Script, product: ast.BinOp, scope: Scope) -> tuple[Edit, ...]:
+    """[Layer(n)] * depth → [Layer(n) for _ in range(depth)], where the layer is made on the spot.
+
+    Not where the layer is made from what a comprehension does not see: the names of a class body, or _ itself.
+    """
+    if scope.kind == "class" or any(isinstance(each, ast.Name) and each.id == "_" for each in ast.walk(product)):
+        return ()
     made, count = _parts(product)
     if len(made) != 1 or not isinstance(made[0], ast.Call) or product.lineno != product.end_lineno:
         return ()

@@ -146,11 +146,10 @@ def _on_device(script: Script, call: Call, made: ast.Call, goal: str) -> tuple[E
     alone = len(call.arguments) == 1 or (call.tail == "cuda" and not call.arguments)
     if not alone or call.node.lineno != call.node.end_lineno:
         return ()
-    comma = ", " if made.args or made.keywords else ""
     text = script.source(made)
-    if not text.endswith(")") or text.endswith(",)"):
-        return ()
-    return _replacement(script, call, f"{text[:-1]}{comma}device={goal})", "on-the-device")
+    given = text[:-1].rstrip()
+    comma = " " if given.endswith(",") else ", " if made.args or made.keywords else ""
+    return _replacement(script, call, f"{given}{comma}device={goal})", "on-the-device") if text.endswith(")") else ()
 
 
 def _replacement(script: Script, call: Call, code: str, remedy: str) -> tuple[Edit, ...]:
