@@ -37,3 +37,6 @@ def with_float32_state(w, g, m, v, lr, b2=0.999):
 def contrast(sim, eye, positive):
     total = torch.exp(sim).masked_fill(eye, 0).sum(dim=1)
     return -torch.log(torch.exp(positive) / total).mean()  # expect: unstable-composition
+
+
+CONTEXTS = {"half": torch.cuda.amp.autocast, "none": None}  # expect: amp-api-deprecated

@@ -180,6 +180,11 @@ class Trace:
 
     def _inside(self, origin: Origin, key: str | int) -> Iterator[Origin]:
         """What the thing that ORIGIN made holds under KEY, as far as this file tells."""
+        if origin.is_parameter:
+            made = self._annotated(origin)
+            stores = self._puts_of(made, str(key)) if made is not None and made.kind == "class" else []
+            yield from (end for store in stores for end in self._stored(store))
+            return
         match origin.node:
             case ast.Dict(keys=keys, values=values) if None not in keys:
                 found = [v for k, v in zip(keys, values, strict=True) if isinstance(k, ast.Constant) and k.value == key]
@@ -320,7 +325,9 @@ class Trace:
 
     def _given(self, call: Call, function: Scope, name: str) -> tuple[Call, ast.expr | None]:
         words = [each.arg for each in function.parameters]
-        bound = function.receiver in words[:1] and not (call.receiver is None and function.name != "__init__")
+        bound = function.receiver in words[:1] and (
+            call.receiver is not None or function.name in ("__init__", "__call__")
+        )
         return call, call.argument(name, words.index(name) - (1 if bound else 0))
 
     def _called(self, node: ast.Call, scope: Scope) -> Iterator[Origin]:
@@ -333,8 +340,8 @@ class Trace:
                 return
         helper = self.definition(node.func, scope)
         if helper is None and (bodies := self._anonymous(node.func, scope)):
-            for body in bodies:
-                yield from self.origins(body.node.body, body)  # type: ignore[attr-defined]  # the scope of a lambda
+            for body, inside in bodies:
+                yield from self.origins(body, inside)
             return
         if helper is None or helper.kind != "function" or not helper.returns:
             yield Origin(node, scope)
@@ -346,13 +353,17 @@ class Trace:
     def _lambdas(self) -> dict[int, Scope]:
         return {id(scope.node): scope for scope in self.facts.scopes if scope.kind == "lambda"}
 
-    def _anonymous(self, called: ast.expr, scope: Scope) -> list[Scope]:
-        """The lambdas that CALLED is a name of, where it is nothing else."""
+    def _anonymous(self, called: ast.expr, scope: Scope) -> list[tuple[ast.expr, Scope]]:
+        """The bodies of the lambdas that CALLED is a name of, where it is nothing else."""
         if not self._lambdas or not isinstance(called, ast.Name | ast.Attribute) or self.names.resolve(called, scope):
             return []
-        found = [self._lambdas.get(id(origin.node)) for origin in self.origins(called, scope)]
-        known = [each for each in found if each is not None]
-        return known if len(known) == len(found) else []
+        ends = [origin.node for origin in self.origins(called, scope)]
+        known = [
+            (each.body, self._lambdas[id(each)])
+            for each in ends
+            if isinstance(each, ast.Lambda) and id(each) in self._lambdas
+        ]
+        return known if len(known) == len(ends) else []
 
     # functions and classes of the same file
 
@@ -361,13 +372,16 @@ class Trace:
         match called:
             case ast.Name(id="cls") if scope.receiver == "cls":  # in a class method
                 return scope.host
-            case ast.Name(id=name):
-                return self.names.definition(name, scope)
+            case ast.Name(id=name) if (found := self.names.definition(name, scope)) is not None:
+                return found
             case ast.Attribute() if self.names.links.is_any and (name := self.names.resolve(called, scope)):
                 return self.names.links.definition(name, scope)  # utils.save, of a module of this project
             case ast.Attribute(value=value, attr=attr) if attr in self._methods or self.names.links.is_any:
                 host = self.instance(value, scope)
                 return self.method(host, attr) if host is not None else None
+            case ast.Name() | ast.Attribute() if self._makes_callables and not self.names.resolve(called, scope):
+                host = self.instance(called, scope)
+                return self.method(host, "__call__") if host is not None else None
         return None
 
     def instance(self, node: ast.expr, scope: Scope) -> Scope | None:
@@ -379,10 +393,20 @@ class Trace:
             if named is not None and named.kind == "class":
                 return named
         for origin in self.origins(node, scope):
-            made = self._maker(origin.call, origin.scope) if origin.call is not None else None
+            made = self._maker(origin.call, origin.scope) if origin.call is not None else self._annotated(origin)
             if made is not None and made.kind == "class":
                 return made
         return None
+
+    def _annotated(self, origin: Origin) -> Scope | None:
+        """What stands as the annotation of a parameter whose callers are unknown: "Net", Net | None, Optional[Net]."""
+        note = origin.node if origin.is_parameter else None
+        if isinstance(note, ast.BinOp):
+            note = note.left
+        if isinstance(note, ast.Subscript):
+            note = note.slice
+        name = note.value if isinstance(note, ast.Constant) else dotted(note)
+        return self.names.definition(name, origin.scope) if isinstance(name, str) and name.isidentifier() else None
 
     def _maker(self, call: ast.Call, scope: Scope) -> Scope | None:
         """What CALL calls; None where that is asked already: in m = m.load() the maker is its own result."""
@@ -429,6 +453,19 @@ class Trace:
         names = (dotted(base) if dotted(base) in own else self.names.resolve(base, scope) for base, scope in bases)
         return all(name in own or name.partition(".")[0] in ("torch", "builtins", "abc", "typing") for name in names)
 
+    @cached_property
+    def _makes_callables(self) -> bool:
+        """Whether this file makes objects of an own class that has a method __call__."""
+        own = (each.name for each in self.facts.scopes if each.kind == "class" and "__call__" in each.inner)
+        return any(name in self.facts.calls for name in own)
+
+    @cached_property
+    def _called_objects(self) -> list[Call]:
+        """The calls of what may be an object with a method __call__: no import, no function, no class."""
+        every = (call for calls in self.facts.calls.values() for call in calls)
+        return [each for each in every if isinstance(each.node.func, ast.Name | ast.Attribute)
+                and not self.names.resolve(each.node.func, each.scope)]  # fmt: skip
+
     def sites(self, function: Scope) -> tuple[Call, ...]:
         """The calls of FUNCTION in this file; of a class's __init__, the places where it is made."""
         key = id(function)
@@ -449,7 +486,7 @@ class Trace:
         made = function.name == "__init__" and function.host is not None
         name = function.host.name if made and function.host is not None else function.name
         target = function.host if made else function
-        calls = self.facts.calls.get(name, ())
+        calls = self._called_objects if name == "__call__" else self.facts.calls.get(name, ())
         return tuple(call for call in calls if self.definition(call.node.func, call.scope) is target)
 
 

@@ -92,7 +92,8 @@ def _drawn_from(
             for origin in script.trace.origins(node, call.scope):
                 made = _generator(script, origin)
                 if made is not None and origin.store is not None and id(origin.scope) not in inside:
-                    yield made, dotted(node), owner
+                    called = call.scope.host if call.scope.name == "__call__" else None  # a part of the dataset
+                    yield made, dotted(node), called or owner
 
 
 def _drawn_by_parts(

@@ -43,11 +43,24 @@ def scaler_touched_mid_accumulation(step: TrainingStep) -> Iterator[Sighting]:
 def _is_mid(step: TrainingStep, found: Cadence, event: Event) -> bool:
     """Whether EVENT runs with every batch that is added, and not only when a step is made."""
     if found.until is not None:
-        return event.order <= found.until and not is_conditional(step, event)
+        return event.order <= found.until and not _is_sometimes(step, event)
     if found.arm is not None:
-        return found.arm not in event.path and not is_conditional(step, event) and not _leaves_before(step, event)
+        return found.arm not in event.path and not _is_sometimes(step, event) and not _leaves_before(step, event)
     loops = [block for block in propagations(step)[0].event.path if block.kind == "loop"]
     return loops[-1] in event.path and not any(b.kind == "arm" for b in event.path[event.path.index(loops[-1]) :])
+
+
+def _is_sometimes(step: TrainingStep, event: Event) -> bool:
+    """Whether EVENT runs in some turns only: under a condition of what the turns change, unlike `if args.clip:`."""
+    if not is_conditional(step, event):
+        return False
+    inside = event.path[event.path.index(step.ring.block) + 1 :] if step.ring.block in event.path else event.path
+    tests = [block.owner.test for block in inside if block.kind == "arm" and isinstance(block.owner, ast.If)]
+    if len(tests) < sum(block.kind in ("arm", "loop", "handler") for block in inside):
+        return True
+    changed = {e.fact.name for e in step.events if isinstance(e.fact, Store)}
+    parts = [node for test in tests for node in ast.walk(test)]
+    return any(isinstance(node, ast.Call) or dotted(node) in changed for node in parts)
 
 
 def _leaves_before(step: TrainingStep, event: Event) -> bool:
@@ -115,9 +128,16 @@ def _divides(node: ast.AST, count: str) -> bool:
                 isinstance(func, ast.Attribute) and func.attr in _DIVIDES
             ):
                 return True
+            if any(keyword.arg == "reduction" and _is_sum(keyword.value) for keyword in keywords):
+                return True
             inside = [*args, *(keyword.value for keyword in keywords)]
             return any(_word(n) == count for each in inside for n in ast.walk(each) if isinstance(n, ast.expr))
     return False
+
+
+def _is_sum(node: ast.expr) -> bool:
+    """Whether a reduction is "sum": sums of several batches are the sum of one large batch."""
+    return isinstance(node, ast.Constant) and node.value == "sum"
 
 
 def _word(node: ast.expr) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from msgspec import Struct
 
 from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Block, Store, dotted
+from torchtriage.examine.source.facts import Block, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import propagations
 
@@ -85,9 +86,28 @@ def _inner_loop(step: TrainingStep, steps: list[Event]) -> Cadence | None:
     match inner.owner:
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[every])):
             named = dotted(every).rpartition(".")[2].lower()
-            cleared = any(inner in event.path for event, _ in step.calls("zero_grad"))
-            if "accum" in named and not cleared:
-                return Cadence(every, int(getattr(inner.owner, "lineno", 0)))
+            found = every if re.search("accum|micro|acc_steps|n_acc", named) else None
+        case ast.For(iter=ast.expr() as whole):
+            named = dotted(whole).rpartition(".")[2].lower()
+            found = whole if re.search("micro_?batch|chunk|sub_?batch", named) else _chunks(whole)
+        case _:
+            found = None
+    if found is None or any(inner in event.path for event, _ in step.calls("zero_grad")):
+        return None
+    return Cadence(found, int(getattr(inner.owner, "lineno", 0)))
+
+
+def _chunks(whole: ast.expr) -> ast.expr | None:
+    """The n of a loop over x.chunk(n), torch.chunk(x, n) or zip of such."""
+    match whole:
+        case ast.Call(func=ast.Name(id="zip" | "enumerate" | "tqdm"), args=[first, *_]):
+            return _chunks(first)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id="torch"), attr="chunk" | "tensor_split"), args=[_, every, *_]
+        ):
+            return every
+        case ast.Call(func=ast.Attribute(attr="chunk" | "tensor_split"), args=[every, *_]):
+            return every
     return None
 
 
@@ -110,7 +130,8 @@ def _modulus(step: TrainingStep, block: Block) -> ast.expr | None:
     """The n of `if (i + 1) % n == 0:`, where BLOCK is what it guards; the test may have a name."""
     if not isinstance(block.owner, ast.If):
         return None
-    for node in (inner for value in _meant(step, block.owner.test) for inner in ast.walk(value)):
+    values = [*_meant(step, block.owner.test), *_asked(step, block)]
+    for node in (inner for value in values for inner in ast.walk(value)):
         match node:
             case ast.Compare(left=ast.BinOp(op=ast.Mod(), right=every), ops=[ast.Eq()]):
                 return every if not isinstance(every, ast.Constant) or every.value != 1 else None
@@ -125,8 +146,41 @@ def _modulus(step: TrainingStep, block: Block) -> ast.expr | None:
 def _meant(step: TrainingStep, test: ast.expr) -> list[ast.expr]:
     """TEST, and the comparisons that its names stand for."""
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
-    stores = (e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in names and e.fact.value)
-    return [test, *(store.value for store in stores if isinstance(store.value, ast.Compare | ast.BoolOp))]
+    stores = [e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in names and e.fact.value]
+    return [
+        test,
+        *(store.value for store in stores if isinstance(store.value, ast.Compare | ast.BoolOp)),
+        *_given(step, names),
+    ]
+
+
+def _asked(step: TrainingStep, block: Block) -> list[ast.expr]:
+    """What the functions and properties of this file return that the condition of BLOCK asks: if self.is_due()."""
+    script = step.script
+    scope = next((each for each in script.facts.scopes if each.body is block.path[0]), None)
+    test = block.owner.test if isinstance(block.owner, ast.If) else None
+    found: list[Scope | None] = []
+    for node in ast.walk(test) if test is not None and scope is not None else ():
+        match node:
+            case ast.Call(func=called) if scope is not None:
+                found.append(script.trace.definition(called, scope))
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if scope is not None and name == scope.receiver:
+                found.append(script.trace.method(scope.host, attr) if scope.host is not None else None)
+    asked = [each for each in found if each is not None and each.kind == "function"]
+    return [each.node.value for helper in asked for each in helper.returns if each.node.value is not None]
+
+
+def _given(step: TrainingStep, names: set[str]) -> list[ast.expr]:
+    """The comparisons that functions of the step are given as parameters with these NAMES: update=(i + 1) % n == 0."""
+    scopes = {id(event.fact.scope): event.fact.scope for event in step.events}.values()
+    given = (
+        site.argument(name, words.index(name) - (scope.receiver in words[:1]))
+        for scope in scopes
+        if scope is not step.ring.scope and names & {*(words := [each.arg for each in scope.parameters])}
+        for name in names & {*words}
+        for site in step.script.trace.sites(scope)
+    )
+    return [each for each in given if isinstance(each, ast.Compare | ast.BoolOp)]
 
 
 def _is_counter(step: TrainingStep, name: str, block: Block) -> bool:

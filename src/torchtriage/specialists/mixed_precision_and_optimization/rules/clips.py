@@ -61,6 +61,9 @@ def _is_clip(script: Script, call: Call) -> bool:
 
 def _is_gradient(script: Script, node: ast.expr | None, scope: Scope) -> bool:
     """Whether NODE is x.grad, or a list or a name of such."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=held, attr="detach")):
+            return _is_gradient(script, held, scope)
     if dotted(node).endswith((".grad", ".grad.data")):
         return True
     ends = [end.node for end in script.trace.origins(node, scope)] if node is not None else []

@@ -60,6 +60,8 @@ class Reading:
                 return self._value(name)
             case ast.Subscript(value=value):
                 return value
+            case ast.BinOp() | ast.Call(func=ast.Attribute(attr="where")):
+                return self._of_true_class(node)
             case ast.Call(func=ast.Attribute(attr="cat" | "stack"), args=[ast.List(elts=[first, *_]), *_]):
                 return first
             case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _PICKS:
@@ -67,12 +69,30 @@ class Reading:
                 return value if not name else next(iter(node.args), None) if name.startswith("torch.") else None
         return None
 
+    def _of_true_class(self, node: ast.expr) -> ast.expr | None:
+        """The p of where(y, p, 1 - p), and of p * y + (1 - p) * (1 - y)."""
+        match node:
+            case ast.Call(args=[_, one, other]):
+                pairs = [(one, other)]
+            case ast.BinOp(op=ast.Add(), left=ast.BinOp(op=ast.Mult()) as one, right=ast.BinOp(op=ast.Mult()) as other):
+                pairs = [(p, q) for p in (one.left, one.right) for q in (other.left, other.right)]
+            case _:
+                return None
+        for p, rest in (*pairs, *((q, p) for p, q in pairs)):
+            match rest:
+                case ast.BinOp(op=ast.Sub(), left=ast.Constant(value=1), right=q) if ast.dump(p) == ast.dump(q):
+                    return p
+        return None
+
     def _value(self, name: str) -> ast.expr | None:
         """What the one store that NAME may come from gives it."""
         found = reaching(self.scope.stores.get(name, ()), self.use)
-        if len(found) != 1 or found[0].how != "assign" or found[0].index is not None:
+        if len(found) != 1 or found[0].how != "assign":
             return None
-        return found[0].value
+        value, index = found[0].value, found[0].index
+        if index is None:
+            return value
+        return value.elts[index] if isinstance(value, ast.Tuple) and index < len(value.elts) else None
 
     def is_call(self, node: ast.expr, method: str, names: frozenset[str]) -> bool:
         """Whether NODE calls one of NAMES, an instance of such a class, or that METHOD of a tensor."""

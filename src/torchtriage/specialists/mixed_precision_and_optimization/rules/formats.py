@@ -174,7 +174,7 @@ def backward_in_autocast(step: TrainingStep) -> Iterator[Sighting]:
     regions = regions_of(step.script) if step.backwards else None
     seen: set[int] = set()
     for backward in step.backwards:
-        region = regions.around(backward.event.path) if regions is not None else None
+        region = _around(step, regions, backward) if regions is not None else None
         if region is None or region.disabled or id(backward.call) in seen or _is_nested(step, backward):
             continue
         seen.add(id(backward.call))
@@ -183,6 +183,14 @@ def backward_in_autocast(step: TrainingStep) -> Iterator[Sighting]:
             f"this backward runs inside the autocast region of line {region.call.lineno}, so autocast also casts the "
             "operations of the backward pass; leave the region first",
         )
+
+
+def _around(step: TrainingStep, regions: Regions, backward: Backward) -> Autocast | None:
+    """The region of BACKWARD; in a function that no loop of the file calls, also that of its callers."""
+    own = regions.around(backward.event.path)
+    if own is not None or step.ring.is_loop:
+        return own
+    return next((each for each in _reached(step.script, regions, backward.call, 0) if each is not None), None)
 
 
 def _is_nested(step: TrainingStep, backward: Backward) -> bool:
@@ -243,4 +251,5 @@ def _is_entropy(script: Script, call: Call) -> bool:
         return False
     origins = script.trace.origins(called, call.scope)
     names = {script.names.resolve(each.call.func, each.scope) if each.call is not None else "" for each in origins}
-    return names == {"torch.nn.BCELoss"}
+    each_in_turn = any(each.store is not None and each.store.how == "element" for each in origins)
+    return "torch.nn.BCELoss" in names and (each_in_turn or len(names) == 1)

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, Store
-from torchtriage.examine.source.flow import reaching
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
@@ -19,6 +19,9 @@ _VANISHES = 2.0**-25  # half of the smallest float16: this and less is rounded t
 _ADAPTERS = ("peft", "bitsandbytes", "loralib", "quanto", "unsloth", "torchao")
 _KEEPS = ("master", "fp32", "float32", "lora", "adapter", "full_precision")
 _FUNCTIONS = ("torch.", "torch.nn.functional.")
+_BOUNDS = frozenset({"clamp", "clamp_min", "clip", "add", "add_"})
+_CREATED = ("zeros", "ones", "empty", "full", "rand", "randn", "tensor", "as_tensor", "zeros_like", "ones_like")
+_CASTS = frozenset({"half", "to", "type", *_CREATED})
 _SHAPES = frozenset(
     {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "detach", "clone"}
     | {"norm", "sum", "mean", "var", "std", "pow", "abs", "sqrt", "rsqrt", "square", "exp", "amax", "max", "matmul"}
@@ -30,7 +33,10 @@ _SHAPES = frozenset(
 def half_model_trained(step: TrainingStep) -> Iterator[Sighting]:
     """A model is cast to float16 as a whole and then trained."""
     script = step.script
-    casts = [call for call in script.calls("half", "to", "from_pretrained") if _is_half_cast(script, call)]
+    if not any(word in script.text.data for word in (b"half", b"float16")):
+        return
+    casts = [call for call in script.calls("half", "to", "type", "from_pretrained") if _is_half_cast(script, call)]
+    casts += [call for calls in script.facts.calls.values() for call in calls if _is_made_half(script, call)]
     if not casts or script.names.framework() or _keeps_float32(script):
         return
     parts = [part for _, _, parts in step.optimizing() for part in parts if part.name.startswith("torch.optim.")]
@@ -48,16 +54,28 @@ def _is_half_cast(script: Script, call: Call) -> bool:
         return False
     if call.tail == "half":
         return not call.node.args
+    if call.tail in _CREATED:
+        return formats(script, call.argument("dtype"), call.scope) == "float16"
     if call.tail == "from_pretrained":
         name, kind = script.name(call), call.argument("torch_dtype") or call.argument("dtype")
-        return name.startswith("transformers.AutoModel") and formats(script, kind, call.scope) == "float16"
+        return name.startswith(("transformers.", "diffusers.")) and formats(script, kind, call.scope) == "float16"
     given_types = [*call.node.args, *(k.value for k in call.node.keywords if k.arg == "dtype")]
     return any(formats(script, each, call.scope) == "float16" for each in given_types)
 
 
+def _is_made_half(script: Script, call: Call) -> bool:
+    """Whether CALL makes a layer with float16 weights: nn.Linear(8, 8, dtype=torch.float16)."""
+    kind = call.argument("dtype")
+    is_layer = kind is not None and call.tail[:1].isupper() and script.name(call).startswith("torch.nn.")
+    return is_layer and formats(script, kind, call.scope) == "float16"
+
+
 def _model(script: Script, cast: Call) -> set[int]:
     """What is cast: the receiver, or the model that is loaded in float16."""
-    loaded = cast.tail == "from_pretrained"
+    if cast.scope.receiver and dotted(cast.receiver) == cast.scope.receiver:  # self.half(): every object of the class
+        made = cast.scope.host and script.trace.method(cast.scope.host, "__init__")
+        return {id(site.node) for site in script.trace.sites(made)} if made else set()
+    loaded = cast.tail == "from_pretrained" or cast.tail[:1].isupper()
     return starts(script, cast.node if loaded else cast.receiver, cast.scope)
 
 
@@ -76,7 +94,10 @@ def _keeps_float32(script: Script) -> bool:
 
 def _is_before(step: TrainingStep, cast: Call, part: Part) -> bool:
     """Whether the cast stands where the training is set up, before its loop: not in an evaluation or an export."""
-    made_by = [*step.script.trace.sites(cast.scope)] if _is_returned(step.script, cast) else []
+    is_made = cast.scope.name == "__init__" and dotted(cast.receiver) == cast.scope.receiver
+    in_place = isinstance(cast.statement, ast.Expr) and cast.statement.value is cast.node  # net.half() changes net
+    is_kept = is_made or in_place or _is_returned(step.script, cast)
+    made_by = [*step.script.trace.sites(cast.scope)] if is_kept else []
     return any(_precedes(step, each, part) for each in (cast, *made_by))
 
 
@@ -96,11 +117,12 @@ def _is_returned(script: Script, cast: Call) -> bool:
 
 
 def _is_restored(script: Script, model: set[int]) -> bool:
-    """Whether the model is made float32 again somewhere."""
+    """Whether the model, or a part of it, is made float32 again somewhere."""
     return any(
         call.tail == "float" or formats(script, given(call.node, "dtype", 0), call.scope) == "bfloat16"
         for call in script.calls("float", "to")
-        if model & starts(script, call.receiver, call.scope)
+        for each in (call.receiver, call.receiver.value if isinstance(call.receiver, ast.Attribute) else None)
+        if model & starts(script, each, call.scope)
     )
 
 
@@ -120,7 +142,10 @@ def _fact(step: TrainingStep, part: Part) -> str:
 @detector("source/eps-vanishes")
 def eps_vanishes(script: Script) -> Iterator[Sighting]:
     """A small constant guards a float16 value against 0, and is 0 itself in float16."""
-    scopes = {id(call.scope): call.scope for call in script.calls("half", "to") if _is_half_cast(script, call)}
+    if not any(word in script.text.data for word in (b"half", b"float16")):
+        return
+    casts = script.calls("half", "to", "type", *_CREATED)
+    scopes = {id(call.scope): call.scope for call in casts if _is_half_cast(script, call)}
     for scope in scopes.values():
         for call in scope.calls:
             eps = _guard(script, call)
@@ -133,7 +158,7 @@ def eps_vanishes(script: Script) -> Iterator[Sighting]:
                     yield from _sighting(script, use, node, eps)
 
 
-def _sighting(script: Script, use: Call | Store, node: ast.expr, eps: float) -> Iterator[Sighting]:
+def _sighting(script: Script, use: Spot, node: ast.expr, eps: float) -> Iterator[Sighting]:
     region = regions_of(script).around(use.path)
     if region is None or region.disabled:
         yield script.seen(
@@ -151,10 +176,11 @@ def _guard(script: Script, call: Call) -> float | None:
         value = default if eps is None else _constant(script, eps, call.scope)
         first = call.argument("input", 0) or call.argument("x1", 0)
         return value if first is not None and _is_half(script, first, call.scope, call) else None
-    if call.tail not in ("clamp", "clamp_min", "clip") or call.receiver is None or name:
+    if call.tail not in _BOUNDS or call.receiver is None or name not in ("", f"torch.{call.tail}"):
         return None
-    bound = call.argument("min", 0)
-    half = bound is not None and _is_half(script, call.receiver, call.scope, call)
+    guarded = call.argument("input", 0) if name else call.receiver
+    bound = call.argument("other" if call.tail == "add" else "min", 1 if name else 0)
+    half = bound is not None and guarded is not None and _is_half(script, guarded, call.scope, call)
     return _constant(script, bound, call.scope) if half and bound is not None else None
 
 
@@ -167,9 +193,9 @@ def _constant(script: Script, node: ast.expr, scope: Scope) -> float | None:
     return value if isinstance(value, float) and 0 < value <= _VANISHES else None
 
 
-def _sums(scope: Scope) -> Iterator[tuple[ast.BinOp, Call | Store]]:
+def _sums(scope: Scope) -> Iterator[tuple[ast.BinOp, Spot]]:
     seen: set[int] = set()
-    for action in scope.actions:
+    for action in (*scope.actions, *scope.returns):
         statement = action.statement if isinstance(action, Call) else action.node
         if id(statement) in seen or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
             continue
@@ -179,14 +205,14 @@ def _sums(scope: Scope) -> Iterator[tuple[ast.BinOp, Call | Store]]:
                 yield node, action
 
 
-def _is_half(script: Script, node: ast.expr, scope: Scope, use: Call | Store, deep: int = 0) -> bool:
+def _is_half(script: Script, node: ast.expr, scope: Scope, use: Spot, deep: int = 0) -> bool:
     """Whether NODE is surely float16: cast so, or made of what was cast so by operations that keep the format."""
     if deep > 6:
         return False
     match node:
         case ast.Call(func=ast.Attribute()):
             call = next((each for each in scope.calls if each.node is node), None)
-            cast = call is not None and call.tail in ("half", "to") and _is_half_cast(script, call)
+            cast = call is not None and call.tail in _CASTS and _is_half_cast(script, call)
             kept = _kept(script, call) if call is not None else None
             return cast or (kept is not None and _is_half(script, kept, scope, use, deep + 1))
         case ast.Name(id=name):
@@ -194,7 +220,7 @@ def _is_half(script: Script, node: ast.expr, scope: Scope, use: Call | Store, de
         case ast.BinOp(left=left, right=right):
             sides = [each for each in (left, right) if not _is_number(script, each, scope)]
             return bool(sides) and all(_is_half(script, each, scope, use, deep + 1) for each in sides)
-        case ast.Subscript(value=value):
+        case ast.Subscript(value=value) | ast.Attribute(value=value, attr="values" | "data" | "T" | "mT"):
             return _is_half(script, value, scope, use, deep + 1)
     return False
 
@@ -219,10 +245,11 @@ def _kept(script: Script, call: Call) -> ast.expr | None:
     if call.tail not in _SHAPES or call.argument("dtype") is not None:
         return None
     name = script.name(call)
-    return call.receiver if not name else call.argument("input", 0) if name.startswith(_FUNCTIONS) else None
+    place = 1 if call.tail == "einsum" else 0
+    return call.receiver if not name else call.argument("input", place) if name.startswith(_FUNCTIONS) else None
 
 
-def _is_half_name(script: Script, name: str, scope: Scope, use: Call | Store, deep: int) -> bool:
+def _is_half_name(script: Script, name: str, scope: Scope, use: Spot, deep: int) -> bool:
     """Whether every store that NAME may come from gives it a float16 tensor."""
     found = reaching(scope.stores.get(name, ()), use)
     return bool(found) and all(

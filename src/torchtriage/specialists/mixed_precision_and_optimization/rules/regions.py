@@ -114,8 +114,8 @@ class Regions:
 
     def _context(self, node: ast.expr, scope: Scope) -> Iterator[Autocast | str]:
         helper = self.script.trace.definition(node.func, scope) if isinstance(node, ast.Call) else None
-        if helper is not None and helper.kind == "function" and helper is not scope:
-            yield from self._managed(helper)
+        if helper is not None and helper is not scope:
+            yield from self._managed(helper) if helper.kind == "function" else self._own(helper)
         for origin in self.script.trace.origins(node, scope):
             made = origin.call
             name = self.script.names.resolve(made.func if made is not None else origin.node, origin.scope)
@@ -133,6 +133,16 @@ class Regions:
                 if call.scope is scope and dotted(call.receiver) == item.optional_vars.id:
                     for given in call.arguments:
                         yield from self._context(given, scope)
+
+    def _own(self, host: Scope) -> Iterator[Autocast | str]:
+        """What a context manager that is a class of this file enters with its own __enter__."""
+        entering = self.script.trace.method(host, "__enter__")
+        if entering is None or not any(call.tail in ("__enter__", "enter_context") for call in entering.calls):
+            return
+        for method in filter(None, (self.script.trace.method(host, "__init__"), entering)):
+            for call in method.calls:
+                if self._real(call.node.func, method) in _NAMES:
+                    yield self.read(call.node, method)
 
     def _managed(self, helper: Scope) -> Iterator[Autocast | str]:
         """What a @contextmanager of this file has entered where it yields."""

@@ -23,7 +23,7 @@ _REMEDY = "name-the-device"
 @detector("source/amp-api-deprecated")
 def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
     """A name of torch.cuda.amp or torch.cpu.amp is used, which torch.amp has replaced."""
-    if b"amp" not in script.text.data:
+    if not any(word in script.text.data for word in (b"cuda.amp", b"cpu.amp", b"import amp")):
         return
     for call in script.calls(*_tails(script)):
         old = _old(script, call.node.func, call.scope)
@@ -38,17 +38,22 @@ def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
 
 
 def _handed(script: Script) -> Iterator[Sighting]:
-    """Old names that are not called where they stand: in partial(torch.cuda.amp.autocast), or given another name."""
-    found: list[tuple[ast.expr | None, Store | Call]]
-    found = [(store.value, store) for scope in script.facts.scopes for stores in scope.stores.values()
-             for store in stores if store.how == "assign" and store.index is None]  # fmt: skip
+    """Old names that are not called where they stand: in partial(torch.cuda.amp.autocast), or kept by name."""
+    wanted = _tails(script)
+    found: list[tuple[ast.expr | None, Call | Store]] = [
+        (node, store)
+        for scope in script.facts.scopes
+        for stores in scope.stores.values()
+        for store in stores
+        if store.how == "assign" and store.index is None
+        for node in (store.value.values if isinstance(store.value, ast.Dict) else [store.value])
+    ]
     found += [(each, call) for call in script.calls("partial") for each in call.node.args[:1]]
     for node, spot in found:
-        if not isinstance(node, ast.Name | ast.Attribute) or _is_fallback(spot.path):
-            continue
-        old = _old(script, node, spot.scope)
-        if old is not None:
-            yield _seen(script, node, old, ())
+        if isinstance(node, ast.Name | ast.Attribute) and dotted(node).rpartition(".")[2] in wanted:
+            old = None if _is_fallback(spot.path) else _old(script, node, spot.scope)
+            if old is not None:
+                yield _seen(script, node, old, ())
 
 
 def _seen(script: Script, node: ast.expr, old: tuple[str, str], edits: tuple[Edit, ...]) -> Sighting:

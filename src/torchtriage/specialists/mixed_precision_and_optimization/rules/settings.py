@@ -129,7 +129,10 @@ def _fields(script: Script, holder: ast.expr, key: str, scope: Scope, deep: int)
 
 
 def _class(script: Script, made: Origin) -> Scope | None:
-    """The class of this file that is made, or that a parameter is annotated with."""
+    """The class of this file that is made, that a parameter is annotated with, or that is given itself."""
+    if made.store is not None and made.store.how == "define":
+        given = script.names.definition(made.store.name, made.scope)
+        return given if given is not None and given.kind == "class" else None
     named = made.call.func if made.call is not None else made.node
     found = script.names.definition(named.id, made.scope) if isinstance(named, ast.Name) else None
     return found if found is not None and found.kind == "class" else None

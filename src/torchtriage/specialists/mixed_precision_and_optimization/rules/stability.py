@@ -47,6 +47,17 @@ def _logarithm(read: Reading, call: Call, inner: ast.expr) -> Iterator[Sighting]
             "or binary_cross_entropy_with_logits for the loss, has no such bound",
             renamed(script, _REMEDY, call.node, end, names) if end is inner else (),
         )
+    elif (
+        isinstance(end, ast.BinOp)
+        and isinstance(end.op, ast.Sub)
+        and _is_one(end.left)
+        and _is_sigmoid(read, end.right)
+    ):
+        yield script.seen(
+            call.node,
+            "1 - sigmoid(x) is 0 above 17 in float32 and above 8.3 in float16, and log(0) is -inf; logsigmoid(-x), or "
+            "binary_cross_entropy_with_logits for the loss, has no such bound",
+        )
     elif read.is_sum_of_exp(end):
         yield script.seen(
             call.node,
@@ -58,13 +69,17 @@ def _logarithm(read: Reading, call: Call, inner: ast.expr) -> Iterator[Sighting]
         yield from _one_plus(read, call, inner)
 
 
+def _is_sigmoid(read: Reading, node: ast.expr) -> bool:
+    return read.is_call(read.end(node), "sigmoid", _SIGMOID)
+
+
 def _one_plus(read: Reading, call: Call, inner: ast.BinOp) -> Iterator[Sighting]:
     """Judges log(1 + x)."""
     rest = inner.right if _is_one(inner.left) else inner.left if _is_one(inner.right) else None
-    if rest is None or read.script.name(call) != "torch.log":
+    if rest is None:
         return
     power = read.operand(rest, "exp")
-    if power is None and not read.is_small(rest):
+    if power is None and (read.script.name(call) != "torch.log" or not read.is_small(rest)):
         return
     if power is None:
         edits = replaced(read.script, _REMEDY, call.node, "torch.log1p({})", rest) if _is_torch(call.node) else ()

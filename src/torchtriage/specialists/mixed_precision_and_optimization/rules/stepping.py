@@ -1,4 +1,4 @@
-"""What the source alone shows about steps that go past the scaler, or that the scaler is not told about."""
+"""What the source alone shows about steps that go past the scaler, and backwards that it never scaled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     words,
 )
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import bound
-from torchtriage.specialists.mixed_precision_and_optimization.rules.unscaling import twice, unskipped
+from torchtriage.specialists.mixed_precision_and_optimization.rules.unscaling import unskipped
 
 # Words of a condition under which there is a scaler at all.
 _SWITCH = re.compile("amp|fp16|half|scaler|mixed|precision|cuda")
@@ -139,6 +139,9 @@ def _edit(step: TrainingStep, backward: Backward, event: Event, call: Call) -> t
 def _unscaled(step: TrainingStep) -> Iterator[Sighting]:
     """Backwards without a scale whose gradients a scaler then divides."""
     seen = set()
+    for alone in _only_add(step) if not step.unseen_method() else ():
+        seen.add(id(alone.call))
+        yield from (step.script.seen(alone.call.node, _undivided(call)) for _, call in [*scaler_steps(step)][:1])
     for event, call in scaler_steps(step):
         backward = _last(step, event)
         if backward is None or backward.scaler is not None or id(backward.call) in seen or not call.node.args:
@@ -147,11 +150,28 @@ def _unscaled(step: TrainingStep) -> Iterator[Sighting]:
         if (not added and _may_be_scaled(step, backward, event, call)) or step.unseen_method():
             continue
         seen.add(id(backward.call))
-        yield step.script.seen(
-            backward.call.node,
-            f"nothing multiplies this loss by the loss scale, and scaler.step in line {call.node.lineno} divides its "
-            "gradients by it (65536 at first)",
-        )
+        yield step.script.seen(backward.call.node, _undivided(call))
+
+
+def _undivided(stepping: Call) -> str:
+    return (
+        f"nothing multiplies this loss by the loss scale, and scaler.step in line {stepping.node.lineno} divides its "
+        "gradients by it (65536 at first)"
+    )
+
+
+def _only_add(step: TrainingStep) -> Iterator[Backward]:
+    """Plain backwards of the batches between two steps, `if (i + 1) % n: … continue`, beside scaled ones."""
+    if any(plain_steps(step)) or not any(each.scaler is not None for each in propagations(step)):
+        return
+    for backward in propagations(step):
+        if backward.scaler is not None or backward.root is None or any(map(_is_opaque, ast.walk(backward.root))):
+            continue
+        asked = [node for test in _flags(backward.event) for node in ast.walk(test)]
+        between = any(isinstance(node, ast.Mod) for node in asked)
+        used = any(reaches(backward.event, event) for event, _ in step.calls("step", "zero_grad"))
+        if between and not used and not any(_SWITCH.search(word.lower()) for word in words(_flags(backward.event))):
+            yield backward
 
 
 def _is_added(step: TrainingStep, backward: Backward, stepping: Event) -> bool:
@@ -204,84 +224,3 @@ def _is_opaque(node: ast.AST) -> bool:
 
 def _flags(event: Event) -> list[ast.expr]:
     return [block.owner.test for block in event.path if isinstance(block.owner, ast.If)]
-
-
-@detector("source/scaler-not-updated")
-def scaler_not_updated(step: TrainingStep) -> Iterator[Sighting]:
-    """The scaler steps in a loop that never calls its update(), or unscales twice in one turn."""
-    steps = [call for _, call in scaler_steps(step) if call.node.args]
-    if not steps or step.handed_over("scaler") or step.unseen_method():
-        return
-    yield from twice(step)
-    if not step.ring.is_loop or step.ring.runs_once or step.hidden:
-        return
-    for call in {id(each.node): each for each in reversed(steps)}.values():
-        updated = any(_may_be_one(step, call, other) for _, other in of_scaler(step, "update"))
-        if updated or _is_off(step, call) or not _is_same_each_turn(step, call) or _updates_elsewhere(step, call):
-            continue
-        yield step.script.seen(
-            call.node,
-            "the loop in line "
-            f"{getattr(step.ring.block.owner, 'lineno', 0)} never calls {dotted(call.receiver) or 'scaler'}.update(): "
-            "the second step of the same optimizer raises RuntimeError",
-        )
-        return
-
-
-def _is_off(step: TrainingStep, call: Call) -> bool:
-    """Whether the scaler is made with enabled=False."""
-    made = [part.made for part in step.script.roles.made(call.receiver, call.scope, "scaler") if part.made is not None]
-    values = [keyword.value for each in made for keyword in each.keywords if keyword.arg == "enabled"]
-    return any(isinstance(each, ast.Constant) and each.value is False for each in values)
-
-
-def _may_be_one(step: TrainingStep, one: Call, other: Call) -> bool:
-    """Whether the scalers of two calls may be the same one: not when both are known and made apart."""
-    roles = step.script.roles
-    mine, theirs = (
-        {id(part.made) for part in roles.made(each.receiver, each.scope, "scaler")} for each in (one, other)
-    )
-    return not mine or not theirs or bool(mine & theirs)
-
-
-def _is_same_each_turn(step: TrainingStep, call: Call) -> bool:
-    """Whether the loop steps one and the same optimizer with one and the same scaler in each turn."""
-    for node in (call.receiver, call.argument("optimizer", 0)):
-        name = dotted(node).partition(".")[0]
-        if not name:
-            return False
-        stores = step.script.names.stores(name, call.scope)
-        if any(step.ring.block in store.path for store in stores):
-            return False
-    return True
-
-
-def _updates_elsewhere(step: TrainingStep, call: Call) -> bool:
-    """Whether code that the loop does not show may update the same scaler: a callback, another method."""
-    last = dotted(call.receiver).rpartition(".")[2]
-    around = {id(each.scope) for each in (step.ring, *step.around)}
-    known = bool(step.script.roles.made(call.receiver, call.scope, "scaler"))
-    for other in step.script.calls("update"):
-        if id(other.scope) in around or dotted(other.receiver).rpartition(".")[2] != last or _steps_itself(other):
-            continue
-        theirs = bool(step.script.roles.made(other.receiver, other.scope, "scaler"))
-        if not known or (theirs and _may_be_one(step, call, other)) or (not theirs and _is_related(step, call, other)):
-            return True
-    return any(
-        dotted(store.value).endswith(f"{last}.update") for stores in call.scope.stores.values() for store in stores
-    )
-
-
-def _steps_itself(update: Call) -> bool:
-    """Whether the function of UPDATE steps the same scaler: a training step of its own, and no part of another."""
-    return any(each.tail == "step" and dotted(each.receiver) == dotted(update.receiver) for each in update.scope.calls)
-
-
-def _is_related(step: TrainingStep, one: Call, other: Call) -> bool:
-    """Whether x.scaler here may be the y.scaler there: not when they are attributes of two unrelated classes."""
-    if "." not in dotted(one.receiver) or "." not in dotted(other.receiver):
-        return False
-    mine, theirs = one.scope.host, other.scope.host
-    if mine is None or theirs is None:
-        return True
-    return mine in step.script.trace.lineage(theirs) or theirs in step.script.trace.lineage(mine)

@@ -9,6 +9,7 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 
+_WRAPPERS = frozenset({"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "compile"})
 _PARAMETERS = ("parameters", "named_parameters")
 
 
@@ -22,7 +23,24 @@ def optimized(script: Script, part: Part) -> set[int]:
     """The models whose parameters the optimizer PART is made with."""
     if part.made is None or part.scope is None:
         return set()
-    return {start for model, scope in _named(script, part.made, part.scope) for start in starts(script, model, scope)}
+    return {
+        start
+        for model, scope in _named(script, part.made, part.scope)
+        for each, where in _wholes(script, model, scope)
+        for start in starts(script, each, where)
+    }
+
+
+def _wholes(script: Script, model: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+    """MODEL, what it is a part of (net of net.head), and what it wraps (net of DataParallel(net))."""
+    yield model, scope
+    if isinstance(model, ast.Attribute) and dotted(model.value) != scope.receiver:
+        yield model.value, scope
+    for origin in script.trace.origins(model, scope):
+        wrapped = origin.call.args[:1] if origin.call is not None else []
+        name = script.names.resolve(origin.call.func, origin.scope) if origin.call is not None else ""
+        if name.rpartition(".")[2] in _WRAPPERS:
+            yield from ((each, origin.scope) for each in wrapped)
 
 
 def bound(script: Script, node: ast.expr, scope: Scope) -> set[tuple[int, int]]:
