@@ -80,7 +80,7 @@ def fit_as_told(model: nn.Module, paths, optimizer: torch.optim.Optimizer, optio
 
 
 def fit_in_the_main_process(model: nn.Module, paths, optimizer: torch.optim.Optimizer):
-    for batch in DataLoader(Spectra(paths), batch_size=8, num_workers=0):
+    for batch in DataLoader(Spectra(paths), batch_size=8, num_workers=0):  # expect: worker-count
         optimizer.zero_grad()
         model(batch).mean().backward()
         optimizer.step()

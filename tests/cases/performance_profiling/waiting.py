@@ -14,7 +14,7 @@ def printed(loader):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(f"{step} {loss:.3f}")
+        print(f"{step} {loss:.3f}")  # expect: sync-bound
 
 
 class Trainer:
@@ -30,7 +30,7 @@ class Trainer:
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        self.correct += (logits.argmax(1).cpu() == y).sum()
+        self.correct += (logits.argmax(1).cpu() == y).sum()  # expect: sync-bound
         return loss
 
     def fit(self, loader):

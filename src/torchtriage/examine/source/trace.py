@@ -285,8 +285,16 @@ class Trace:
                 yield from self._values(held, store.scope)
             case ast.Call(func=ast.Attribute(value=held, attr="items"), args=[]) if store.index == 1:
                 yield from self._values(held, store.scope)
+            case ast.Call(func=ast.Name(id="enumerate"), args=[held, *_]) if store.index == 1:
+                yield from self._parts(held, store.scope)
+            case ast.Call(func=ast.Name(id="zip"), args=parts) if store.index is not None and store.index < len(parts):
+                yield from self._parts(parts[store.index], store.scope)
             case _ if store.index is None:
                 yield from self._parts(value, store.scope)
+            case _:
+                for row, scope in self._parts(value, store.scope):
+                    if isinstance(row, ast.Tuple | ast.List) and store.index < len(row.elts):
+                        yield row.elts[store.index], scope
 
     def _values(self, held: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         for origin in self.origins(held, scope):

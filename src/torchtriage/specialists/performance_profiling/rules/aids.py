@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Block, Call, dotted
+from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
 
@@ -18,6 +19,9 @@ _PROFILERS = (
 )
 _SOMETIMES = frozenset({"arm", "handler"})
 _PURPOSE = ("profil", "bench", "trace", "debug", "perf")
+_WANTED = ("debug", "anomal", "profil", "trace", "check", "verbose", "nan", "bad")
+_LAST = frozenset({"stop", "__exit__"})
+_ENDS = _LAST | {"start", "__enter__"}
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
 _TAILS = ("set_detect_anomaly", "detect_anomaly", "profile")
 
@@ -39,22 +43,36 @@ def debug_left_on(script: Script) -> Iterator[Sighting]:
 
 def _anomaly(script: Script, steps: list[TrainingStep]) -> Iterator[Sighting]:
     for call in script.named(*_SETTERS):
-        kept = _is_on(call) and _is_statement(call) and not _is_taken_back(script)
+        kept = _is_on(script, call) and _is_statement(call) and not _is_taken_back(script)
         if kept and not _is_sometimes(call.path):
             yield script.seen(
                 call.node, "anomaly detection is on for the whole training: it records a stack for every operation"
             )
     for call in script.named(*dict.fromkeys(_CONTEXTS)):
-        on = (call.tail == "detect_anomaly" or _is_on(call)) and not _is_sometimes(call.path)
-        if on and any(_is_around_backward(step, owner) for owner in _opened(call) for step in steps):
+        on = (call.tail == "detect_anomaly" or _is_on(script, call)) and not _is_sometimes(call.path)
+        if on and any(_is_around_backward(step, call) or _is_entered_before(step, call) for step in steps):
             yield script.seen(
                 call.node, "anomaly detection is on in every step: it records a stack for every operation"
             )
 
 
-def _is_on(call: Call) -> bool:
-    given = call.argument("mode", 0)
-    return isinstance(given, ast.Constant) and given.value is True
+def _is_on(script: Script, call: Call) -> bool:
+    """By True, or by a name of the module that is True."""
+    ends = script.trace.origins(call.argument("mode", 0), call.scope)
+    return bool(ends) and all(
+        isinstance(end.node, ast.Constant)
+        and end.node.value is True
+        and (end.store is None or _is_fixed(script, end.store))
+        for end in ends
+    )
+
+
+def _is_fixed(script: Script, store: Store) -> bool:
+    return (
+        store.scope.kind == "module"
+        and store.how == "assign"
+        and len(script.names.stores(store.name, store.scope)) == 1
+    )
 
 
 def _is_statement(call: Call) -> bool:
@@ -79,32 +97,56 @@ def _is_main(owner: ast.AST) -> bool:
     return isinstance(test, ast.Compare) and dotted(test.left) == "__name__"
 
 
-def _opened(call: Call) -> Iterator[ast.With | ast.AsyncWith]:
-    """The with statements that open what CALL makes: itself, or by the one name that it is given."""
-    owner = call.statement
-    if isinstance(owner, ast.With | ast.AsyncWith):
-        if any(item.context_expr is call.node for item in owner.items):
-            yield owner
-        return
-    if not isinstance(owner, ast.Assign) or owner.value is not call.node:
-        return
-    names = {dotted(target) for target in owner.targets} - {""}
-    for store in (store for scope in (call.scope,) for name in names for store in scope.stores.get(name, ())):
-        if store.value is not call.node:  # another value as well
-            return
-    for node in ast.walk(call.scope.node):
-        if isinstance(node, ast.With) and any(dotted(item.context_expr) in names for item in node.items):
-            yield node
+def _is_around_backward(step: TrainingStep, made: Call) -> bool:
+    """Whether the step's backward runs under a with statement that opens what MADE makes."""
+    around = [
+        (block, backward.call.scope) for backward in step.backwards if not _is_rare(step, backward.event.path)
+        for block in backward.event.path
+    ]  # fmt: skip
+    return any(_opens(step.script, block, scope, made) for block, scope in (*around, *_outside(step)))
 
 
-def _is_around_backward(step: TrainingStep, owner: ast.AST) -> bool:
-    """Whether the step's backward runs under the with statement OWNER."""
-    around = [block for backward in step.backwards for block in backward.event.path]
-    return any(block.kind == "with" and block.owner is owner for block in (*around, *_outside(step)))
+def _opens(script: Script, block: Block, scope: Scope, made: Call) -> bool:
+    """Whether BLOCK stands under a with statement for what MADE makes, directly or by a name."""
+    if block.kind != "with" or not isinstance(block.owner, ast.With | ast.AsyncWith):
+        return False
+    contexts = [item.context_expr for item in block.owner.items]
+    if made.node in contexts:
+        return True
+    ends = [end.node for each in contexts for end in script.trace.origins(each, scope)]
+    return (
+        made.node in ends
+        and all(end is made.node for end in ends if not isinstance(end, ast.Call))
+        and len(ends) == len(contexts)
+    )
 
 
-def _outside(step: TrainingStep) -> list[Block]:
-    return [*(block for site in step.sites for block in site.path), *step.ring.block.path]
+def _is_entered_before(step: TrainingStep, made: Call) -> bool:
+    """stack.enter_context(detect_anomaly()) in the function of the loop, before it."""
+    scopes = {id(scope): ring for ring in (step.ring, step.epochs) if ring is not None for scope in (ring.scope,)}
+    ring = scopes.get(id(made.scope))
+    return ring is not None and any(
+        call.scope is made.scope and made.node in call.node.args and not _is_sometimes(call.path)
+        and call.node.lineno < getattr(ring.block.owner, "lineno", 0)
+        for call in step.script.calls("enter_context")
+    )  # fmt: skip
+
+
+def _is_rare(step: TrainingStep, path: tuple[Block, ...]) -> bool:
+    """Whether the step comes to this backward only under a condition."""
+    inside = path[path.index(step.ring.block) + 1 :] if step.ring.block in path else path
+    return any(block.kind in _SOMETIMES and not _is_flag(block.owner) for block in inside)
+
+
+def _is_flag(owner: ast.AST) -> bool:
+    """Whether OWNER is `if train:`, as the one function goes over the data to train, and to validate."""
+    name = dotted(owner.test).lower() if isinstance(owner, ast.If) else ""
+    return bool(name) and not any(word in name for word in _WANTED)
+
+
+def _outside(step: TrainingStep) -> list[tuple[Block, Scope]]:
+    sites = ((block, site.scope) for site in step.sites for block in site.path)
+    return [*sites, *((block, step.ring.scope) for block in step.ring.block.path)]
 
 
 def _profiled(script: Script, steps: list[TrainingStep]) -> Iterator[Sighting]:
@@ -114,28 +156,25 @@ def _profiled(script: Script, steps: list[TrainingStep]) -> Iterator[Sighting]:
             continue
         if _is_purpose(call) or any(keyword.arg in ("enabled", None) for keyword in call.node.keywords):
             continue
-        around = any(_is_around_epochs(step, owner) for owner in _opened(call) for step in steps)
-        if around or any(_is_before_epochs(step, start) for start in _started(script, call) for step in steps):
+        if any(_is_around_epochs(step, call) or _is_before_epochs(step, call) for step in steps):
             yield script.seen(call.node, "the profiler records every operation of the whole training, all epochs of it")
 
 
-def _started(script: Script, call: Call) -> list[Call]:
-    """The start() of the profiler that CALL makes, in the same function."""
-    statement = call.statement
-    targets = statement.targets if isinstance(statement, ast.Assign) and statement.value is call.node else []
-    names = {dotted(target) for target in targets} - {""}
-    return [each for each in script.calls("start") if each.scope is call.scope and dotted(each.receiver) in names]
-
-
-def _is_before_epochs(step: TrainingStep, start: Call) -> bool:
-    """Whether the loop over epochs comes after START on the same level, and none of its loops says that it is short."""
-    ring = step.epochs
-    if ring is None or ring.scope is not start.scope or start.path != ring.block.path[:-1]:
+def _is_before_epochs(step: TrainingStep, made: Call) -> bool:
+    """Whether start() of what MADE makes surely comes before the loop over epochs, and no stop() before its end."""
+    ring, script = step.epochs, step.script
+    if ring is None or _is_short(step.ring.block.owner) or _is_short(ring.block.owner):
         return False
-    short = _is_short(step.ring.block.owner) or _is_short(ring.block.owner)
-    line = getattr(ring.block.owner, "lineno", 0)
-    stopped = any(start.node.lineno < each.node.lineno < line for each in step.script.calls("stop"))
-    return not short and not stopped and start.node.lineno < line
+    whole = script.written.events(Ring(ring.scope.body, ring.scope))
+    inside = [event.order for event in whole if ring.block in event.path]
+    used = [
+        event for event in whole
+        if (call := event.call) is not None and call.tail in _ENDS and call.receiver is not None
+        and any(end.node is made.node for end in script.trace.origins(call.receiver, call.scope))
+    ]  # fmt: skip
+    if any(event.call and event.call.tail in _LAST and event.order <= max(inside) for event in used):
+        return False
+    return any(event.order < min(inside) and not _is_sometimes(event.path) for event in used)
 
 
 def _is_purpose(call: Call) -> bool:
@@ -143,17 +182,16 @@ def _is_purpose(call: Call) -> bool:
     return any(word in call.scope.name.lower() for word in _PURPOSE)
 
 
-def _is_around_epochs(step: TrainingStep, owner: ast.AST) -> bool:
-    """Whether the loop over epochs stands under OWNER, and none of its loops says by itself that it is short."""
+def _is_around_epochs(step: TrainingStep, made: Call) -> bool:
+    """Whether the loop over epochs runs under what MADE makes, and none of its loops says that it is short."""
     ring = step.epochs
     if ring is None or _is_short(step.ring.block.owner) or _is_short(ring.block.owner):
         return False
-    paths = [ring.block.path, *(site.path for site in step.sites)]
+    paths = [(ring.block.path, ring.scope), *((site.path, site.scope) for site in step.sites)]
     return any(
-        block.kind == "with"
-        and block.owner is owner
+        _opens(step.script, block, scope, made)
         and (ring.block not in path or path.index(block) < path.index(ring.block))
-        for path in paths
+        for path, scope in paths
         for block in path
     )
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices, Span, spans
@@ -18,7 +19,13 @@ _SYNCS = frozenset(
 )
 _READERS = frozenset({"float", "int", "bool", "print", "str", "repr", "sum", "any", "all", "list", "max", "min"})
 _HOST = frozenset({f"builtins.{each}" for each in ("isinstance", "len", "hasattr", "getattr", "callable", "range")})
-_PRODUCTS = frozenset({"matmul", "mm", "bmm", "einsum", "conv2d", "addmm", "baddbmm", "linear"})
+_PRODUCTS = frozenset(
+    {"matmul", "mm", "bmm", "einsum", "conv1d", "conv2d", "conv3d", "addmm", "baddbmm", "linear", "tensordot", "mv"}
+    | {"scaled_dot_product_attention", "cdist", "sort", "topk", "cumsum", "fft", "fft2", "rfft", "ifft", "softmax"}
+    | {"layer_norm", "conv_transpose2d", "interpolate", "cross_entropy"}
+)
+_INDICES = frozenset({"randint", "arange", "argmax", "argmin", "argsort", "randperm", "multinomial"})
+_METHODS = frozenset({"matmul", "mm", "bmm", "sort", "topk", "cumsum", "softmax"})
 
 
 @detector("source/timing-without-sync")
@@ -40,7 +47,9 @@ def _unawaited(span: Span) -> ast.expr | None:
         return None
     if not all(_is_count(each) for each in span.iterables()):
         return None
-    work: list[ast.expr] = [call.node for call in span.calls() if _is_work(span, devices, call)]
+    work: list[ast.expr] = [
+        call.node for call in span.calls() if _is_work(span, devices, call) or _runs(span, devices, call)
+    ]
     work += [
         node for node, scope in span.products()
         if devices.is_moved(node.left, scope) or devices.is_moved(node.right, scope)
@@ -50,16 +59,56 @@ def _unawaited(span: Span) -> ast.expr | None:
 
 def _may_wait(span: Span, devices: Devices, call: Call) -> bool:
     name = span.script.name(call)
-    if call.tail in _SYNCS or (call.tail == "to" and _may_leave(span, devices, call)):
-        return True
-    if call.tail == "step" and span.script.roles.plays(call.receiver, call.scope, "scaler"):
+    scaled = call.tail == "step" and span.script.roles.plays(call.receiver, call.scope, "scaler")
+    if call.tail in _SYNCS or scaled or (call.tail == "to" and _may_leave(span, devices, call)):
         return True
     if name.startswith("builtins."):
         return call.tail in _READERS and not all(isinstance(each, ast.Constant) for each in call.arguments)
+    if name.startswith(("math.", "random.")):
+        return any(not _is_size(each) for each in call.arguments)
     known = name.startswith(("torch.", "time.")) or span.script.trace.definition(call.node.func, call.scope) is not None
     if known or span.script.roles.plays(call.node.func, call.scope, "model"):
         return False
+    if call.receiver is None and (targets := span.targets(call)):
+        return any(_may_wait(span, devices, each) for scope in targets for each in _written(span, scope))
     return call.receiver is None or bool(name)
+
+
+def _is_size(node: ast.expr) -> bool:
+    """A number that the host knows: a constant, a size, a part of a shape."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="size" | "dim" | "numel")) | ast.Call(func=ast.Name(id="len")):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape")) | ast.Constant():
+            return True
+        case ast.BinOp(left=left, right=right):
+            return _is_size(left) and _is_size(right)
+    return False
+
+
+def _written(span: Span, function: Scope) -> Iterator[Call]:
+    for event in span.script.written.events(Ring(function.body, function)):
+        if event.call is not None:
+            yield event.call
+
+
+def _runs(span: Span, devices: Devices, call: Call) -> bool:
+    """Whether a function that is called by a name which only holds it computes on an accelerator."""
+    known = span.script.trace.definition(call.node.func, call.scope) is not None
+    if call.receiver is not None or known or span.script.name(call):
+        return False
+    targets = span.targets(call)
+    given = any(devices.is_moved(each, call.scope) for each in call.arguments if not isinstance(each, ast.Starred))
+    return any(
+        _is_work(span, devices, each) or (given and each.tail in _PRODUCTS)
+        for scope in targets
+        for each in _written(span, scope)
+    ) or any(
+        isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+        and (given or devices.is_moved(node.left, scope) or devices.is_moved(node.right, scope))
+        for scope in targets
+        for node in ast.walk(scope.node)
+    )  # fmt: skip
 
 
 def _may_leave(span: Span, devices: Devices, call: Call) -> bool:
@@ -73,7 +122,7 @@ def _may_leave(span: Span, devices: Devices, call: Call) -> bool:
 
 def _decides(span: Span, devices: Devices) -> bool:
     """Whether Python may have to wait for a tensor's value: `if torch.isnan(out).any():`, out[out > 0], f"{loss}"."""
-    made = {store.name.partition(".")[0] for store in span.stores() if not _is_plain(store)}
+    made = {store.name.partition(".")[0] for store in span.stores() if not _is_plain(store) and not _is_index(store)}
     return any(
         any(_is_on_device(span, devices, made, node, scope) for node in ast.walk(decided))
         for decided, scope in span.decisions()
@@ -86,10 +135,21 @@ def _is_plain(store: Store) -> bool:
     return store.how in ("assign", "augment") and isinstance(store.value, ast.Constant)
 
 
+def _is_index(store: Store) -> bool:
+    """Whole numbers that only select: a tensor indexed by them stays where it is."""
+    value = store.value
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _INDICES:
+        return True
+    return isinstance(value, ast.List | ast.Dict)
+
+
 def _is_on_device(span: Span, devices: Devices, made: set[str], node: ast.AST, scope: Scope) -> bool:
     if isinstance(node, ast.Call):
         return span.script.names.resolve(node.func, scope) not in _HOST
     name = dotted(node)
+    stores = scope.stores.get(name, [])
+    if stores and all(_is_index(store) for store in stores):
+        return False
     return bool(name) and isinstance(node, ast.expr) and (name in made or devices.is_moved(node, scope))
 
 
@@ -111,10 +171,13 @@ _RANGES = frozenset({"range", "trange"})
 
 
 def _is_work(span: Span, devices: Devices, call: Call) -> bool:
+    name = span.script.name(call)
     if span.script.roles.plays(call.node.func, call.scope, "model"):
         moved = [call.node.func, *call.node.args]
-    elif call.tail in _PRODUCTS and span.script.name(call).startswith("torch."):
+    elif call.tail in _PRODUCTS and name.startswith("torch."):
         moved = call.node.args
+    elif call.receiver is not None and not name and (call.tail in _METHODS or call.tail == "backward"):
+        moved = [call.receiver]
     else:
         return False
     return any(devices.is_moved(each, call.scope) for each in moved)

@@ -28,7 +28,8 @@ class Turns:
         """
         origins = [each for each in self.script.trace.origins(node, scope) if but is None or each.node is not but]
         return bool(origins) and not any(
-            id(origin.node) in self._made or (origin.store is not None and id(origin.store) in self._facts)
+            id(origin.node) in self._made
+            or (origin.store is not None and origin.call is None and id(origin.store) in self._facts)
             for origin in origins
         )
 
@@ -41,9 +42,40 @@ class Turns:
 
     def is_sometimes(self, event: Event) -> bool:
         """Under a condition, or in a loop of its own inside of the turn."""
+        return any(block.kind in _SOMETIMES for block in self.inside(event))
+
+    def is_chosen(self, event: Event) -> bool:
+        """Under a condition that may hold in a few turns only; one that holds from some turn on is none."""
+        return any(
+            block.kind == "handler" or (block.kind == "arm" and not _recurs(block.owner))
+            for block in self.inside(event)
+        )
+
+    def inside(self, event: Event) -> tuple[Block, ...]:
+        """The blocks of the turn that lead to EVENT."""
         path = event.path
-        inside: tuple[Block, ...] = path[path.index(self.ring.block) + 1 :] if self.ring.block in path else path
-        return any(block.kind in _SOMETIMES for block in inside)
+        return path[path.index(self.ring.block) + 1 :] if self.ring.block in path else path
+
+
+def _recurs(owner: ast.AST) -> bool:
+    """Whether OWNER is as `if step >= start and step % 4 == 0:`."""
+    if not isinstance(owner, ast.If):
+        return False
+    parts = (
+        owner.test.values if isinstance(owner.test, ast.BoolOp) and isinstance(owner.test.op, ast.And) else [owner.test]
+    )
+    return all(_is_recurrent(each) for each in parts)
+
+
+def _is_recurrent(test: ast.expr) -> bool:
+    match test:
+        case ast.Compare(left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()]):
+            return True
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() | ast.Call(func=ast.Name(id="len")), ops=[ast.GtE() | ast.Gt()]
+        ):
+            return True
+    return False
 
 
 def line(step: TrainingStep) -> int:

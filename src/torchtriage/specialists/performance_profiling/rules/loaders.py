@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 
@@ -21,13 +22,16 @@ _READS = (
 
 @detector("source/worker-count")
 def worker_count(step: TrainingStep) -> Iterator[Sighting]:
-    """The training loop's DataLoader reads files in the main process: num_workers is not given."""
+    """The training loop's DataLoader reads files in the main process: num_workers is 0."""
     for loader in step.loaders():
         made = loader.made
-        if made is None or loader.name != _LOADER or len(made.args) > _POSITIONS.index("num_workers"):
+        if made is None or loader.name != _LOADER or any(isinstance(each, ast.Starred) for each in made.args):
             continue
-        names = {keyword.arg for keyword in made.keywords}
-        if names & {"num_workers", None} or any(isinstance(each, ast.Starred) for each in made.args):
+        given = {keyword.arg: keyword.value for keyword in made.keywords}
+        given.update(zip(_POSITIONS, made.args, strict=False))
+        workers = given.get("num_workers")
+        none = isinstance(workers, ast.Constant) and workers.value == 0
+        if None in given or (workers is not None and not none):
             continue
         dataset = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "dataset"), None)
         if loader.scope is not None and (read := _reads(step.script, dataset, loader.scope)) is not None:
@@ -40,7 +44,8 @@ def _reads(script: Script, dataset: ast.expr | None, scope: Scope) -> Call | Non
     """The call by which a dataset of this file reads a file for each sample."""
     own = script.trace.instance(dataset, scope) if dataset is not None else None
     getter = script.trace.method(own, "__getitem__") if own is not None else None
-    for call in getter.calls if getter is not None else ():
+    events = script.written.events(Ring(getter.body, getter)) if getter is not None else ()
+    for call in (event.call for event in events if event.call is not None):
         if f"{dotted(call.receiver)}.{call.tail}".endswith(_READS) or script.name(call) == "builtins.open":
             return call
     return None
@@ -52,18 +57,39 @@ def pin_memory_blocking(step: TrainingStep) -> Iterator[Sighting]:
     pinned = [loader for loader in step.loaders() if _pins(loader.made)]
     if not pinned or not step.ring.is_loop:
         return
-    owner = step.ring.block.owner
-    batch = (
-        {each.id for each in ast.walk(owner.target) if isinstance(each, ast.Name)}
-        if isinstance(owner, ast.For)
-        else set()
-    )
     for event in step.events:
         call = event.call
-        if call is None or call.scope is not step.ring.scope or call.tail not in ("to", "cuda"):
+        if call is None or call.tail not in ("to", "cuda"):
             continue
-        if dotted(call.receiver) in batch and _blocks(step.script, call):
+        if _is_of_batch(step, call.receiver, call.scope) and _blocks(step.script, call):
             yield step.script.seen(call.node, edits=_unblocked(step.script, call))
+
+
+def _is_of_batch(step: TrainingStep, node: ast.expr | None, scope: Scope, deep: int = 0) -> bool:
+    """Whether NODE is what the step's own loop takes from its loader, or a part of it."""
+    if deep > 6:
+        return False
+    match node:
+        case ast.Subscript(value=value) | ast.Call(func=ast.Attribute(value=value, attr="items" | "values"), args=[]):
+            return _is_of_batch(step, value, scope, deep + 1)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return any(_is_of_batch(step, each, scope, deep + 1) for each in parts)
+        case ast.Name(id=name):
+            run = step.script.facts.bound.get(id(node))
+            stores = [run] if run is not None else step.script.names.stores(name, scope)
+            return any(_comes_from_batch(step, store, deep + 1) for store in stores)
+    return False
+
+
+def _comes_from_batch(step: TrainingStep, store: Store, deep: int) -> bool:
+    if store.how == "element" and store.node is step.ring.block.owner:
+        return True
+    if store.how == "parameter":
+        words = [each.arg for each in store.scope.parameters]
+        place = words.index(store.name) - (store.scope.receiver in words[:1])
+        sites = (event.call for event in step.events if event.call is not None and event.call.tail == store.scope.name)
+        return any(_is_of_batch(step, each.argument(store.name, place), each.scope, deep) for each in sites)
+    return store.how in ("assign", "element") and _is_of_batch(step, store.value, store.scope, deep)
 
 
 def _pins(made: ast.Call | None) -> bool:
@@ -81,6 +107,8 @@ def _blocks(script: Script, call: Call) -> bool:
     if len(call.node.args) != 1:
         return False
     (goal,) = call.node.args
+    if isinstance(goal, ast.Constant) and goal.value == "cpu":
+        return False
     return not script.names.resolve(goal, call.scope).startswith("torch.")  # .to(torch.float32) copies nothing
 
 

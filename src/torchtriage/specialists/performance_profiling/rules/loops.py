@@ -23,23 +23,26 @@ def built_in_loop(step: TrainingStep) -> Iterator[Sighting]:
     turns = Turns(step.script, step.ring)
     for event in step.events:
         call = event.call
-        if call is None or turns.is_sometimes(event):
+        if call is None or turns.is_chosen(event):
             continue
-        if (what := _built(step, turns, call)) is not None:
+        if (what := _built(step, turns, call, turns.is_sometimes(event))) is not None:
             yield step.script.seen(call.node, f"the loop in line {line(step)} {what} for every {turn(step)}")
     yield from _each_epoch(step)
 
 
-def _built(step: TrainingStep, turns: Turns, call: Call) -> str | None:
+def _built(step: TrainingStep, turns: Turns, call: Call, sometimes: bool) -> str | None:
+    """SOMETIMES: in some turns only, or for each of several things."""
     name = step.script.name(call)
     if name == _COMPILE and call.node.args and turns.outlives(call.node.args[0], call.scope, call.node):
         return "wraps the model in torch.compile() anew"
+    if call.tail in _MOVES and _is_moved_again(step, turns, call):
+        return f"goes through all parameters of {dotted(call.receiver)}, which are there already,"
+    if sometimes:
+        return None
     if name == _LOADER and _has_workers(call):
         return "starts the worker processes of a DataLoader"
     if step.script.roles.of_class(name) == "optimizer" and _is_of_lasting_model(step, turns, call):
         return "makes a new optimizer, without the state of the last"
-    if call.tail in _MOVES and _is_moved_again(step, turns, call):
-        return f"goes through all parameters of {dotted(call.receiver)}, which are there already,"
     return None
 
 
@@ -50,16 +53,23 @@ def _has_workers(call: Call) -> bool:
 
 def _is_of_lasting_model(step: TrainingStep, turns: Turns, call: Call) -> bool:
     """optimizer(model.parameters()) of a model that was made before the loop, whose step is called in it."""
-    match call.argument("params", 0):
-        case ast.Call(func=ast.Attribute(value=model, attr="parameters")):
-            return (
-                not step.script.name(call).endswith(".LBFGS")
-                and turns.outlives(model, call.scope)
-                and not _is_replaced(step, model)
-                and not _is_compared(turns, call)
-                and not _is_renewed(step)
-            )
-    return False
+    models = list(_models(step, call.argument("params", 0), call.scope))
+    return (
+        bool(models)
+        and not step.script.name(call).endswith(".LBFGS")
+        and all(turns.outlives(model, scope) and not _is_replaced(step, model) for model, scope in models)
+        and not _is_compared(turns, call)
+        and not _is_renewed(step)
+    )
+
+
+def _models(step: TrainingStep, given: ast.expr | None, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+    """The models whose parameters an optimizer is given: all at once, chosen, in groups."""
+    for origin in step.script.trace.origins(given, scope):
+        for node in ast.walk(origin.node) if origin.node is not None else ():
+            match node:
+                case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
+                    yield model, origin.scope
 
 
 def _is_replaced(step: TrainingStep, model: ast.expr) -> bool:
@@ -71,7 +81,7 @@ def _is_replaced(step: TrainingStep, model: ast.expr) -> bool:
 def _is_compared(turns: Turns, call: Call) -> bool:
     """Whether the loop goes through settings of the optimizer: for lr in (0.1, 0.01)."""
     return not all(
-        turns.outlives(each, call.scope)
+        each.id == call.scope.receiver or turns.outlives(each, call.scope)
         for given in (
             *call.node.args[1:],
             *(keyword.value for keyword in call.node.keywords if keyword.arg != "params"),
@@ -96,7 +106,10 @@ def _is_moved_again(step: TrainingStep, turns: Turns, call: Call) -> bool:
     if not _is_module(step, call.receiver, call.scope):
         return False
     own = call.statement.value if isinstance(call.statement, ast.Assign) else None
-    if any(isinstance(each.fact, Store) and each.fact.value is not own for each in step.stores(name)):
+    if any(
+        isinstance(each.fact, Store) and each.fact.value is not own and each.fact.how != "element"
+        for each in step.stores(name)
+    ):
         return False
     return all(other is call or dotted(other.receiver) != name for _, other in step.calls("cpu", *_MOVES))
 

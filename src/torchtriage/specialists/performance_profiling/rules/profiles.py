@@ -7,11 +7,23 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Store, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 
 _PROFILE = "torch.profiler.profile"
-_OWN = frozenset({"key_averages", "export_chrome_trace", "export_stacks", "start", "stop", "events", "add_metadata"})
+_OWN = frozenset(
+    {
+        "key_averages",
+        "export_chrome_trace",
+        "export_stacks",
+        "start",
+        "stop",
+        "events",
+        "add_metadata",
+        "__enter__",
+        "__exit__",
+    }
+)
 _RENAMED = {
     "cuda_time_total": "device_time_total",
     "self_cuda_time_total": "self_device_time_total",
@@ -27,55 +39,106 @@ def profiler_without_step(script: Script) -> Iterator[Sighting]:
         given = call.argument("schedule", 1)
         if given is None or (isinstance(given, ast.Constant) and given.value is None):
             continue
-        stores = _stores(call)
-        if stores and not any(_may_step(script, store) for store in stores):
-            name = stores[0].name
+        held = _Held(script, call)
+        if held.words and not held.may_step():
+            name = min(held.words)
             yield script.seen(
                 call.node, f"{name} has a schedule, and nothing calls {name}.step(): it stays in its first phase"
             )
 
 
-def _stores(call: Call) -> list[Store]:
-    """The names that hold the profiler of CALL, when it is held by names only."""
-    found = [each for each in call.scope.actions if isinstance(each, Store) and each.value is call.node]
-    return found if all(each.how in ("assign", "enter") and "[" not in each.name for each in found) else []
+class _Held:
+    """One profiler, and the last words of all names that may hold it; no word when it is not held by names only."""
 
+    def __init__(self, script: Script, call: Call) -> None:
+        self.script, self.call = script, call
+        self.words: set[str] = set()
+        self._hold(call.node, call.scope)
+        if not self.words:
+            self._given_back(call)
 
-def _may_step(script: Script, store: Store) -> bool:
-    """Whether the profiler that STORE holds is stepped in this file, or handed to something that may do so.
+    def _hold(self, node: ast.AST, scope: Scope) -> None:
+        stores = [each for each in scope.actions if isinstance(each, Store) and each.value is node]
+        self.words |= {each.name.removesuffix("[]").rpartition(".")[2] for each in stores}
 
-    One that a with statement has closed is given back to be read, not to be stepped.
-    """
-    if "step" in script.aside:  # hook=prof.step
-        return True
-    for scope in script.facts.scopes:
-        for action in scope.actions:
-            if isinstance(action, Call) and _is_used(action, store):
-                return True
-            renamed = isinstance(action, Store) and action.how == "assign" and action is not store
-            if renamed and isinstance(action, Store) and _is_named(action.value, store):
-                return True
-        if store.how != "enter" and any(_is_named(each.node.value, store) for each in scope.returns):
+    def _given_back(self, call: Call) -> None:
+        """What its callers call it, after `return profile(…)`."""
+        if not any(each.node.value is call.node for each in call.scope.returns):
+            return
+        for site in self.script.trace.sites(call.scope):
+            statement = site.statement
+            if isinstance(statement, ast.With | ast.AsyncWith):
+                names = [item.optional_vars for item in statement.items if item.context_expr is site.node]
+                self.words |= {dotted(each).rpartition(".")[2] for each in names} - {""}
+            elif isinstance(statement, ast.Assign):
+                inside = {id(each) for each in ast.walk(statement.value)}
+                if id(site.node) in inside:
+                    self.words |= {dotted(each).rpartition(".")[2] for each in statement.targets} - {""}
+
+    def may_step(self) -> bool:
+        """Whether it is stepped in this file, or handed to something that may do so."""
+        if "step" in self.script.aside or self._is_given_away():  # hook=prof.step
             return True
-    return False
+        self._grow()
+        calls = (call for calls in self.script.facts.calls.values() for call in calls)
+        return any(self._is_used(call) for call in calls)
 
+    def _is_given_away(self) -> bool:
+        """By a function that nothing in this file calls."""
+        for scope in self.script.facts.scopes:
+            given = any(self._is_it(each.node.value) for each in scope.returns)
+            if given and not self._is_closed(scope) and not self.script.trace.sites(scope):
+                return True
+        return False
 
-def _is_used(call: Call, store: Store) -> bool:
-    """By a method that is none of those that only open, close or read it, or as an argument."""
-    own = call.receiver is not None and _is_named(call.receiver, store) and call.tail not in _OWN
-    return own or any(_is_named(each, store) for each in call.arguments)
+    def _is_closed(self, scope: Scope) -> bool:
+        """One that a with statement has closed is given back to be read, not to be stepped."""
+        return any(
+            each.how == "enter" for name in self.words for each in scope.stores.get(name, ()) if isinstance(each, Store)
+        )
 
+    def _grow(self) -> None:
+        """The names by which functions of this file, and other names, have it."""
+        for _ in range(3):
+            for scope in self.script.facts.scopes:
+                for action in scope.actions:
+                    if isinstance(action, Store) and action.how in ("assign", "enter") and self._is_it(action.value):
+                        self.words.add(action.name.rpartition(".")[2])
+                    elif isinstance(action, Call):
+                        self.words |= set(self._parameters(action))
 
-def _is_named(node: ast.expr | None, store: Store) -> bool:
-    """Whether NODE is the profiler, or holds it; of an attribute whatever it is an attribute of."""
-    match node:
-        case ast.Starred(value=value):
-            return _is_named(value, store)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            return any(_is_named(each, store) for each in parts)
-        case ast.Attribute(attr=attr) if "." in store.name:
-            return attr == store.name.rpartition(".")[2]
-    return dotted(node) == store.name
+    def _parameters(self, call: Call) -> Iterator[str]:
+        own = self.script.trace.definition(call.node.func, call.scope)
+        if own is not None and own.kind == "class":
+            own = self.script.trace.method(own, "__init__")
+        if own is None:
+            return
+        words = [each.arg for each in own.parameters]
+        words = words[1:] if own.receiver in words[:1] else words
+        for place, word in enumerate(words):
+            if self._is_it(call.argument(word, place)):
+                yield word
+
+    def _is_used(self, call: Call) -> bool:
+        """By a method that is none of those that only open, close or read it, or by code that cannot be seen."""
+        if call.receiver is not None and self._is_it(call.receiver) and call.tail not in _OWN:
+            return True
+        given = any(self._is_it(each) for each in call.arguments)
+        own = self.script.trace.definition(call.node.func, call.scope)
+        return given and own is None and call.tail not in ("enter_context", "print", "isinstance", "nullcontext")
+
+    def _is_it(self, node: ast.expr | None) -> bool:
+        """Whether NODE is the profiler, or holds it; of an attribute whatever it is an attribute of."""
+        match node:
+            case ast.Starred(value=value):
+                return self._is_it(value)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
+                return any(self._is_it(each) for each in parts)
+            case ast.IfExp(body=one, orelse=other):
+                return self._is_it(one) or self._is_it(other)
+            case ast.Name(id=word) | ast.Attribute(attr=word):
+                return word in self.words and not self.script.names.resolve(node, self.call.scope)
+        return node is self.call.node
 
 
 @detector("source/profiler-api-removed")

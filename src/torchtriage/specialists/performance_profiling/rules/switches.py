@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Block, Scope, Store
+from torchtriage.examine.source.facts import Block, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 
 _SOMETIMES = frozenset({"arm", "handler"})
@@ -22,15 +22,44 @@ def benchmark_with_deterministic(script: Script) -> Iterator[Sighting]:
     """cudnn.deterministic and cudnn.benchmark are both switched on."""
     if b"cudnn" not in script.text.data:
         return
-    for scope in script.facts.scopes:
-        chosen = {name: [s for s in stores if not _is_sometimes(s.path)] for name, stores in _cudnn(script, scope)}
-        on = {name: stores[-1] for name, stores in chosen.items() if stores and _is_switched_on(stores[-1])}
+    everywhere = [(scope, last, store) for scope in script.facts.scopes for last, stores in _cudnn(script, scope)
+                  for store in stores]  # fmt: skip
+    found: dict[int, dict[str, Store]] = {}
+    for scope, last, store in everywhere:
+        if not _is_sometimes(store.path):
+            found.setdefault(id(scope), {})[last] = store
+    both = [chosen for chosen in found.values() if {"benchmark", "deterministic"} <= chosen.keys()]
+    for chosen in both:
+        if all(map(_is_switched_on, chosen.values())):
+            yield _both(script, chosen["benchmark"], chosen["deterministic"])
+    if not both and all(_is_switched_on(store) and not _is_sometimes(store.path) for _, _, store in everywhere):
+        on = {last: store for scope, last, store in everywhere if _is_run(script, scope)}
         if {"benchmark", "deterministic"} <= on.keys():
-            yield script.seen(
-                on["benchmark"].node,
-                f"benchmark measures anew in each run which algorithm is fastest, although line "
-                f"{getattr(on['deterministic'].node, 'lineno', 0)} asks for the same result each time",
-            )
+            yield _both(script, on["benchmark"], on["deterministic"])
+
+
+def _both(script: Script, benchmark: Store, deterministic: Store) -> Sighting:
+    return script.seen(
+        benchmark.node,
+        f"benchmark measures anew in each run which algorithm is fastest, although line "
+        f"{getattr(deterministic.node, 'lineno', 0)} asks for the same result each time",
+    )
+
+
+def _is_run(script: Script, scope: Scope) -> bool:
+    """Whether the file surely runs SCOPE: its own body, or a function that is called under no condition."""
+    if scope.kind == "module":
+        return True
+    sites = script.trace.sites(scope) if scope.kind == "function" else ()
+    return any(not _is_sometimes(site.path) or _is_main(site.path) for site in sites)
+
+
+def _is_main(path: tuple[Block, ...]) -> bool:
+    owners = [block.owner for block in path if block.kind in _SOMETIMES]
+    return all(
+        isinstance(each, ast.If) and isinstance(each.test, ast.Compare) and dotted(each.test.left) == "__name__"
+        for each in owners
+    )
 
 
 def _cudnn(script: Script, scope: Scope) -> Iterator[tuple[str, list[Store]]]:
@@ -43,4 +72,7 @@ def _cudnn(script: Script, scope: Scope) -> Iterator[tuple[str, list[Store]]]:
 
 
 def _is_switched_on(store: Store) -> bool:
-    return isinstance(store.value, ast.Constant) and store.value.value is True
+    value = store.value
+    if isinstance(value, ast.Tuple) and store.index is not None and store.index < len(value.elts):
+        value = value.elts[store.index]
+    return isinstance(value, ast.Constant) and value.value is True

@@ -6,31 +6,38 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
-from torchtriage.examine.source.spans import Devices
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.specialists.performance_profiling.rules.lasting import Turns, turn
+from torchtriage.specialists.performance_profiling.rules.computed import Computed
+from torchtriage.specialists.performance_profiling.rules.lasting import turn
 
-_WAITS, _READS = frozenset({"item", "cpu", "tolist", "numpy"}), frozenset({"float", "int", "bool", "print"})
-_HOST = frozenset({"size", "dim", "numel", "keys", "nelement", "ndimension", "append", "format", *_WAITS})
+_WAITS, _READS = frozenset({"item", "cpu", "tolist", "numpy"}), frozenset({"float", "int", "bool", "print", "str"})
+_MATHS = frozenset({"math.isnan", "math.isfinite", "math.isinf", "math.exp", "math.log", "math.sqrt", "builtins.round"})
+# How many elements these give is known only when they are done.
+_SIZES = frozenset({"nonzero", "masked_select", "argwhere", "unique", "unique_consecutive", "is_nonzero"})
+_SHOWN = frozenset({"print", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "write"})
+_TENSORS = frozenset({"cuda", "non_blocking"})
+_NOW_AND_THEN = frozenset({"rank", "verbose", "debug", "log", "is_main", "main_process", "quiet"})
 
 
 @detector("source/sync-bound")
 def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
     """Every batch makes the host wait for the device."""
-    if not step.ring.is_loop or step.ring.runs_once or b"cuda" not in step.script.text.data:
+    data = step.script.text.data
+    if not step.ring.is_loop or step.ring.runs_once or not any(word.encode() in data for word in _TENSORS):
         return
-    turns, computed = Turns(step.script, step.ring), _Computed(step)
-    waits = [
-        event.call.node
-        for event in step.events
-        if event.call is not None and computed.is_awaited(event.call) and not turns.is_sometimes(event)
-    ]
+    if _is_searched(step) or _is_measured(step):
+        return
+    finder = _Waits(step)
+    waits = finder.found()
+    if not waits or not _is_on_device(step):
+        return
     lines = sorted({node.lineno for node in waits})
-    if lines and not _is_searched(step) and not _is_measured(step) and _is_on_accelerator(step):
-        often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
-        fact = f"every {turn(step)} waits for the device {often}"
-        yield Sighting(step.script.place(waits[0]), fact, float(len(lines)), "waits for each batch")
+    weight = sum(max(finder.weight(node) for node in waits if node.lineno == number) for number in lines)
+    often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
+    fact = f"every {turn(step)} waits for the device {often}"
+    yield Sighting(step.script.place(waits[0]), fact, float(weight), "waits for each batch")
 
 
 def _words(lines: list[int]) -> str:
@@ -47,78 +54,195 @@ def _is_measured(step: TrainingStep) -> bool:
     return any(call.scope is step.ring.scope for call in step.script.calls("synchronize"))
 
 
-def _is_on_accelerator(step: TrainingStep) -> bool:
-    """Whether a model that the step calls, or what this model is given, surely is on an accelerator."""
-    devices, roles = Devices(step.script), step.script.roles
+def _is_on_device(step: TrainingStep) -> bool:
+    """Whether the step surely runs on an accelerator: by its model, or by what it moves there."""
+    devices, roles = Computed(step).devices, step.script.roles
+    for event in step.events:
+        call = event.call
+        if call is None:
+            continue
+        if call.tail in ("to", "cuda") and (_is_unblocked(call) or devices.is_move(call.node, call.scope)):
+            return True
+        model = roles.plays(call.node.func, call.scope, "model")
+        if model and any(devices.is_moved(each, call.scope) for each in (call.node.func, *call.node.args)):
+            return True
+    return False
+
+
+def _is_unblocked(call: Call) -> bool:
+    """A copy to an accelerator: on a CPU there is nothing that could go on meanwhile."""
     return any(
-        devices.is_moved(each, call.scope)
-        for event in step.events
-        if (call := event.call) is not None and roles.plays(call.node.func, call.scope, "model")
-        for each in (call.node.func, *call.node.args)
+        each.arg == "non_blocking" and isinstance(each.value, ast.Constant) and each.value.value is True
+        for each in call.node.keywords
     )
 
 
-class _Computed:
-    """What a step computes with its models: the losses, and all that follows from what a model gives."""
+class _Waits:
+    """The places of a step where the host must know a value of the device, in every turn."""
 
     def __init__(self, step: TrainingStep) -> None:
-        self.script = step.script
-        self.names = {dotted(backward.root) for backward in step.backwards} - {""}
-        for _ in range(2):  # a value that is carried from one turn to the next
-            for event in step.events:
-                if isinstance(event.fact, Store) and self._is_kept(event.fact):
-                    self.names.add(event.fact.name)
+        self.step, self.script, self.computed = step, step.script, Computed(step)
+        self.guards: dict[int, int] = {}
+        self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
-    def _is_kept(self, store: Store) -> bool:
-        return store.how == "assign" and store.value is not None and self.is_computed(store.value, store.scope)
+    def weight(self, node: ast.expr) -> int:
+        """1 for one number that the program goes on with, as a sum of losses; 2 for what is shown, copied, sought."""
+        call = self.calls.get(id(node))
+        if call is None:
+            return 1 if isinstance(node, ast.Subscript) else 2
+        shown = call.statement.value if isinstance(call.statement, ast.Expr) else None
+        if isinstance(shown, ast.Call) and dotted(shown.func).rpartition(".")[2] in _SHOWN:
+            return 2
+        return 1 if call.tail in ("item", "float", "int", "bool") else 2
 
-    def is_awaited(self, call: Call) -> bool:
-        """loss.item() and its kin, float(loss), and print(loss)."""
-        if call.tail in _WAITS and call.receiver is not None:
-            return not call.node.args and self.is_computed(call.receiver, call.scope)
-        if call.tail not in _READS or self.script.name(call) != f"builtins.{call.tail}":
+    def found(self) -> list[ast.expr]:
+        acts = [
+            call.node.end_lineno or 0 for _, call in self.step.calls("step") if "env" in dotted(call.receiver).lower()
+        ]
+        always = [
+            event
+            for event in self.step.events
+            if not self._is_sometimes(event) and getattr(event.fact.node, "lineno", 0) > max(acts, default=0)
+        ]  # an action must be known before the environment can go on
+        waits: list[ast.expr] = [event.call.node for event in always if event.call and self._is_awaited(event.call)]
+        scopes = {id(event.fact.scope): event.fact.scope for event in always}
+        waits += [
+            node
+            for scope in scopes.values()
+            for statement in self._always(scope)
+            for node in _decided(statement)
+            if node.lineno > max(acts, default=0) and self._is_decided(node, scope)
+        ]
+        lines = {id(node): node for node in waits}
+        return sorted(lines.values(), key=lambda node: (node.lineno, node.col_offset))
+
+    def _is_sometimes(self, event: Event) -> bool:
+        """Under a condition, or behind one that skips most turns: if step % 50: continue."""
+        ring, path = self.step.ring.block, event.path
+        inside = path[path.index(ring) + 1 :] if ring in path else path
+        if any(block.kind in ("arm", "handler") for block in inside):
+            return True
+        return getattr(event.fact.node, "lineno", 0) > self._guard(event.fact.scope)
+
+    def _guard(self, scope: Scope) -> int:
+        """The line behind which SCOPE goes on only now and then."""
+        if id(scope) not in self.guards:
+            lines = [each.lineno for each in self._own(scope) if isinstance(each, ast.If) and _skips(each)]
+            self.guards[id(scope)] = min(lines, default=10**9)
+        return self.guards[id(scope)]
+
+    def _own(self, scope: Scope) -> list[ast.stmt]:
+        owner = self.step.ring.block.owner if scope is self.step.ring.scope else scope.node
+        body = getattr(owner, "body", [])
+        return body if isinstance(body, list) else []
+
+    def _always(self, scope: Scope) -> Iterator[ast.stmt]:
+        """The statements that every turn comes to."""
+        waiting = list(self._own(scope))
+        while waiting:
+            each = waiting.pop()
+            if each.lineno > self._guard(scope):
+                continue
+            yield each
+            if isinstance(each, ast.With | ast.For | ast.While | ast.Try):
+                waiting.extend(each.body)
+
+    def _is_awaited(self, call: Call) -> bool:
+        """loss.item() and its kin, float(loss), print(loss), and what a string is made of."""
+        if call.receiver is not None and call.tail in _WAITS and not call.node.args:
+            if self.script.roles.plays(call.receiver, call.scope, "model") or _is_module(call):
+                return False
+            return self._is(call.receiver, call)
+        if call.tail == "to" and call.receiver is not None and _names_host(call):
+            return self._is(call.receiver, call)
+        name = self.script.name(call)
+        if call.tail in _SIZES and (not name or name.startswith("torch.")):
+            return any(self._is(each, call) for each in (call.receiver, *call.node.args))
+        if name in _MATHS or (call.tail in _READS and name == f"builtins.{call.tail}"):
+            return any(self._is(part, call) for each in call.node.args for part in _written(each))
+        return any(self._is(part, call) for each in call.arguments for part in _formatted(each))
+
+    def _is(self, node: ast.expr | None, call: Call) -> bool:
+        return self.computed(node, call.scope, call)
+
+    def _is_decided(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether Python must know a value of the device to go on from NODE, a test or an index."""
+        at = next((each for each in scope.actions if getattr(each.node, "lineno", 0) >= node.lineno), None)
+        if at is None:
             return False
-        return any(self.is_computed(part, call.scope) for each in call.arguments for part in _written(each))
-
-    def is_computed(self, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
-        return deep < 6 and any(
-            dotted(part) in self.names or self._is_output(part, scope) or self.is_computed(part, scope, deep + 1)
-            for part in self._parts(node, scope)
-        )
-
-    def _is_output(self, node: ast.expr, scope: Scope) -> bool:
-        return isinstance(node, ast.Call) and self.script.roles.plays(node.func, scope, "model")
-
-    def _parts(self, node: ast.expr, scope: Scope) -> list[ast.expr]:
-        """NODE, where it has a name or calls a model, and of a computation what it computes with."""
         match node:
+            case ast.Subscript(value=value, slice=index):
+                return self._is_mask(index, scope) and (
+                    self.computed(value, scope, at) or self.computed(index, scope, at)
+                )
+            case ast.BoolOp(values=parts):
+                return any(self._is_decided(each, scope) for each in parts)
+            case ast.UnaryOp(op=ast.Not(), operand=value):
+                return self._is_decided(value, scope)
             case ast.Name() | ast.Attribute():
-                return [node] if dotted(node) in self.names else []
-            case ast.BinOp(left=left, right=right):
-                return [left, right]
-            case ast.Subscript(value=value) | ast.UnaryOp(operand=value):
-                return [value]
-            case ast.Compare(left=left, comparators=others):
-                return [left, *others]
-            case ast.Call():
-                return self._given(node, scope)
-        return []
+                return False  # as a rule a flag, a list, or None
+        return self.computed(node, scope, at)
 
-    def _given(self, node: ast.Call, scope: Scope) -> list[ast.expr]:
-        if self._is_output(node, scope):
-            return [node]
-        if self.script.names.resolve(node.func, scope).startswith("torch.") or self._is_criterion(node, scope):
-            return node.args
-        if isinstance(node.func, ast.Attribute) and node.func.attr not in _HOST:
-            return [node.func.value]
-        return []
+    def _is_mask(self, index: ast.expr, scope: Scope) -> bool:
+        match index:
+            case ast.Compare(ops=[ast.Gt() | ast.GtE() | ast.Lt() | ast.LtE() | ast.Eq() | ast.NotEq(), *_]):
+                return True
+            case ast.UnaryOp(op=ast.Invert()):
+                return True
+            case ast.Name(id=name):
+                values = [each.value for each in scope.stores.get(name, []) if isinstance(each, Store)]
+                return bool(values) and all(value is not None and self._is_mask(value, scope) for value in values)
+        return False
 
-    def _is_criterion(self, node: ast.Call, scope: Scope) -> bool:
-        return self.script.roles.plays(node.func, scope, "criterion")
+
+def _skips(test: ast.If) -> bool:
+    """Whether TEST is as `if step % 50: continue` and `if rank != 0: return`."""
+    if not isinstance(test.body[-1], ast.Continue | ast.Return):
+        return False
+    return any(
+        (isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod))
+        or (isinstance(each, ast.Name | ast.Attribute) and any(word in dotted(each).lower() for word in _NOW_AND_THEN))
+        for each in ast.walk(test.test)
+    )
+
+
+def _decided(statement: ast.stmt) -> Iterator[ast.expr]:
+    """The tests of a statement, and what its own expressions select with."""
+    if isinstance(statement, ast.If | ast.While | ast.Assert):
+        yield statement.test
+    elif isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return | ast.Expr):
+        for node in ast.walk(statement):
+            if isinstance(node, ast.IfExp):
+                yield node.test
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+                yield node
 
 
 def _written(node: ast.expr) -> list[ast.expr]:
-    """What print() must know the value of: its arguments, and what an f-string formats."""
-    if isinstance(node, ast.JoinedStr):
-        return [each.value for each in node.values if isinstance(each, ast.FormattedValue)]
-    return [node]
+    """What print() must know the value of: its arguments, and what a string is made of."""
+    return list(_formatted(node)) if isinstance(node, ast.JoinedStr | ast.Call) else [node, *_formatted(node)]
+
+
+def _formatted(node: ast.expr) -> Iterator[ast.expr]:
+    match node:
+        case ast.JoinedStr(values=parts):
+            yield from (each.value for each in parts if isinstance(each, ast.FormattedValue))
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="format"), args=given):
+            yield from given
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
+            yield from right.elts if isinstance(right, ast.Tuple) else [right]
+        case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            yield from (each for part in parts if part is not None for each in _formatted(part))
+
+
+def _is_module(call: Call) -> bool:
+    """Whether what is moved is asked for its parameters: no tensor."""
+    return any(
+        isinstance(each, ast.Attribute) and each.value is call.node and each.attr in ("parameters", "state_dict")
+        for each in ast.walk(call.statement)
+    )
+
+
+def _names_host(call: Call) -> bool:
+    goal = call.argument("device", 0)
+    return isinstance(goal, ast.Constant) and goal.value == "cpu"
