@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices, spans
 
