@@ -269,7 +269,8 @@ class Devices:
 
     def _names_one(self, origin: Origin) -> bool:
         if origin.is_parameter and origin.store is not None:
-            return _is_kind(_default(origin.store))
+            default = _default(origin.store)
+            return default is not None and self.is_accelerator(default, origin.scope)
         match origin.node:
             case ast.Attribute(attr=option):
                 return option in self._options

@@ -76,7 +76,13 @@ def _is_fixed(script: Script, store: Store) -> bool:
 
 
 def _is_statement(call: Call) -> bool:
-    return isinstance(call.statement, ast.Expr) and call.statement.value is call.node
+    """Whether CALL is a statement of its own, or gives its result a name that no with statement opens."""
+    statement = call.statement
+    if isinstance(statement, ast.Assign) and statement.value is call.node:
+        names = {dotted(each) for each in statement.targets}
+        opened = (each for each in ast.walk(call.scope.node) if isinstance(each, ast.withitem))
+        return all(dotted(each.context_expr) not in names for each in opened)
+    return isinstance(statement, ast.Expr) and statement.value is call.node
 
 
 def _is_taken_back(script: Script) -> bool:
@@ -156,7 +162,12 @@ def _profiled(script: Script, steps: list[TrainingStep]) -> Iterator[Sighting]:
             continue
         if _is_purpose(call) or any(keyword.arg in ("enabled", None) for keyword in call.node.keywords):
             continue
-        if any(_is_around_epochs(step, call) or _is_before_epochs(step, call) for step in steps):
+        if any(
+            _is_around_epochs(step, call)
+            or _is_before_epochs(step, call)
+            or (step.epochs is not None and not _is_short(step.epochs.block.owner) and _is_entered_before(step, call))
+            for step in steps
+        ):
             yield script.seen(call.node, "the profiler records every operation of the whole training, all epochs of it")
 
 
@@ -231,8 +242,18 @@ def _blocking(script: Script) -> Iterator[ast.AST]:
                 )  # fmt: skip
     for call in script.calls("setdefault", "update", "putenv"):
         environ = dotted(call.receiver).endswith("environ") or script.name(call) == "os.putenv"
-        if environ and not _is_sometimes(call.path) and _sets(call):
+        if environ and not _is_sometimes(call.path) and (_sets(call) or _is_given(script, call)):
             yield call.node
+
+
+def _is_given(script: Script, call: Call) -> bool:
+    """os.environ.update(ENV), where ENV is written out in this file."""
+    given = call.node.args[0] if call.tail == "update" and call.node.args else None
+    if not isinstance(given, ast.Name):
+        return False
+    entries = [store for scope in script.facts.scopes for store in scope.stores.get(f"{given.id}.{_BLOCKING}", ())]
+    whole = [end.node for end in script.trace.origins(given, call.scope) if isinstance(end.node, ast.Dict)]
+    return any(_is_one(store.value) and not _is_sometimes(store.path) for store in entries) or any(map(_writes, whole))
 
 
 def _sets(call: Call) -> bool:

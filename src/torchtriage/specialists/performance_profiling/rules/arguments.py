@@ -72,16 +72,22 @@ def _given(script: Script, call: Call, skip: int = 0) -> dict[str, ast.expr] | N
 
 def _is_tested(call: Call, given: dict[str, ast.expr]) -> bool:
     """Whether a condition around CALL, or around what gives it a value, asks for a name that is given."""
-    names = {each.id for value in given.values() for each in ast.walk(value) if isinstance(each, ast.Name)}
+    names = {name for value in given.values() for name in _words(value)}
     places = [call.node, *(store.node for name in names for store in call.scope.stores.get(name, ()))]
     lines = [getattr(place, "lineno", 0) for place in places]
     return any(
-        isinstance(each, ast.Name) and each.id in names
+        names & set(_words(node.test))
         for node in ast.walk(call.scope.node)
         if isinstance(node, ast.IfExp)
         or (isinstance(node, ast.If) and any(node.lineno <= line <= (node.end_lineno or 0) for line in lines))
-        for each in ast.walk(node.test)
     )
+
+
+def _words(node: ast.expr) -> Iterator[str]:
+    """The names in NODE, with all their attributes."""
+    inner = {id(each.value) for each in ast.walk(node) if isinstance(each, ast.Attribute)}
+    whole = (each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute) and id(each) not in inner)
+    yield from filter(None, map(dotted, whole))
 
 
 def _options(script: Script, node: ast.expr, call: Call, deep: int = 0) -> dict[str, ast.expr] | None:
@@ -121,12 +127,16 @@ def _merged(
 
 def _named(script: Script, name: str, call: Call, deep: int) -> dict[str, ast.expr] | None:
     stores = script.names.stores(name, call.scope)
+    joined = [
+        each for each in stores if each.how == "augment" and isinstance(getattr(each.node, "op", None), ast.BitOr)
+    ]
+    stores = [each for each in stores if each not in joined]
     if len(stores) != 1 or stores[0].how != "assign" or stores[0].index is not None or stores[0].value is None:
         return None
     found, home = _options(script, stores[0].value, call, deep + 1), stores[0].scope
     if found is None or any(f"{name}[]" in scope.stores for scope in script.facts.scopes if scope is not home):
         return None
-    changes: list[Call | Store] = [*home.stores.get(f"{name}[]", ()), *_uses(script, name)]
+    changes: list[Call | Store] = [*home.stores.get(f"{name}[]", ()), *joined, *_uses(script, name)]
     for each in sorted(changes, key=lambda change: change.order):
         if each.path != stores[0].path or (each.scope is call.scope and each.order > call.order):
             return None
@@ -144,6 +154,8 @@ def _put(script: Script, change: Call | Store, call: Call, deep: int) -> dict[st
             return None
         whole = ast.Call(ast.Name("dict"), change.node.args, change.node.keywords)
         return _options(script, whole, call, deep + 1)
+    if change.how == "augment" and change.value is not None:
+        return _options(script, change.value, call, deep + 1)
     match change.node:
         case ast.Assign(targets=[ast.Subscript(slice=ast.Constant(value=str(key)))], value=value):
             return {key: value}
@@ -177,8 +189,11 @@ class _Given:
         return None
 
     def _with_sampler(self) -> str | None:
+        shuffled = isinstance(self.given.get("shuffle"), ast.Constant) and self._known("shuffle") == [True]
         if self._known("shuffle") == [True] and self._is_something("sampler"):
             return "shuffle=True and a sampler exclude each other"
+        if shuffled and self._is_something("sampler", or_none=True):
+            return "shuffle=True excludes the sampler that is given under a condition"
         if self._is_none("batch_size") and self._known("drop_last") == [True]:
             return "batch_size=None and drop_last=True exclude each other"
         return None
@@ -221,20 +236,31 @@ class _Given:
 
     def _field(self, node: ast.Attribute, scope: Scope) -> ast.Constant | None:
         """The value of Settings.workers, which the class body writes out and nothing changes."""
-        host = self.script.trace.definition(node.value, scope)
+        host = self.script.trace.definition(node.value, scope) or self._plain(node.value, scope)
         if host is None or host.kind != "class" or len(stores := host.stores.get(node.attr, [])) != 1:
             return None
         changed = any(name.endswith(f".{node.attr}") for each in self.script.facts.scopes for name in each.stores)
         value = stores[0].value
         return value if isinstance(value, ast.Constant) and not changed and not host.attributes.get(node.attr) else None
 
+    def _plain(self, node: ast.expr, scope: Scope) -> Scope | None:
+        """The class of an object that is made without arguments."""
+        calls = [end.call for end in self.script.trace.origins(node, scope)]
+        if len(calls) != 1 or calls[0] is None or calls[0].args or calls[0].keywords:
+            return None
+        return self.script.trace.instance(node, scope)
+
     def _is_none(self, name: str) -> bool:
         return name in self.given and self._known(name) == [None]
 
-    def _is_something(self, name: str) -> bool:
-        """Surely not None: an object that is made here."""
+    def _is_something(self, name: str, *, or_none: bool = False) -> bool:
+        """Surely not None: an object that is made here; with OR_NONE, it is one or None."""
         origins = self.script.trace.origins(self.given.get(name), self.scope)
-        return bool(origins) and all(self._is_made(origin.node, origin.scope) for origin in origins)
+        found = [
+            origin for origin in origins
+            if not or_none or not isinstance(origin.node, ast.Constant) or origin.node.value is not None
+        ]  # fmt: skip
+        return bool(found) and all(self._is_made(origin.node, origin.scope) for origin in found)
 
     def _is_made(self, node: ast.expr | None, scope: Scope) -> bool:
         """A sampler of torch or of this file, or any class by its capital: what a function returns may be None."""

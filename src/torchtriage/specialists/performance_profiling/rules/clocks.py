@@ -67,7 +67,10 @@ def _may_wait(span: Span, devices: Devices, call: Call) -> bool:
     if name.startswith(("math.", "random.")):
         return any(not _is_size(each) for each in call.arguments)
     known = name.startswith(("torch.", "time.")) or span.script.trace.definition(call.node.func, call.scope) is not None
-    if known or span.script.roles.plays(call.node.func, call.scope, "model"):
+    module = span.script.roles.plays(call.node.func, call.scope, "model") or devices.is_moved(
+        call.node.func, call.scope
+    )
+    if known or (module and not name):
         return False
     if call.receiver is None and (targets := span.targets(call)):
         return any(_may_wait(span, devices, each) for scope in targets for each in _written(span, scope))
@@ -172,8 +175,9 @@ _RANGES = frozenset({"range", "trange"})
 
 def _is_work(span: Span, devices: Devices, call: Call) -> bool:
     name = span.script.name(call)
-    if span.script.roles.plays(call.node.func, call.scope, "model"):
-        moved = [call.node.func, *call.node.args]
+    if span.script.roles.plays(call.node.func, call.scope, "model") or (call.receiver is None and not name):
+        known = span.script.roles.plays(call.node.func, call.scope, "model")
+        moved = [call.node.func, *(call.node.args if known else ())]
     elif call.tail in _PRODUCTS and name.startswith("torch."):
         moved = call.node.args
     elif call.receiver is not None and not name and (call.tail in _METHODS or call.tail == "backward"):

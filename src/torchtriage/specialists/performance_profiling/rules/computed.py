@@ -68,7 +68,7 @@ class Computed:
 
     def _called(self, node: ast.Call, scope: Scope, at: Spot) -> bool:
         roles, name = self.script.roles, self.script.names.resolve(node.func, scope)
-        if self.devices.is_move(node, scope):
+        if self.devices.is_move(node, scope) or any(_is_unblocked(each) for each in node.keywords):
             held = node.func.value if isinstance(node.func, ast.Attribute) else None
             return not roles.plays(held, scope, "model")
         if roles.plays(node.func, scope, "model"):
@@ -154,6 +154,10 @@ class Computed:
         else:
             stores = scope.stores.get(name, [])
         return any(self._stored(each) for each in stores)
+
+
+def _is_unblocked(given: ast.keyword) -> bool:
+    return given.arg == "non_blocking" and isinstance(given.value, ast.Constant) and given.value.value is True
 
 
 def _gone_through(store: Store) -> ast.expr | None:

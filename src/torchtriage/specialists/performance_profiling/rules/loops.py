@@ -103,7 +103,7 @@ def _is_moved_again(step: TrainingStep, turns: Turns, call: Call) -> bool:
         return False
     if call.tail == "to" and not _names_device(turns, call):
         return False
-    if not _is_module(step, call.receiver, call.scope):
+    if not _is_module(step, call, call.receiver, call.scope):
         return False
     own = call.statement.value if isinstance(call.statement, ast.Assign) else None
     if any(
@@ -129,14 +129,16 @@ def _names_device(turns: Turns, call: Call) -> bool:
     return False
 
 
-def _is_module(step: TrainingStep, node: ast.expr, scope: Scope) -> bool:
-    """By its role, or by a method that only modules have."""
+def _is_module(step: TrainingStep, call: Call, node: ast.expr, scope: Scope) -> bool:
+    """By its role, by a method that only modules have, or as it is called at once: net.to(device)(x)."""
     if step.script.roles.plays(node, scope, "model"):
         return True
+    if any(isinstance(each, ast.Call) and each.func is call.node for each in ast.walk(call.statement)):
+        return True
     return any(
-        call.scope is scope and not call.node.args and dotted(call.receiver) == dotted(node)
-        for call in step.script.calls(*_MODULE)
-    )  # fmt: skip
+        other.scope is scope and not other.node.args and dotted(other.receiver) == dotted(node)
+        for other in step.script.calls(*_MODULE)
+    )
 
 
 def _each_epoch(step: TrainingStep) -> Iterator[Sighting]:

@@ -28,6 +28,8 @@ def benchmark_with_deterministic(script: Script) -> Iterator[Sighting]:
     for scope, last, store in everywhere:
         if not _is_sometimes(store.path):
             found.setdefault(id(scope), {})[last] = store
+        else:
+            found.setdefault(id(store.block), {})[last] = store
     both = [chosen for chosen in found.values() if {"benchmark", "deterministic"} <= chosen.keys()]
     for chosen in both:
         if all(map(_is_switched_on, chosen.values())):

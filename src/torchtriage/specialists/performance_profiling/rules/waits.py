@@ -16,7 +16,9 @@ _WAITS, _READS = frozenset({"item", "cpu", "tolist", "numpy"}), frozenset({"floa
 _MATHS = frozenset({"math.isnan", "math.isfinite", "math.isinf", "math.exp", "math.log", "math.sqrt", "builtins.round"})
 # How many elements these give is known only when they are done.
 _SIZES = frozenset({"nonzero", "masked_select", "argwhere", "unique", "unique_consecutive", "is_nonzero"})
-_SHOWN = frozenset({"print", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "write"})
+_SHOWN = frozenset(
+    {"print", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "write", "info"}
+)
 _TENSORS = frozenset({"cuda", "non_blocking"})
 _NOW_AND_THEN = frozenset({"rank", "verbose", "debug", "log", "is_main", "main_process", "quiet"})
 
@@ -34,7 +36,8 @@ def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
     if not waits or not _is_on_device(step):
         return
     lines = sorted({node.lineno for node in waits})
-    weight = sum(max(finder.weight(node) for node in waits if node.lineno == number) for number in lines)
+    weight = sum(finder.weight(node) for node in waits if not isinstance(node, ast.Subscript))
+    weight += any(isinstance(node, ast.Subscript) for node in waits)
     often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
     fact = f"every {turn(step)} waits for the device {often}"
     yield Sighting(step.script.place(waits[0]), fact, float(weight), "waits for each batch")
@@ -83,6 +86,10 @@ class _Waits:
     def __init__(self, step: TrainingStep) -> None:
         self.step, self.script, self.computed = step, step.script, Computed(step)
         self.guards: dict[int, int] = {}
+        self.repeated = {
+            id(event.fact.node) for event in step.events if step.ring.block in event.path
+            and any(block.kind == "loop" for block in event.path[event.path.index(step.ring.block) + 1 :])
+        }  # fmt: skip
         self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
     def weight(self, node: ast.expr) -> int:
@@ -92,6 +99,8 @@ class _Waits:
             return 1 if isinstance(node, ast.Subscript) else 2
         shown = call.statement.value if isinstance(call.statement, ast.Expr) else None
         if isinstance(shown, ast.Call) and dotted(shown.func).rpartition(".")[2] in _SHOWN:
+            return 2
+        if call.tail in ("item", "float") and id(node) in self.repeated:
             return 2
         return 1 if call.tail in ("item", "float", "int", "bool") else 2
 
@@ -163,7 +172,10 @@ class _Waits:
         return any(self._is(part, call) for each in call.arguments for part in _formatted(each))
 
     def _is(self, node: ast.expr | None, call: Call) -> bool:
-        return self.computed(node, call.scope, call)
+        if self.computed(node, call.scope, call):
+            return True
+        grads = (each for each in ast.walk(node) if isinstance(each, ast.Attribute)) if node is not None else ()
+        return id(call.node) in self.repeated and any(each.attr == "grad" for each in grads)
 
     def _is_decided(self, node: ast.expr, scope: Scope) -> bool:
         """Whether Python must know a value of the device to go on from NODE, a test or an index."""

@@ -1,0 +1,20 @@
+"""Switches that two methods set."""
+
+import torch
+
+
+class Experiment:
+    def __init__(self, seed):
+        self.seed_all(seed)
+        self.backend()
+
+    def seed_all(self, seed):
+        torch.manual_seed(seed)
+        torch.backends.cudnn.deterministic = True
+
+    def backend(self):
+        torch.backends.cudnn.benchmark = True  # expect: benchmark-with-deterministic
+
+
+def main():
+    Experiment(3)

@@ -1,0 +1,18 @@
+"""Options that a class of settings holds."""
+
+from dataclasses import dataclass
+
+from torch.utils.data import DataLoader
+
+
+@dataclass
+class Cfg:
+    batch: int = 8
+    workers: int = 0
+
+
+cfg = Cfg()
+
+
+def loader(ds):
+    return DataLoader(ds, cfg.batch, shuffle=True, num_workers=cfg.workers, persistent_workers=True)  # expect: loader-args-invalid

@@ -1,0 +1,15 @@
+"""A profiler that an ExitStack opens, healthy."""
+
+import contextlib
+
+import torch
+
+
+def run(model, loader, opt, epochs):
+    with contextlib.ExitStack() as stack:
+        for _ in range(epochs):
+            for x, y in loader:
+                loss = (model(x) - y).abs().mean()
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
