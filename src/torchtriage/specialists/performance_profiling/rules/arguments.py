@@ -102,11 +102,17 @@ def _options(script: Script, node: ast.expr, call: Call, deep: int = 0) -> dict[
             return _merged(script, [(None, left), (None, right)], call, deep)
         case ast.Name(id=name):
             return _named(script, name, call, deep)
-        case ast.Call():
+        case ast.Call() | ast.Attribute() if not _is_rewritten(script, node):
             ends = [each for each in script.trace.origins(node, call.scope) if each.node is not node]
             if len(ends) == 1 and isinstance(ends[0].node, ast.Dict | ast.Call):
                 return _options(script, ends[0].node, call, deep + 1)
     return None
+
+
+def _is_rewritten(script: Script, node: ast.expr) -> bool:
+    """Whether entries of an attribute with that name are written somewhere."""
+    word = node.attr if isinstance(node, ast.Attribute) else ""
+    return bool(word) and any(name.endswith(f".{word}[]") for scope in script.facts.scopes for name in scope.stores)
 
 
 def _merged(

@@ -82,7 +82,8 @@ class Computed:
         if own is not None:
             return own.kind == "function" and self._returned(own, None)
         if name.startswith("builtins."):
-            return name.rpartition(".")[2] in _THROUGH and any(self(each, scope, at) for each in node.args)
+            given = (*node.args, *(each.value for each in node.keywords))
+            return name.rpartition(".")[2] in _THROUGH and any(self(each, scope, at) for each in given)
         return not name and self._method(node, scope, at)
 
     def _method(self, node: ast.Call, scope: Scope, at: Spot) -> bool:

@@ -232,7 +232,7 @@ def _decided(statement: ast.stmt) -> Iterator[ast.expr]:
 
 def _written(node: ast.expr) -> list[ast.expr]:
     """What print() must know the value of: its arguments, and what a string is made of."""
-    return list(_formatted(node)) if isinstance(node, ast.JoinedStr | ast.Call) else [node, *_formatted(node)]
+    return list(_formatted(node)) if isinstance(node, ast.JoinedStr) else [node, *_formatted(node)]
 
 
 def _formatted(node: ast.expr) -> Iterator[ast.expr]:
