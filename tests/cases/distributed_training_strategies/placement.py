@@ -71,7 +71,7 @@ def back_on_the_cpu(dataset):
     optimizer = torch.optim.Adam(net.parameters())
     for x, y in loader:
         optimizer.zero_grad()
-        outputs = net(x.cuda()).cpu()
+        outputs = net(x.cuda()).cpu()  # expect: sync-bound
         F.mse_loss(outputs, y).backward()
         optimizer.step()
 
