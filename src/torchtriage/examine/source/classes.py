@@ -13,6 +13,9 @@ from torchtriage.examine.source.returned import Gradients
 from torchtriage.examine.source.script import Script
 
 
+_WRITTEN_OUT = (ast.List, ast.ListComp, ast.Dict, ast.DictComp)
+
+
 class ModuleClass(Struct, frozen=True):
     """A subclass of nn.Module, directly or through classes of the same file."""
 
@@ -28,74 +31,114 @@ class ModuleClass(Struct, frozen=True):
         yield from (call for method in self.methods for call in method.calls if call.tail in tails)
 
     def contents(self, name: str) -> Iterator[tuple[ast.expr, Scope, Store | Call]]:
-        """What self.NAME holds when it is a plain list, dict or tuple: each element, and where it was put in.
+        """What self.NAME holds when it is a plain list, dict or tuple: each element, its scope, and where it is put in.
 
         Nothing, when any store makes it something else.
         """
         stores = self.scope.attributes.get(name, [])
-        held = [(store, list(self._elements(_whole(store), store.scope))) for store in stores]
         if any(not self._is_plain(_whole(store), store.scope) for store in stores if store.how == "assign"):
             return
-        for store, elements in held:
-            yield from ((element, store.scope, store) for element in elements)
+        for store in stores:
+            yield from ((*held, store) for held in self._elements(_whole(store), store.scope))
         for call in self.calls("append", "extend", "insert"):
             if dotted(call.receiver) == f"{call.scope.receiver}.{name}" and call.node.args:
                 last = call.node.args[-1]
-                inside = list(self._elements(last, call.scope)) if call.tail == "extend" else [last]
-                yield from ((element, call.scope, call) for element in inside)
+                inside = [*self._elements(last, call.scope)] if call.tail == "extend" else [(last, call.scope)]
+                yield from ((*held, call) for held in inside)
         for store in self.scope.attributes.get(f"{name}[]", []):
             if store.value is not None and store.how == "assign":
                 yield store.value, store.scope, store
 
-    def _is_plain(self, node: ast.expr | None, scope: Scope, through: tuple[str, ...] = ()) -> bool:
+    def _is_plain(self, node: ast.expr | None, scope: Scope, through: tuple[object, ...] = ()) -> bool:
         match node:
-            case ast.List() | ast.Tuple() | ast.Dict() | ast.ListComp() | ast.DictComp():
+            case (
+                ast.List()
+                | ast.Tuple()
+                | ast.Dict()
+                | ast.ListComp()
+                | ast.DictComp()
+                | ast.Call(func=ast.Name(id="list" | "dict" | "tuple" | "OrderedDict" | "defaultdict"))
+                | ast.Call(func=ast.Attribute(value=ast.Name(id="collections"), attr="OrderedDict" | "defaultdict"))
+                | ast.BinOp(left=ast.List(), op=ast.Mult())  # [None] * n, to be filled in
+            ):
                 return True
-            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple" | "OrderedDict" | "defaultdict")):
-                return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="collections"), attr="OrderedDict" | "defaultdict")):
-                return True
-            case ast.BinOp(left=ast.List(), op=ast.Mult()):  # [None] * n, to be filled in
-                return True
+            case ast.Call() if (helper := self._helper(node, scope)) is not None and helper not in through:
+                ends = [each.node.value for each in helper.returns]
+                return bool(ends) and all(self._is_plain(each, helper, (*through, helper)) for each in ends)
             case ast.Name(id=name) if name not in through:
                 stores = [store for store in self.script.names.stores(name, scope) if store.how != "augment"]
+                if stores and all(store.how == "parameter" and store.scope is scope for store in stores):
+                    given = self._given(name, scope)
+                    return bool(given) and all(self._is_plain(each, home, (*through, name)) for each, home in given)
                 return bool(stores) and all(
-                    self._is_plain(store.value, store.scope, (*through, name)) for store in stores
+                    self._is_plain(_whole(store), store.scope, (*through, name)) for store in stores
                 )
         return False
 
-    def _elements(self, node: ast.expr | None, scope: Scope, through: tuple[str, ...] = ()) -> Iterator[ast.expr]:
+    def _helper(self, call: ast.Call, scope: Scope) -> Scope | None:
+        """The function of this file that CALL runs."""
+        helper = self.script.trace.definition(call.func, scope)
+        return helper if helper is not None and helper.kind == "function" else None
+
+    def _given(self, name: str, scope: Scope) -> list[tuple[ast.expr, Scope]]:
+        """What the constructor's parameter NAME is given on the spot: Net([nn.Linear(2, 2), nn.Linear(2, 2)])."""
+        words = [each.arg for each in scope.parameters]
+        sites = self.script.trace.sites(scope) if scope.name == "__init__" else ()
+        found = [(site.argument(name, words.index(name) - 1), site.scope) for site in sites]
+        plain: list[tuple[ast.expr, Scope]] = [(each, home) for each, home in found if isinstance(each, _WRITTEN_OUT)]
+        return plain if len(plain) == len(found) else []
+
+    def _elements(
+        self, node: ast.expr | None, scope: Scope, through: tuple[object, ...] = ()
+    ) -> Iterator[tuple[ast.expr, Scope]]:
         match node:
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
                 for part in parts:
                     yield from self._nested(part, scope, through)
             case ast.ListComp(elt=part) | ast.GeneratorExp(elt=part) | ast.DictComp(value=part):
                 yield from self._nested(part, scope, through)
-            case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=part), *_]):
-                yield part
-            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple"), args=arguments, keywords=keywords):
-                yield from (keyword.value for keyword in keywords)
-                for argument in arguments:
-                    yield from self._elements(argument, scope, through)
+            case ast.Call():
+                yield from self._called(node, scope, through)
             case ast.BinOp(left=left, right=right):
                 yield from (*self._elements(left, scope, through), *self._elements(right, scope, through))
             case ast.Name(id=name) if name not in through:
                 yield from self._local(name, scope, (*through, name))
 
-    def _nested(self, part: ast.expr, scope: Scope, through: tuple[str, ...]) -> Iterator[ast.expr]:
+    def _called(self, call: ast.Call, scope: Scope, through: tuple[object, ...]) -> Iterator[tuple[ast.expr, Scope]]:
+        """What the result of CALL holds: of map, of list() and the like, of a function of this file."""
+        match call:
+            case ast.Call(func=ast.Name(id="map"), args=[ast.Lambda(body=part), *_]):
+                yield part, scope
+            case ast.Call(func=ast.Name(id="list" | "dict" | "tuple" | "OrderedDict"), args=given, keywords=named):
+                yield from ((keyword.value, scope) for keyword in named)
+                for argument in given:
+                    yield from self._elements(argument, scope, through)
+            case _:
+                helper = self._helper(call, scope)
+                for end in helper.returns if helper is not None and helper not in through else ():
+                    yield from self._elements(end.node.value, helper or scope, (*through, helper))
+
+    def _nested(self, part: ast.expr, scope: Scope, through: tuple[object, ...]) -> Iterator[tuple[ast.expr, Scope]]:
         """PART of a container, or what it holds itself: [(nn.Linear(2, 2), nn.ReLU()) for _ in range(3)]."""
         if isinstance(part, ast.List | ast.Tuple | ast.Dict):
             yield from self._elements(part, scope, through)
         else:
-            yield part
+            yield part, scope
 
-    def _local(self, name: str, scope: Scope, through: tuple[str, ...]) -> Iterator[ast.expr]:
-        for store in scope.stores.get(name, ()):
-            if not isinstance(store.value, ast.Name):
-                yield from self._elements(store.value, scope, through)
+    def _local(self, name: str, scope: Scope, through: tuple[object, ...]) -> Iterator[tuple[ast.expr, Scope]]:
+        stores = scope.stores.get(name, ())
+        for store in stores:
+            if store.how == "parameter":
+                for given, home in self._given(name, scope):
+                    yield from self._elements(given, home, through)
+            elif not isinstance(store.value, ast.Name):
+                yield from self._elements(_whole(store), scope, through)
+        for store in scope.stores.get(f"{name}[]", ()) if stores else ():
+            if store.value is not None and store.how == "assign":
+                yield store.value, scope
         for call in scope.calls:
             if call.tail == "append" and dotted(call.receiver) == name:
-                yield from call.node.args
+                yield from ((each, scope) for each in call.node.args)
 
 
 def _whole(store: Store) -> ast.expr | None:

@@ -22,6 +22,10 @@ _WRAPPERS = frozenset(
 _WITHOUT = frozenset({"torch.no_grad", "torch.inference_mode"})
 # Words in the name of an unknown function that may switch a mode, whatever it is given.
 _SWITCHING = frozenset({"mode", "modes", "train", "training", "eval", "evaluation", "freeze", "prepare"})
+# Words in the name of an unknown function that looks at a model, or copies it, and leaves it as it is.
+_LOOKING = frozenset(
+    {"save", "checkpoint", "ckpt", "dump", "export", "log", "print", "summary", "count", "plot", "watch", "ema"}
+)
 _DEEP = 6
 
 
@@ -57,16 +61,18 @@ class Modes:
         found = []
         for event, call in self.forwards(self.step.events):
             if any(reaches(event, each.event) for each in self.step.backwards) and not self.is_without(event):
-                found.append((call, roots(self.script, call.node.func, call.scope)))
+                found.append((call, called(self.script, call)))
         return found
 
     def forwards(self, events: tuple[Event, ...]) -> Iterator[tuple[Event, Call]]:
         """The calls of models."""
         for event in events:
             call = event.call
-            if call is not None and isinstance(call.node.func, ast.Name | ast.Attribute):
+            if call is not None and (isinstance(call.node.func, ast.Name | ast.Attribute) or dotted(call.node.func)):
                 known = self.script.trace.definition(call.node.func, call.scope) is not None
-                if not known and self.script.roles.plays(call.node.func, call.scope, "model"):
+                own = not known and _module_of(self.script, call.scope) is not None
+                own = own and dotted(call.node.func) == call.scope.receiver
+                if own or (not known and self.script.roles.plays(call.node.func, call.scope, "model")):
                     yield event, call
 
     def switches(self, ring: Ring) -> list[Switch]:
@@ -75,9 +81,14 @@ class Modes:
         for event in self.script.written.events(ring):
             call = event.call
             to = _mode(call) if call is not None else ""
-            if call is not None and to and self.script.trace.definition(call.node.func, call.scope) is None:
+            if call is not None and to and self._is_mode_of_module(call):
                 found.append(Switch(event, call, to, roots(self.script, call.receiver, call.scope)))
         return found
+
+    def _is_mode_of_module(self, call: Call) -> bool:
+        """Whether train() or eval() is that of modules, or a module's own in its place."""
+        own = self.script.trace.definition(call.node.func, call.scope)
+        return own is None or (own.host is not None and "torch.nn.Module" in self.script.trace.bases(own.host))
 
     def is_hidden(self, ring: Ring, models: frozenset[object]) -> bool:
         """Whether code that cannot be seen from here may switch the mode of MODELS in RING."""
@@ -91,6 +102,8 @@ class Modes:
             return False
         if not _SWITCHING.isdisjoint(call.tail.lower().split("_")):
             return True
+        if not _LOOKING.isdisjoint((*call.tail.lower().split("_"), *dotted(call.receiver).lower().split("."))):
+            return False
         given = [each.value if isinstance(each, ast.Starred) else each for each in call.arguments]
         return any(not models.isdisjoint(roots(self.script, each, call.scope)) for each in given if dotted(each))
 
@@ -118,11 +131,27 @@ class Modes:
         ]
         if not made:
             return None
-        return any(self._holds(each, scope, models, 0) for call, scope in made for each in (*call.args, *call.keywords))
+        return any(
+            self._holds(each, scope, models, 0)
+            for call, scope in made
+            for each in (*call.args, *call.keywords, *self._turned_through(call))
+        )
+
+    def _turned_through(self, made: ast.Call) -> list[ast.expr]:
+        """What a comprehension around the constructor goes through: [Adam(net.parameters()) for net in nets]."""
+        last = dotted(made.func).rpartition(".")[2]
+        statement = next((call.statement for call in self.script.calls(last) if call.node is made), None)
+        return [
+            turned.iter
+            for each in (ast.walk(statement) if statement is not None else ())
+            if isinstance(each, ast.ListComp | ast.GeneratorExp | ast.DictComp)
+            and any(node is made for node in ast.walk(each.value if isinstance(each, ast.DictComp) else each.elt))
+            for turned in each.generators
+        ]
 
     def _holds(self, node: ast.AST, scope: Scope, models: frozenset[object], deep: int) -> bool:
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Name | ast.Attribute):
+            if isinstance(inner, ast.Name | ast.Attribute | ast.Subscript) and dotted(inner):
                 if not models.isdisjoint(roots(self.script, inner, scope)):
                     return True
                 stores = self.script.names.stores(inner.id, scope) if isinstance(inner, ast.Name) and deep < 2 else []
@@ -140,6 +169,22 @@ def _mode(call: Call) -> str:
         return "" if call.arguments else "eval"
     given = call.arguments[0] if call.arguments else None
     return "eval" if isinstance(given, ast.Constant) and given.value is False else "train"
+
+
+def _module_of(script: Script, scope: Scope) -> Scope | None:
+    """The module class of this file whose method SCOPE is."""
+    host = scope.host
+    return host if host is not None and scope.receiver and "torch.nn.Module" in script.trace.bases(host) else None
+
+
+def called(script: Script, call: Call) -> frozenset[object]:
+    """The roots of the model that CALL calls; in a module's own method those of the whole module as well."""
+    found = roots(script, call.node.func, call.scope)
+    host = _module_of(script, call.scope)
+    if host is None or dotted(call.node.func).partition(".")[0] != call.scope.receiver:
+        return found
+    made = (each for each in script.calls(host.name) if script.trace.definition(each.node.func, each.scope) is host)
+    return found | {id(each.node) for each in made}
 
 
 def roots(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> frozenset[object]:

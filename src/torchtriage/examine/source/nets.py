@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from msgspec import Struct
@@ -54,6 +54,26 @@ class Net(Struct, eq=False, dict=True):
     def is_own(self, node: ast.AST, name: str, scope: Scope) -> bool:
         """Whether NODE is self.NAME."""
         return bool(scope.receiver) and dotted(node) == f"{scope.receiver}.{name}"
+
+    def foreign(self, name: str) -> set[int]:
+        """The ids of the nodes self.NAME in the methods of modules that have nothing to do with this one."""
+        trace, family = self.script.trace, self.script.trace.lineage(self.scope)
+        return {
+            id(node)
+            for scope in self.script.facts.scopes
+            if scope.kind == "function" and scope.host is not None and scope.host not in family
+            if self.scope not in trace.lineage(scope.host)
+            for node in ast.walk(scope.node)
+            if isinstance(node, ast.Attribute) and self.is_own(node, name, scope)
+        }
+
+    def relatives(self, calls: Iterable[Call]) -> Iterator[Call]:
+        """Those of CALLS that do not stand in modules that have nothing to do with this one."""
+        family = self.script.trace.lineage(self.scope)
+        for call in calls:
+            host = call.scope.host
+            if host is None or host in family or self.scope in self.script.trace.lineage(host):
+                yield call
 
     def _events(self, method: Scope | None) -> tuple[Event, ...]:
         return self.script.written.events(Ring(method.body, method)) if method is not None else ()

@@ -14,8 +14,6 @@ from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_layer, is_module, is_parameter
 
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
-# Parts of the names of functions that may fill parameters out of sight.
-_FILLERS = ("init", "reset", "load_weight", "weight_loader", "pretrained", "fill_weight", "set_weight")
 _LIGHTNING = frozenset({"pytorch_lightning.LightningModule"})
 _OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__call__", "__init_subclass__")
 
@@ -24,6 +22,12 @@ _OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__call__", "__init_subcla
 def super_init_missing(net: Net) -> Iterator[Sighting]:
     """A part is assigned to a module before, or without, super().__init__()."""
     if net.init is None or not _is_built_by_init(net):
+        return
+    stop = _stopped(net)
+    if stop is not None:
+        fact = f"this constructor calls no super().__init__(): that of nn.Module never runs for {net.scope.name}"
+        edits = _beginning(net, stop, [])
+        yield net.script.seen(stop.node, fact, edits)
         return
     begun = [event for event in net.building if event.call is not None and event.call.tail == "__init__"]
     held = next((event for event in net.building if _needs_base(net, event)), None)
@@ -46,6 +50,46 @@ def _is_built_by_init(net: Net) -> bool:
     if any(keyword.arg == "metaclass" for each in lineage for keyword in getattr(each.node, "keywords", ())):
         return False
     return not any(dotted(call.receiver).rpartition(".")[2] == net.scope.name for call in script.calls("__init__"))
+
+
+def _stopped(net: Net) -> Scope | None:
+    """The constructor of another class of this file at which the way from net's own to that of nn.Module ends.
+
+    class Agent(Mixin, nn.Module): super().__init__() runs that of Mixin, and that calls no further one.
+    """
+    lineage, at = net.script.trace.lineage(net.scope), net.init
+    if "forward" not in net.methods or not net.scope.attributes or "__init__" in net.script.aside:
+        return None
+    for _ in lineage:
+        calls = [call for call in at.calls if call.tail == "__init__"] if at is not None else []
+        if at is None or len(calls) != 1 or not _is_super(calls[0]):
+            return at if at is not None and not calls and at is not net.init else None
+        places = [place for place, each in enumerate(lineage) if each is at.host]
+        later = lineage[places[0] + 1 :] if places else []
+        at = next((each.inner["__init__"] for each in later if "__init__" in each.inner), None)
+        if at is not None and not _precedes(net, at.host):
+            return None
+    return None
+
+
+def _is_super(call: Call) -> bool:
+    return isinstance(call.receiver, ast.Call) and dotted(call.receiver.func) == "super"
+
+
+def _precedes(net: Net, host: Scope | None) -> bool:
+    """Whether nn.Module stands behind HOST in the order of the bases: one itself, or class A(Mixin, nn.Module)."""
+    trace = net.script.trace
+    if host is None or "torch.nn.Module" in trace.bases(host):
+        return host is not None
+    for each in trace.lineage(net.scope):
+        bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
+        own = [net.script.names.definition(base.id, each.parent or each) if isinstance(base, ast.Name) else None
+               for base in bases]  # fmt: skip
+        if host in own:
+            last = bases[-1]
+            later = own[-1] is not None and own[-1] is not host and "torch.nn.Module" in trace.bases(own[-1])
+            return later or net.script.names.resolve(last, each.parent or each) == "torch.nn.Module"
+    return False
 
 
 def _needs_base(net: Net, event: Event) -> bool:
@@ -118,83 +162,3 @@ def _is_lost(net: Net, name: str, store: Store) -> bool:
         return False
     used = (node for event in net.building if event.call is not None for node in ast.walk(event.call.node))
     return not any(isinstance(node, ast.Attribute) and node.attr == name for node in used)
-
-
-@detector("source/uninitialised-parameter")
-def uninitialised_parameter(net: Net) -> Iterator[Sighting]:
-    """A parameter is made of memory that nobody fills."""
-    script = net.script
-    if net.init is None or not script.trace.is_whole(net.scope):
-        return
-    for name, stores in net.scope.attributes.items():
-        if len(stores) == 1 and stores[0].how == "assign" and name.isidentifier():
-            store = stores[0]
-            made = _empty(script, store)
-            if made is not None and not any(block.kind == "with" for block in store.path) and _is_raw(net, name):
-                fact = f"{script.source(made)} takes memory as it is, and nothing in this file fills self.{name}"
-                yield script.seen(store.node, fact)
-
-
-def _empty(script: Script, store: Store) -> ast.Call | None:
-    """The call in nn.Parameter(torch.empty(…)) that takes memory and leaves it as it is."""
-    match store.value:
-        case ast.Call(args=[ast.Call() as inner], keywords=given) if is_parameter(script, store.value, store.scope):
-            frozen = (each.value for each in given if each.arg == "requires_grad")
-            if any(not (isinstance(each, ast.Constant) and each.value is True) for each in frozen):
-                return None
-            name = script.names.resolve(inner.func, store.scope)
-            if name in ("torch.empty", "torch.empty_like"):
-                return inner if inner.args else None
-            sized = len(inner.args) > 1 or (inner.args and _is_size(script, inner.args[0], store.scope))
-            return inner if name in ("torch.Tensor", "torch.FloatTensor") and sized else None
-    return None
-
-
-def _is_size(script: Script, node: ast.expr, scope: Scope) -> bool:
-    """Whether NODE is a number: a literal, or a name that also says how wide a layer of torch's is."""
-    layers = (call for call in scope.calls if script.name(call).startswith("torch.nn.") and call.tail != "Parameter")
-    widths = {each.id for call in layers for each in call.node.args if isinstance(each, ast.Name)}
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name) and node.id in widths)
-
-
-def _is_raw(net: Net, name: str) -> bool:
-    """Whether forward uses self.NAME, and nothing else in this file touches it or goes through all parameters."""
-    script = net.script
-    if any(word in tail.lower() for tail in script.facts.calls for word in _FILLERS if tail != "__init__"):
-        return False
-    forward = net.methods.get("forward")
-    reads = [
-        node
-        for node in ast.walk(script.facts.scopes[0].node)
-        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
-    ]
-    inside = {id(node) for node in ast.walk(forward.node)} if forward is not None else set()
-    return bool(reads) and all(id(node) in inside for node in reads) and not _is_filled_in(net, name)
-
-
-def _is_filled_in(net: Net, name: str) -> bool:
-    """Whether the parameters are gone through and filled somewhere, or this one is named in a string."""
-    named = any(net.script.calls("apply")) or any(net.calls("state_dict", "getattr", "vars")) or _is_string(net, name)
-    return named or any(_fills(scope) for scope in net.script.facts.scopes)
-
-
-def _fills(scope: Scope) -> bool:
-    """Whether SCOPE goes through parameters() and changes each in place."""
-    turned = {
-        name
-        for name, stores in scope.stores.items()
-        for store in stores
-        if store.how == "element" and store.value is not None and "parameters" in ast.dump(store.value)
-    }
-    if not turned:
-        return False
-    if any(store.partition(".")[0] in turned and not store.endswith("grad") for store in scope.stores if "." in store):
-        return True
-    changes = (call for call in scope.calls if call.tail.endswith("_") and call.tail != "requires_grad_")
-    named = (node for call in changes for node in ast.walk(call.node))
-    return any(isinstance(node, ast.Name) and node.id in turned for node in named)
-
-
-def _is_string(net: Net, name: str) -> bool:
-    tree = net.script.facts.scopes[0].node
-    return any(isinstance(node, ast.Constant) and node.value == name for node in ast.walk(tree))

@@ -50,6 +50,12 @@ def dropout_always_on(net: Net) -> Iterator[Sighting]:
                 f"F.{helper.tail} without training= drops values in evaluation too: {helper.scope.name} knows no mode"
             )
             yield net.script.seen(helper.node, fact)
+    yield from _kept_functions(net)
+    yield from _in_attention(net)
+
+
+def _in_attention(net: Net) -> Iterator[Sighting]:
+    """Attention and layers made on the spot that drop in every mode."""
     for call in net.calls("scaled_dot_product_attention"):
         rate = _attention_rate(net, call)
         if rate is not None and not _is_meant(net, call):
@@ -61,6 +67,27 @@ def dropout_always_on(net: Net) -> Iterator[Sighting]:
             name = dotted(made.func)
             fact = f"{name} is made anew with every call, in training mode: it drops in evaluation too"
             yield net.script.seen(call.node, fact)
+
+
+def _kept_functions(net: Net) -> Iterator[Sighting]:
+    """Calls of torch.dropout(x, p, True), and of a functional dropout that is kept: self.drop = F.dropout."""
+    for call in net.calls("dropout"):
+        always = call.argument("train", 2)
+        told = isinstance(always, ast.Constant) and always.value is True
+        if told and net.script.name(call) == "torch.dropout" and not _is_meant(net, call):
+            yield net.script.seen(call.node, "torch.dropout is told True: it drops values in evaluation too")
+    if _TAILS.isdisjoint(net.script.aside):
+        return
+    for name, stores in net.scope.attributes.items():
+        kept = stores[0].value if len(stores) == 1 else None
+        if isinstance(kept, ast.Call) and net.script.names.resolve(kept.func, stores[0].scope) == "functools.partial":
+            told = any(each.arg in ("training", None) for each in kept.keywords)
+            kept = kept.args[0] if kept.args and not told else None
+        if kept is not None and net.script.names.resolve(kept, stores[0].scope) in _DROPOUTS:
+            for call in net.calls(name):
+                if net.is_own(call.node.func, name, call.scope) and _is_untold(call) and not _is_meant(net, call):
+                    fact = f"self.{name} is a function, no module: without training= it drops in evaluation too"
+                    yield net.script.seen(call.node, fact, _telling(net.script, call))
 
 
 def _attention_rate(net: Net, call: Call) -> ast.expr | None:

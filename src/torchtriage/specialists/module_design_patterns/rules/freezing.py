@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from difflib import SequenceMatcher
+from functools import cache
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
+from torchtriage.examine.source.roles import gives_model
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.state import is_module
 
@@ -16,9 +19,15 @@ _TYPOS = frozenset(
     {"require_grad", "requires_grads", "require_grads", "required_grad", "requires_gradient", "require_gradient"}
     | {"requires_gard", "requries_grad", "reqires_grad", "requiers_grad", "require_grad_", "requires_grads_"}
 )
+# Attributes of tensors that look like it, and how much a misspelling has in common with the word.
+_OTHERS = frozenset({"requires_grad", "requires_grad_", "retains_grad", "retain_grad", "register_grad"})
+_ALIKE = 0.82
 _MODULES = frozenset({"children", "modules", "named_children", "named_modules"})
+# What people call one whole model.
+_NAMED = frozenset({"net", "model", "module", "network", "backbone", "block"})
 _CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
-# Parts of torchvision's models: modules, all of them.
+# Parts of the models of torchvision and its like: lists of modules, and modules.
+_LISTED = frozenset({"blocks", "layers", "layer", "stages", "features", "h", "block", "encoder_layers"})
 _PARTS = frozenset({"fc", "classifier", "features", "layer1", "layer2", "layer3", "layer4", "conv1", "avgpool", "bn1"})
 
 
@@ -28,19 +37,34 @@ def requires_grad_typo(script: Script) -> Iterator[Sighting]:
     for scope in script.facts.scopes:
         for name, stores in scope.stores.items():
             owner, dot, word = name.rpartition(".")
-            if dot and (word in _TYPOS or word in ("requires_grad", "requires_grad_")):
+            if dot and (word in ("requires_grad", "requires_grad_") or is_typo(word)):
                 for store in stores:
                     yield from _set(script, store, owner, word)
+    for call in script.calls("setattr"):
+        match call.node.args:
+            case [_, ast.Constant(value=str(name)), ast.Constant(value=bool())] if is_typo(name):
+                fact = f"{name} is an attribute that torch does not know (requires_grad is): nothing changes"
+                yield script.seen(call.node, fact)
+
+
+@cache
+def is_typo(word: str) -> bool:
+    """Whether WORD is requires_grad misspelt."""
+    if word in _TYPOS:
+        return True
+    if "gr" not in word.lower() or word[:2].lower() != "re" or word in _OTHERS:
+        return False
+    return SequenceMatcher(None, word.lower(), "requires_grad").ratio() > _ALIKE
 
 
 def _set(script: Script, store: Store, owner: str, word: str) -> Iterator[Sighting]:
     target = _target(store, word)
-    if target is None or not _is_flag(store.value):
+    if target is None or not (_is_flag(store.value) or _is_given_flag(store)):
         return
     if word == "requires_grad_":
         fact = f"requires_grad_ is a method: this assignment hides it from {owner} and changes nothing"
         yield script.seen(store.node, fact, _called(script, store, target))
-    elif word in _TYPOS and not _is_read_anywhere(script, word):
+    elif is_typo(word) and not _is_read_anywhere(script, word):
         fact = f"{owner}.{word} is an attribute that torch does not know (requires_grad is): nothing changes"
         yield script.seen(store.node, fact, _renamed(script, target))
     elif word == "requires_grad" and _is_frozen_whole(script, target.value, store) and not _is_read(script, store):
@@ -57,6 +81,13 @@ def _target(store: Store, word: str) -> ast.Attribute | None:
 def _is_flag(value: ast.expr | None) -> bool:
     truth = isinstance(value, ast.Constant) and isinstance(value.value, bool)
     return truth or isinstance(value, ast.Compare) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not))
+
+
+def _is_given_flag(store: Store) -> bool:
+    """Whether the value is a parameter of the function: def set_requires_grad(nets, flag)."""
+    value = store.value
+    given = store.scope.stores.get(value.id, ()) if isinstance(value, ast.Name) else ()
+    return bool(given) and all(each.how == "parameter" for each in given)
 
 
 def _is_frozen_whole(script: Script, node: ast.expr, at: Store) -> bool:
@@ -86,7 +117,7 @@ def _is_part(script: Script, node: ast.Attribute, scope: Scope) -> bool:
         return bool(stores) and all(is_module(script, store.value, store.scope) for store in stores)
     origins = script.trace.origins(node.value, scope)
     made = [script.names.resolve(each.call.func, each.scope) for each in origins if each.call is not None]
-    return node.attr in _PARTS and bool(made) and all(each.startswith("torchvision.models.") for each in made)
+    return node.attr in _PARTS and bool(made) and all(gives_model(each) for each in made)
 
 
 def _is_used_as_module(script: Script, name: str) -> bool:
@@ -101,9 +132,18 @@ def _is_used_as_module(script: Script, name: str) -> bool:
 def _is_turned_through(script: Script, node: ast.Name, at: Store) -> bool:
     """Whether NODE is what a loop over modules gives: for layer in model.children()."""
     stores = reaching([each for each in script.names.stores(node.id, at.scope) if each.scope is at.scope], at)
+    if node.id in _NAMED and all(_is_given_on(store) for store in stores):
+        return bool(stores)
     if any(store.how == "parameter" for store in stores):
         return len(stores) == 1 and _is_applied(script, stores[0].scope)
     return bool(stores) and all(_gives_modules(script, store) for store in stores)
+
+
+def _is_given_on(store: Store) -> bool:
+    """Whether STORE is a parameter of a function, or what a loop takes from something else than parameters()."""
+    if store.how == "parameter":
+        return store.value is None
+    return store.how == "element" and store.value is not None and "param" not in ast.unparse(store.value).lower()
 
 
 def _is_applied(script: Script, function: Scope) -> bool:
@@ -113,6 +153,16 @@ def _is_applied(script: Script, function: Scope) -> bool:
         for call in script.calls("apply")
         for argument in call.arguments
     )
+
+
+def _is_listed(script: Script, value: ast.Attribute, store: Store) -> bool:
+    """Whether VALUE is the list of blocks in a model: vit.blocks, bert.encoder.layer."""
+    inner: ast.expr = value
+    while value.attr in _LISTED and isinstance(inner, ast.Attribute):
+        inner = inner.value
+        if script.roles.plays(inner, store.scope, "model"):
+            return True
+    return False
 
 
 def _gives_modules(script: Script, store: Store) -> bool:
@@ -128,6 +178,8 @@ def _gives_modules(script: Script, store: Store) -> bool:
             case _:
                 break
     if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Attribute) or value.func.attr not in _MODULES:
+        if isinstance(value, ast.Attribute) and not pairs and store.index is None and _is_listed(script, value, store):
+            return True
         if isinstance(value, ast.List | ast.Tuple):
             return (
                 bool(value.elts) and store.index is None and all(_is_module(script, e, store.scope) for e in value.elts)

@@ -34,6 +34,19 @@ KEEP = frozenset(
     }
     | {"bool", "view", "reshape", "unsqueeze", "squeeze", "transpose", "permute", "t", "repeat", "expand", "flatten"}
     | {"contiguous", "clone", "cumsum", "cumprod", "diag", "outer", "flip", "masked_fill", "clamp", "normal_", "fill_"}
+    | {
+        "minimum",
+        "maximum",
+        "zeros_like",
+        "ones_like",
+        "full_like",
+        "sigmoid",
+        "tanh",
+        "roll",
+        "where",
+        "round",
+        "tile",
+    }
     | {"uniform_", "div", "mul", "add", "sub", "reciprocal", "requires_grad_", "stack", "cat", "meshgrid", "softmax"}
 )
 _DEEP = 6
@@ -86,6 +99,7 @@ def _is_tensor(script: Script, node: ast.expr | None, scope: Scope, through: tup
             stores = [each for each in scope.host.attributes.get(name, ()) if each.how != "augment"]
         case _:
             stores = []
+    stores = [each for each in stores if each not in through]  # bar = bar / bar[0]: what it was before tells
     return bool(stores) and all(is_tensor(script, each, through) for each in stores)
 
 
@@ -130,7 +144,16 @@ def _is_kept(script: Script, call: ast.Call, scope: Scope, through: tuple[object
         first = call.args[0] if call.args else None
         inside = first.elts if isinstance(first, ast.List | ast.Tuple) else [first]
         return any(_is_tensor(script, each, scope, through) for each in inside)
+    if call.func.attr in ("view", "reshape") and len(call.args) > 1 and _is_copied(script, call.func.value, scope):
+        return True
     return _is_tensor(script, call.func.value, scope, through)
+
+
+def _is_copied(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is torch.tensor(x) without a device, whatever x is: numbers, as far as it is used as meant."""
+    if not isinstance(node, ast.Call) or script.names.resolve(node.func, scope) not in ("torch.tensor", "torch.Tensor"):
+        return False
+    return len(node.args) == 1 and not any(each.arg in ("device", None) for each in node.keywords)
 
 
 def learns(script: Script, store: Store) -> bool:

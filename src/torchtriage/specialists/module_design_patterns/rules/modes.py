@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Block, Call
 from torchtriage.examine.source.flow import reaches
-from torchtriage.examine.source.modes import Modes, Switch, roots
+from torchtriage.examine.source.modes import Modes, Switch, called
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.specialists.module_design_patterns.rules.state import has_modes
 
@@ -21,12 +21,13 @@ _EVALUATION = frozenset(
 # Words that say the same only together with no_grad.
 _MEASURES = frozenset(
     {"accuracy", "acc", "metric", "metrics", "score", "scores", "predict", "predictions", "infer", "inference"}
-    | {"perplexity", "bleu", "auc", "correct", "confusion", "report"}
+    | {"perplexity", "bleu", "estimate", "auc", "correct", "confusion", "report"}
 )
 # Words for passes that want the training mode: statistics of batch norm, Monte Carlo dropout.
 _WANTED = frozenset({"bn", "batchnorm", "calibrate", "calibration", "mc", "montecarlo", "swa", "stats", "statistics"})
 # Packages whose models have dropout or batch norm, all but a few.
 _LIBRARIES = frozenset({"torchvision", "timm", "transformers", "segmentation_models_pytorch", "efficientnet_pytorch"})
+_SIMPLE = (ast.Assign, ast.Return, ast.Expr, ast.AugAssign, ast.AnnAssign)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -146,25 +147,45 @@ def mode_left_in_train(step: TrainingStep) -> Iterator[Sighting]:
     events = step.script.written.events(modes.whole)
     told: set[int] = set()
     for event, call in modes.forwards(events) if modes.trained else ():
-        if id(call.node) in told or step.ring.block in event.path or not _is_evaluation(modes, event, events):
+        inside = step.ring.block in event.path and not modes.is_without(event)
+        if id(call.node) in told or inside or not _is_evaluation(modes, event, events):
             continue
         told.add(id(call.node))
         if any(keyword.arg in ("is_training", "training", "train", "is_train") for keyword in call.node.keywords):
             continue
-        called = roots(step.script, call.node.func, call.scope)
-        training = next((each for each in modes.trained if each[1] & called), None)
+        models = called(step.script, call)
+        training = next((each for each in modes.trained if each[1] & models), None)
         if training is not None and _is_in_training(modes, event, training[1]):
             where = f"line {training[0].node.lineno} trains it, and no eval() comes before this call"
             yield step.script.seen(call.node, f"the model is evaluated in training mode: {where}")
+    yield from _all_phases(step, modes)
+
+
+def _all_phases(step: TrainingStep, modes: Modes) -> Iterator[Sighting]:
+    """A loop over phases, ["train", "val"], that trains in the same mode as it evaluates."""
+    for call, loop in _phases(modes):
+        models = called(step.script, call)
+        ours = [each for each in modes.switches(modes.whole) if not each.models or each.models & models]
+        if any(each.to == "eval" or each.call.arguments for each in ours) or "eval" in step.script.aside:
+            continue
+        if not modes.is_hidden(modes.whole, models) and _is_trained(modes, models) and _differ(modes, models):
+            fact = f"each phase of the loop in line {loop.lineno} runs in training mode: no eval() comes"
+            yield step.script.seen(call.node, fact)
+            return
 
 
 def _is_evaluation(modes: Modes, event: Event, events: tuple[Event, ...]) -> bool:
     """Whether EVENT stands in a loop of its own, named for evaluation or over such data, without a backward."""
     loop = next((block for block in reversed(event.path) if block.kind == "loop"), None)
-    words = {word for block in event.path for word in _words(block)}
+    over = _comprehended(event)
+    words = {word for block in event.path for word in _words(block)} | set(_read(over))
+    if loop is not None:
+        words |= {word for node in _drawn(loop, event) for word in _read([node])}
     named = words & _EVALUATION or (words & _MEASURES and modes.is_without(event))
-    if loop is None or not named or words & _WANTED or modes.step.ring.block is loop:
+    if not (loop or over) or not named or words & _WANTED or (modes.step.ring.block is loop and not over):
         return False
+    if loop is None or over:
+        return True
     propagates = (each.call for each in events if each.call is not None and loop in each.path)
     return not any(each.tail in ("backward", "step") for each in propagates)
 
@@ -173,15 +194,40 @@ def _words(block: Block) -> Iterator[str]:
     """The words in the name of a function, and in the names of what a loop goes through."""
     match block.owner:
         case ast.FunctionDef(name=name):
-            names = [name]
+            yield from (word.lower() for word in _WORD.findall(name))
         case ast.For(iter=over):
-            inside = list(ast.walk(over))
-            names = [each.id for each in inside if isinstance(each, ast.Name)]
-            names += [each.attr for each in inside if isinstance(each, ast.Attribute)]
-        case _:
-            names = []
-    for name in names:
-        yield from (word.lower() for word in _WORD.findall(name))
+            yield from _read([over])
+
+
+def _read(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The words in the names, attributes and strings of NODES."""
+    for node in nodes:
+        for each in ast.walk(node):
+            match each:
+                case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                    yield from (word.lower() for word in _WORD.findall(name))
+
+
+def _comprehended(event: Event) -> list[ast.expr]:
+    """What the comprehensions around the call of EVENT go through: [model(x) for x in val_loader]."""
+    call = event.call
+    if call is None or not isinstance(
+        call.statement, ast.Assign | ast.Return | ast.Expr | ast.AugAssign | ast.AnnAssign
+    ):
+        return []
+    return [
+        turned.iter
+        for each in ast.walk(call.statement)
+        if isinstance(each, ast.ListComp | ast.GeneratorExp) and any(node is call.node for node in ast.walk(each.elt))
+        for turned in each.generators
+    ]
+
+
+def _drawn(loop: Block, event: Event) -> Iterator[ast.AST]:
+    """What the turns of LOOP draw their data from: next(val_iter), get_batch("val")."""
+    for each in event.fact.scope.calls:
+        if loop in each.path and (each.tail == "next" or "batch" in each.tail.lower()):
+            yield from each.node.args
 
 
 def _is_in_training(modes: Modes, event: Event, models: frozenset[object]) -> bool:
@@ -196,9 +242,34 @@ def _is_in_training(modes: Modes, event: Event, models: frozenset[object]) -> bo
     trained = {id(call.node) for call, each in modes.trained if each & models}
     events = modes.script.written.events(modes.whole)
     begun = any(each.call is not None and id(each.call.node) in trained for each in events[: event.order])
+    if not begun and not any(each.to == "eval" for each in ours):  # the loop around both comes back to it
+        rings = {id(ring.block) for ring in modes.rings}
+        begun = any(id(block) in rings for block in event.path)
     if not begun or modes.is_hidden(modes.whole, models) or "eval" in modes.script.aside:
         return False
-    return _is_trained(modes, models) and _differ(modes, models)
+    return _is_trained(modes, models) and (_differ(modes, models) or _is_switched(modes, models))
+
+
+def _is_switched(modes: Modes, models: frozenset[object]) -> bool:
+    """Whether the code calls train() on models that nothing here makes: to whoever wrote it, the modes differ."""
+    known = (
+        part
+        for call, each in modes.trained
+        if each & models
+        for part in modes.script.roles.made(call.node.func, call.scope, "model")
+    )
+    switched = any(each.to == "train" and each.models & models for each in modes.switches(modes.whole))
+    return switched and not any(known)
+
+
+def _phases(modes: Modes) -> Iterator[tuple[Call, ast.For]]:
+    """The calls of the trained model under a loop over phases, ["train", "val"], whose evaluation trains as well."""
+    for ring in modes.rings:
+        match ring.block.owner:
+            case ast.For(iter=ast.List(elts=parts) | ast.Tuple(elts=parts)) as loop:
+                words = set(_read(parts))
+                if "train" in words and words & _EVALUATION:
+                    yield from ((call, loop) for call, _ in modes.trained)
 
 
 def _apart(off: Switch, on: list[Switch]) -> bool:

@@ -16,6 +16,8 @@ from torchtriage.specialists.module_design_patterns.rules.state import holds_wei
 # Methods that give the parameter itself (float() does, since that is how parameters are made by default).
 _STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
 _CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+# What people call a parameter that is a layer with weights.
+_NAMED = frozenset({"module", "layer", "block", "cell"})
 _LISTS = (ast.List, ast.Tuple)
 _SAME = "every element of this list is the same layer: one set of weights, trained as one"
 # Methods that make something else on purpose.
@@ -29,6 +31,10 @@ def parameter_then_moved(net: Net) -> Iterator[Sighting]:
     for name, stores in net.scope.attributes.items():
         for store in stores if name.isidentifier() else ():
             value = given(store) if store.how == "assign" else None
+            if by := _again(net, name, store, value):
+                fact = f"self.{name} is a Parameter, and {by} makes a plain tensor of it wherever it moves anything: "
+                yield net.script.seen(store.node, f"{fact}to assign that raises TypeError")
+                continue
             by = _operation(net.script, value, store.scope)
             if by and not _is_wrapped_later(net, store, name):
                 fact = f"self.{name} is the result of {by} on a Parameter: where that makes a new tensor, "
@@ -44,6 +50,8 @@ def _operation(script: Script, value: ast.expr | None, scope: Scope, deep: int =
     if helper is not None and helper.kind == "function":
         found = {_operation(script, each.node.value, helper, 1) for each in helper.returns}
         return found.pop() if len(found) == 1 else ""
+    if isinstance(value, ast.Name):
+        return _moved_before(script, value.id, scope)
     inner, methods = chain(value)
     match inner:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if _is_only_moved(script, name, scope):
@@ -52,6 +60,35 @@ def _operation(script: Script, value: ast.expr | None, scope: Scope, deep: int =
             return ""
     plain = isinstance(value, ast.Call) and not _LEAVES.intersection(methods) and not _STAYS.issuperset(methods)
     return f".{next(each for each in methods if each not in _STAYS)}()" if plain else ""
+
+
+def _again(net: Net, name: str, store: Store, value: ast.expr | None) -> str:
+    """By what self.NAME, a parameter, is moved and given back: self.w = self.w.to(device)."""
+    match value:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute() as inner, attr="to" | "cuda" | "half" | "bfloat16" as by)
+        ):
+            others = [each for each in net.stores(name) if each is not store]
+            made = others and all(is_parameter(net.script, given(each), each.scope) for each in others)
+            return f".{by}()" if made and net.is_own(inner, name, store.scope) else ""
+    return ""
+
+
+def _moved_before(script: Script, name: str, scope: Scope) -> str:
+    """By what the local NAME, a parameter when it was made, is moved and given back: w = w.cuda()."""
+    stores = scope.stores.get(name, ())
+    first, rest = (given(stores[0]), stores[1:]) if stores else (None, [])
+    if not rest or not is_parameter(script, first, scope):
+        return ""
+    for store in rest:
+        match given(store):
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=inner), attr=by)) if inner == name and by in _MOVES:
+                continue
+        return ""
+    match given(rest[-1]):
+        case ast.Call(func=ast.Attribute(attr=by)) if by != "float":
+            return f".{by}()"
+    return ""
 
 
 def _is_only_moved(script: Script, name: str, scope: Scope) -> bool:
@@ -103,7 +140,7 @@ def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
                 if id(product) not in seen and _repeats(script, product, scope):
                     seen.add(id(product))
                     yield script.seen(product, _SAME, _repeating(script, product, scope))
-    for call in script.calls("ModuleList", "Sequential", "append"):
+    for call in script.calls("ModuleList", "Sequential", "ModuleDict", "append"):
         for place in _one_for_all(script, call):
             yield script.seen(place, _SAME)
 
@@ -116,9 +153,13 @@ def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
         case (
             ast.ListComp(elt=ast.Name() as layer, generators=[over])
             | ast.GeneratorExp(elt=ast.Name() as layer, generators=[over])
+            | ast.DictComp(value=ast.Name() as layer, generators=[over])
         ):
             turned = {node.id for node in ast.walk(over.target) if isinstance(node, ast.Name)}
             if call.tail != "append" and layer.id not in turned and _is_before(script, layer, call, None):
+                yield first
+        case ast.Call() if call.tail != "append" and (one := _repeated(script, first, call)) is not None:
+            if _is_layer(script, one, call.scope) and not _is_said(script, call.node, call.scope):
                 yield first
         case ast.Name() as layer if call.tail == "append":
             loop = next((block for block in reversed(call.path) if block.kind == "loop"), None)
@@ -127,6 +168,16 @@ def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
             held = held or _is_given_on(call)
             if loop is not None and held and _is_before(script, layer, call, loop):
                 yield call.node
+
+
+def _repeated(script: Script, made: ast.Call, call: Call) -> ast.expr | None:
+    """What dict.fromkeys(keys, layer) and itertools.repeat(layer, n) give again and again."""
+    match made:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="dict"), attr="fromkeys"), args=[_, layer]):
+            return layer
+        case ast.Call(args=[layer, _]) if script.names.resolve(made.func, call.scope) == "itertools.repeat":
+            return layer
+    return None
 
 
 def _is_given_on(call: Call) -> bool:
@@ -144,10 +195,13 @@ def _is_given_on(call: Call) -> bool:
 def _is_before(script: Script, layer: ast.Name, call: Call, loop: Block | None) -> bool:
     """Whether LAYER is made in the same function, but outside of LOOP, and not in an arm that says when to share."""
     stores = call.scope.stores.get(layer.id, ())
-    fresh = any(store.how != "assign" or (loop is not None and loop in store.path) for store in stores)
+    fresh = any(
+        store.how not in ("assign", "parameter") or (loop is not None and loop in store.path) for store in stores
+    )
     if not stores or fresh or any(block.kind == "arm" for block in call.path):
         return False
-    return _is_layer(script, layer, call.scope) and not _is_said(script, call.node, call.scope)
+    given = stores[0].how == "parameter" and layer.id.rpartition("_")[2] in _NAMED
+    return (given or _is_layer(script, layer, call.scope)) and not _is_said(script, call.node, call.scope)
 
 
 def _lists(scope: Scope) -> Iterator[ast.expr]:
@@ -176,7 +230,21 @@ def _repeats(script: Script, product: ast.BinOp, scope: Scope) -> bool:
     made, count = _parts(product)
     if not made or (isinstance(count, ast.Constant) and count.value in (0, 1)):
         return False
-    return any(_is_layer(script, each, scope) for each in made) and not _is_said(script, product, scope)
+    found = any(_is_layer(script, each, scope) or _is_given_layer(script, each, scope) for each in made)
+    return found and not _is_said(script, product, scope)
+
+
+def _is_given_layer(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is a parameter that is a module by its annotation, and by its name one with weights."""
+    stores = scope.stores.get(node.id, ()) if isinstance(node, ast.Name) else ()
+    named = isinstance(node, ast.Name) and node.id.rpartition("_")[2] in _NAMED
+    return (
+        named
+        and all(
+            each.how == "parameter" and script.names.resolve(each.value, scope) == "torch.nn.Module" for each in stores
+        )
+        and bool(stores)
+    )
 
 
 def _parts(product: ast.BinOp) -> tuple[list[ast.expr], ast.expr]:

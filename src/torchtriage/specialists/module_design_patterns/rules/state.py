@@ -24,6 +24,8 @@ _MODED = {
     *(f"{lazy}BatchNorm{size}d" for lazy in ("", "Lazy") for size in "123"),
     *(f"Transformer{part}Layer" for part in ("Encoder", "Decoder")),
 }
+# What gives the layer that it is given, with its weight computed by a norm.
+_NORMED = ("torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.")
 _DEEP = 6
 
 
@@ -34,6 +36,8 @@ def holds_weights(script: Script, node: ast.expr | None, scope: Scope, deep: int
     name = script.names.resolve(node.func, scope)
     if name in _CONTAINERS:
         return any(holds_weights(script, each, scope, deep + 1) for each in _inside(node))
+    if name.startswith(_NORMED):
+        return bool(node.args) and holds_weights(script, node.args[0], scope, deep + 1)
     space, _, last = name.rpartition(".")
     if space == "torch.nn":
         return last in _LAYERS or (last in _NORMS and not _is_bare(node, last))
@@ -75,6 +79,8 @@ def _makes_module(script: Script, call: ast.Call | None, scope: Scope) -> bool:
     name = script.names.resolve(call.func, scope)
     if name:
         space, _, last = name.rpartition(".")
+        if name.startswith(_NORMED):
+            return True
         return space == "torch.nn" and last[:1].isupper() and last not in ("Parameter", "Buffer")
     own = script.trace.definition(call.func, scope)
     return own is not None and own.kind == "class" and "torch.nn.Module" in script.trace.bases(own)

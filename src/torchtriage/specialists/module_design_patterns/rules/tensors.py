@@ -64,8 +64,8 @@ def _is_cared_for(net: Net, name: str, learning: bool) -> bool:
     script = net.script
     if learning and _is_named_outside(net, name):
         return True
-    registered = (argument for call in script.calls(*_REGISTERS) for argument in call.arguments)
-    moves = script.calls("to", "cuda", "type_as") if not learning else ()
+    registered = (argument for call in net.relatives(script.calls(*_REGISTERS)) for argument in call.arguments)
+    moves = net.relatives(script.calls("to", "cuda", "type_as")) if not learning else ()
     moved = (call.receiver for call in moves if call.receiver is not None)
     words = {name, *_aliases(net, name)}
     for each in (*registered, *moved):
@@ -84,7 +84,7 @@ def _is_cared_for(net: Net, name: str, learning: bool) -> bool:
 
 
 def _is_named_outside(net: Net, name: str) -> bool:
-    inside = {id(node) for node in ast.walk(net.scope.node)}
+    inside = {id(node) for node in ast.walk(net.scope.node)} | net.foreign(name)
     tree = ast.walk(net.script.facts.scopes[0].node)
     return any(isinstance(node, ast.Attribute) and node.attr == name and id(node) not in inside for node in tree)
 

@@ -1,0 +1,172 @@
+"""Forms of layers-shared-by-repetition and, beside each, the same code made right."""
+
+import copy
+import itertools
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Enc1(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(d, 4)] * n)  # expect: layers-shared-by-repetition
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+class EncRight1(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.TransformerEncoderLayer(d, 4) for _ in range(n)])
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+class Deep2(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        layer = nn.Linear(d, d)
+        self.net = nn.Sequential(*[layer for _ in range(n)])  # expect: layers-shared-by-repetition
+    def forward(self, x):
+        return self.net(x)
+
+
+class DeepRight2(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.net = nn.Sequential(*[nn.Linear(d, d) for _ in range(n)])
+    def forward(self, x):
+        return self.net(x)
+
+
+def stack3(block, n):
+    return nn.Sequential(*([block] * n))  # expect: layers-shared-by-repetition
+class Gen3(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.res = stack3(nn.Sequential(nn.Conv2d(c, c, 3, padding=1), nn.ReLU()), 9)
+    def forward(self, x):
+        return self.res(x)
+
+
+def stack_right3(block, n):
+    return nn.Sequential(*[copy.deepcopy(block) for _ in range(n)])
+class GenRight3(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.res = stack_right3(nn.Sequential(nn.Conv2d(c, c, 3, padding=1), nn.ReLU()), 9)
+    def forward(self, x):
+        return self.res(x)
+
+
+class Tasks4(nn.Module):
+    def __init__(self, d, tasks):
+        super().__init__()
+        head = nn.Linear(d, 2)
+        self.heads = nn.ModuleDict({t: head for t in tasks})  # expect: layers-shared-by-repetition
+    def forward(self, x):
+        return {t: h(x) for t, h in self.heads.items()}
+
+
+class TasksRight4(nn.Module):
+    def __init__(self, d, tasks):
+        super().__init__()
+        self.heads = nn.ModuleDict({t: nn.Linear(d, 2) for t in tasks})
+    def forward(self, x):
+        return {t: h(x) for t, h in self.heads.items()}
+
+
+class Stack5(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.blocks = nn.ModuleList()
+        block = nn.GRU(cfg.d, cfg.d)
+        for i in range(cfg.depth):
+            self.blocks.append(block)  # expect: layers-shared-by-repetition
+    def forward(self, x):
+        for b in self.blocks:
+            x, _ = b(x)
+        return x
+
+
+class StackRight5(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.blocks = nn.ModuleList()
+        for i in range(cfg.depth):
+            self.blocks.append(nn.GRU(cfg.d, cfg.d))
+    def forward(self, x):
+        for b in self.blocks:
+            x, _ = b(x)
+        return x
+
+
+class Stack6(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        blocks = n * [nn.Linear(d, d), nn.ReLU()]  # expect: layers-shared-by-repetition
+        self.net = nn.Sequential(*blocks)
+    def forward(self, x):
+        return self.net(x)
+
+
+class StackRight6(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        blocks = [m for _ in range(n) for m in (nn.Linear(d, d), nn.ReLU())]
+        self.net = nn.Sequential(*blocks)
+    def forward(self, x):
+        return self.net(x)
+
+
+class Stack7(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.norms = nn.ModuleList(itertools.repeat(nn.LayerNorm(d), n))  # expect: layers-shared-by-repetition
+        self.ffs = nn.ModuleList(nn.Linear(d, d) for _ in range(n))
+    def forward(self, x):
+        for n, f in zip(self.norms, self.ffs):
+            x = x + f(n(x))
+        return x
+
+
+class StackRight7(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.norms = nn.ModuleList(nn.LayerNorm(d) for _ in range(n))
+        self.ffs = nn.ModuleList(nn.Linear(d, d) for _ in range(n))
+    def forward(self, x):
+        for n, f in zip(self.norms, self.ffs):
+            x = x + f(n(x))
+        return x
+
+
+class Decoder8(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        layer = nn.TransformerDecoderLayer(d, 8)
+        self.layers = nn.ModuleList()
+        self.layers.extend([layer] * n)  # expect: layers-shared-by-repetition
+    def forward(self, x, m):
+        for l in self.layers:
+            x = l(x, m)
+        return x
+
+
+class DecoderRight8(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        layer = nn.TransformerDecoderLayer(d, 8)
+        self.layers = nn.ModuleList()
+        self.layers.extend([copy.deepcopy(layer) for _ in range(n)])
+    def forward(self, x, m):
+        for l in self.layers:
+            x = l(x, m)
+        return x

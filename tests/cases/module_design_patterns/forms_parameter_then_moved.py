@@ -1,0 +1,141 @@
+"""Forms of parameter-then-moved and, beside each, the same code made right."""
+
+import copy
+import itertools
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Prompt1(nn.Module):
+    def __init__(self, n, d, device):
+        super().__init__()
+        self.tokens = nn.Parameter(torch.randn(n, d)).to(device)  # expect: parameter-then-moved
+    def forward(self, x):
+        return torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
+
+
+class PromptRight1(nn.Module):
+    def __init__(self, n, d, device):
+        super().__init__()
+        self.tokens = nn.Parameter(torch.randn(n, d, device=device))
+    def forward(self, x):
+        return torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
+
+
+class Temp2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.logit_scale = nn.Parameter(torch.ones([])) * math.log(1 / 0.07)  # expect: parameter-then-moved
+    def forward(self, a, b):
+        return self.logit_scale.exp() * a @ b.T
+
+
+class TempRight2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.logit_scale = nn.Parameter(torch.ones([]) * math.log(1 / 0.07))
+    def forward(self, a, b):
+        return self.logit_scale.exp() * a @ b.T
+
+
+class LoRA3(nn.Module):
+    def __init__(self, base, r):
+        super().__init__()
+        self.base = base
+        a = torch.empty(base.in_features, r)
+        nn.init.kaiming_uniform_(a)
+        self.a = nn.Parameter(a).to(base.weight.device)  # expect: parameter-then-moved
+        self.b = nn.Parameter(torch.zeros(r, base.out_features))
+    def forward(self, x):
+        return self.base(x) + x @ self.a @ self.b
+
+
+class LoRARight3(nn.Module):
+    def __init__(self, base, r):
+        super().__init__()
+        self.base = base
+        a = torch.empty(base.in_features, r)
+        nn.init.kaiming_uniform_(a)
+        self.a = nn.Parameter(a.to(base.weight.device))
+        self.b = nn.Parameter(torch.zeros(r, base.out_features))
+    def forward(self, x):
+        return self.base(x) + x @ self.a @ self.b
+
+
+class Gate4(nn.Module):
+    def __init__(self, d, dtype=torch.bfloat16):
+        super().__init__()
+        self.w = self._init_weight((d, d), dtype)  # expect: parameter-then-moved
+    def _init_weight(self, shape, dtype):
+        return nn.Parameter(torch.randn(*shape)).to(dtype)
+    def forward(self, x):
+        return x @ self.w
+
+
+class GateRight4(nn.Module):
+    def __init__(self, d, dtype=torch.bfloat16):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(d, d).to(dtype))
+    def _init_weight(self, shape, dtype):
+        return nn.Parameter(torch.randn(*shape)).to(dtype)
+    def forward(self, x):
+        return x @ self.w
+
+
+class Gcn5(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        weight = nn.Parameter(torch.FloatTensor(n, d).normal_())
+        if torch.cuda.is_available():
+            weight = weight.cuda()
+        self.weight = weight  # expect: parameter-then-moved
+    def forward(self, adj, x):
+        return adj @ x @ self.weight
+
+
+class GcnRight5(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        weight = nn.Parameter(torch.FloatTensor(n, d).normal_())
+        if torch.cuda.is_available():
+            weight = nn.Parameter(weight.data.cuda())
+        self.weight = weight
+    def forward(self, adj, x):
+        return adj @ x @ self.weight
+
+
+class Crf6(nn.Module):
+    def __init__(self, tags, device):
+        super().__init__()
+        self.trans = nn.Parameter(torch.randn(tags, tags))
+        self.trans = self.trans.to(device)  # expect: parameter-then-moved
+    def forward(self, e):
+        return e + self.trans
+
+
+class CrfRight6(nn.Module):
+    def __init__(self, tags, device):
+        super().__init__()
+        self.trans = nn.Parameter(torch.randn(tags, tags))
+        self.to(device)
+    def forward(self, e):
+        return e + self.trans
+
+
+class Rbf7(nn.Module):
+    def __init__(self, k, d):
+        super().__init__()
+        self.centers = torch.nn.Parameter(torch.rand(k, d), requires_grad=True).cuda()  # expect: parameter-then-moved
+    def forward(self, x):
+        return torch.exp(-torch.cdist(x, self.centers) ** 2)
+
+
+class RbfRight7(nn.Module):
+    def __init__(self, k, d):
+        super().__init__()
+        self.centers = torch.nn.Parameter(torch.rand(k, d).cuda(), requires_grad=True)
+    def forward(self, x):
+        return torch.exp(-torch.cdist(x, self.centers) ** 2)

@@ -1,0 +1,109 @@
+"""Forms of requires-grad-typo and, beside each, the same code made right."""
+
+import copy
+import itertools
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def freeze2(model):
+    for name, param in model.named_parameters():
+        if "encoder" in name:
+            param.require_grad = False  # expect: requires-grad-typo
+
+
+def freeze_right2(model):
+    for name, param in model.named_parameters():
+        if "encoder" in name:
+            param.requires_grad = False
+
+
+class Probe3(nn.Module):
+    def __init__(self, backbone: nn.Module, n):
+        super().__init__()
+        self.backbone = backbone
+        self.backbone.requires_grad = False  # expect: requires-grad-typo
+        self.head = nn.Linear(512, n)
+    def forward(self, x):
+        return self.head(self.backbone(x))
+
+
+class ProbeRight3(nn.Module):
+    def __init__(self, backbone: nn.Module, n):
+        super().__init__()
+        self.backbone = backbone
+        self.backbone.requires_grad_(False)
+        self.head = nn.Linear(512, n)
+    def forward(self, x):
+        return self.head(self.backbone(x))
+
+
+def freeze_bn5(net):
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.eval()
+            m.requires_grad = False  # expect: requires-grad-typo
+
+
+def freeze_bn_right5(net):
+    for m in net.modules():
+        if isinstance(m, nn.BatchNorm2d):
+            m.eval()
+            m.requires_grad_(False)
+
+
+class Distiller6:
+    def __init__(self, teacher, student):
+        self.teacher, self.student = teacher, student
+        self.teacher.eval()
+        for p in self.teacher.parameters():
+            p.requires_grad_ = False  # expect: requires-grad-typo
+    def loss(self, x):
+        return F.mse_loss(self.student(x), self.teacher(x))
+
+
+class DistillerRight6:
+    def __init__(self, teacher, student):
+        self.teacher, self.student = teacher, student
+        self.teacher.eval()
+        for p in self.teacher.parameters():
+            p.requires_grad_(False)
+    def loss(self, x):
+        return F.mse_loss(self.student(x), self.teacher(x))
+
+
+def set_grad8(nets, flag):
+    if not isinstance(nets, list):
+        nets = [nets]
+    for net in nets:
+        if net is not None:
+            net.requires_grad = flag  # expect: requires-grad-typo
+def train_step8(G, D, x, opt_g, opt_d):
+    set_grad8([D], True)
+    opt_d.zero_grad()
+    D(G(x).detach()).mean().backward()
+    opt_d.step()
+    set_grad8([D], False)
+    opt_g.zero_grad()
+    (-D(G(x)).mean()).backward()
+    opt_g.step()
+
+
+def set_grad_right8(nets, flag):
+    if not isinstance(nets, list):
+        nets = [nets]
+    for net in nets:
+        if net is not None:
+            net.requires_grad_(flag)
+def train_step_right8(G, D, x, opt_g, opt_d):
+    set_grad_right8([D], True)
+    opt_d.zero_grad()
+    D(G(x).detach()).mean().backward()
+    opt_d.step()
+    set_grad_right8([D], False)
+    opt_g.zero_grad()
+    (-D(G(x)).mean()).backward()
+    opt_g.step()

@@ -1,0 +1,157 @@
+"""Forms of unregistered-tensor and, beside each, the same code made right."""
+
+import copy
+import itertools
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class PosEnc1(nn.Module):
+    def __init__(self, d, n=512):
+        super().__init__()
+        pe = torch.zeros(n, d)
+        pos = torch.arange(n).unsqueeze(1)
+        div = torch.exp(torch.arange(0, d, 2) * (-math.log(1e4) / d))
+        pe[:, 0::2] = torch.sin(pos * div)
+        pe[:, 1::2] = torch.cos(pos * div)
+        self.pe = pe.unsqueeze(0)  # expect: unregistered-tensor
+    def forward(self, x):
+        return x + self.pe[:, :x.size(1)]
+
+
+class PosEncRight1(nn.Module):
+    def __init__(self, d, n=512):
+        super().__init__()
+        pe = torch.zeros(n, d)
+        pos = torch.arange(n).unsqueeze(1)
+        div = torch.exp(torch.arange(0, d, 2) * (-math.log(1e4) / d))
+        pe[:, 0::2] = torch.sin(pos * div)
+        pe[:, 1::2] = torch.cos(pos * div)
+        self.register_buffer("pe", pe.unsqueeze(0))
+    def forward(self, x):
+        return x + self.pe[:, :x.size(1)]
+
+
+class Sobel2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        k = torch.tensor([[1., 0., -1.], [2., 0., -2.], [1., 0., -1.]])
+        self.kx = k.view(1, 1, 3, 3)  # expect: unregistered-tensor
+    def forward(self, img):
+        return F.conv2d(img, self.kx, padding=1)
+
+
+class SobelRight2(nn.Module):
+    def __init__(self):
+        super().__init__()
+        k = torch.tensor([[1., 0., -1.], [2., 0., -2.], [1., 0., -1.]])
+        self.register_buffer("kx", k.view(1, 1, 3, 3))
+    def forward(self, img):
+        return F.conv2d(img, self.kx, padding=1)
+
+
+class NormalizeInput3(nn.Module):
+    def __init__(self, net, mean, std):
+        super().__init__()
+        self.net = net
+        self.mean = torch.tensor(mean).view(1, 3, 1, 1)  # expect: unregistered-tensor
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+    def forward(self, x):
+        return self.net((x - self.mean) / self.std)
+model = NormalizeInput3(nn.Conv2d(3, 8, 3), [0.48, 0.45, 0.4], [0.2, 0.2, 0.2]).cuda()
+
+
+class NormalizeInputRight3(nn.Module):
+    def __init__(self, net, mean, std):
+        super().__init__()
+        self.net = net
+        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+    def forward(self, x):
+        return self.net((x - self.mean) / self.std)
+model = NormalizeInputRight3(nn.Conv2d(3, 8, 3), [0.48, 0.45, 0.4], [0.2, 0.2, 0.2]).cuda()
+
+
+class FocalLoss4(nn.Module):
+    def __init__(self, gamma, alpha):
+        super().__init__()
+        self.gamma = gamma
+        self.alpha = torch.tensor([alpha, 1 - alpha])  # expect: unregistered-tensor
+    def forward(self, logits, y):
+        ce = F.cross_entropy(logits, y, reduction="none")
+        pt = torch.exp(-ce)
+        a = self.alpha[y]
+        return (a * (1 - pt) ** self.gamma * ce).mean()
+
+
+class FocalLossRight4(nn.Module):
+    def __init__(self, gamma, alpha):
+        super().__init__()
+        self.gamma = gamma
+        self.register_buffer("alpha", torch.tensor([alpha, 1 - alpha]))
+    def forward(self, logits, y):
+        ce = F.cross_entropy(logits, y, reduction="none")
+        pt = torch.exp(-ce)
+        a = self.alpha[y]
+        return (a * (1 - pt) ** self.gamma * ce).mean()
+
+
+class EMAQuantizer5(nn.Module):
+    def __init__(self, n, d, decay=0.99):
+        super().__init__()
+        self.decay = decay
+        self.codebook = nn.Embedding(n, d)
+        self.cluster = torch.zeros(n)  # expect: unregistered-tensor
+    def forward(self, z):
+        ids = torch.cdist(z, self.codebook.weight).argmin(-1)
+        onehot = F.one_hot(ids, len(self.cluster)).float()
+        if self.training:
+            self.cluster.mul_(self.decay).add_(onehot.sum(0), alpha=1 - self.decay)
+        return self.codebook(ids), ids
+
+
+class EMAQuantizerRight5(nn.Module):
+    def __init__(self, n, d, decay=0.99):
+        super().__init__()
+        self.decay = decay
+        self.codebook = nn.Embedding(n, d)
+        self.register_buffer("cluster", torch.zeros(n))
+    def forward(self, z):
+        ids = torch.cdist(z, self.codebook.weight).argmin(-1)
+        onehot = F.one_hot(ids, len(self.cluster)).float()
+        if self.training:
+            self.cluster.mul_(self.decay).add_(onehot.sum(0), alpha=1 - self.decay)
+        return self.codebook(ids), ids
+
+
+class CausalAttn6(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.qkv = nn.Linear(cfg.n_embd, 3 * cfg.n_embd)
+        self.n_head = cfg.n_head
+        self.bias = torch.tril(torch.ones(cfg.block_size, cfg.block_size)).view(1, 1, cfg.block_size, cfg.block_size)  # expect: unregistered-tensor
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = self.qkv(x).split(C, dim=2)
+        q, k, v = (t.view(B, T, self.n_head, C // self.n_head).transpose(1, 2) for t in (q, k, v))
+        att = (q @ k.transpose(-2, -1)) / math.sqrt(k.size(-1))
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        return (F.softmax(att, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
+
+
+class CausalAttnRight6(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.qkv = nn.Linear(cfg.n_embd, 3 * cfg.n_embd)
+        self.n_head = cfg.n_head
+        self.register_buffer("bias", torch.tril(torch.ones(cfg.block_size, cfg.block_size)).view(1, 1, cfg.block_size, cfg.block_size))
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = self.qkv(x).split(C, dim=2)
+        q, k, v = (t.view(B, T, self.n_head, C // self.n_head).transpose(1, 2) for t in (q, k, v))
+        att = (q @ k.transpose(-2, -1)) / math.sqrt(k.size(-1))
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        return (F.softmax(att, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
