@@ -163,3 +163,103 @@ class UnetRight8(nn.Module):
         self.drop = nn.Dropout2d(0.5)
     def forward(self, x):
         return self.drop(self.a(x))
+
+
+class Decoder9(nn.Module):
+    def __init__(self, h):
+        super().__init__()
+        self.cell = nn.GRUCell(h, h)
+        self.rate = 0.3
+    def forward(self, x, h):
+        for t in range(x.size(1)):
+            h = self.cell(F.dropout(x[:, t], p=self.rate), h)  # expect: dropout-always-on
+        return h
+
+
+class DecoderRight9(nn.Module):
+    def __init__(self, h):
+        super().__init__()
+        self.cell = nn.GRUCell(h, h)
+        self.rate = 0.3
+    def forward(self, x, h):
+        for t in range(x.size(1)):
+            h = self.cell(F.dropout(x[:, t], p=self.rate, training=self.training), h)
+        return h
+
+
+class Vit10(nn.Module):
+    def __init__(self, d, cfg):
+        super().__init__()
+        self.cfg = cfg
+        self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        return F.scaled_dot_product_attention(q, k, v, None, 0.1)  # expect: dropout-always-on
+
+
+class VitRight10(nn.Module):
+    def __init__(self, d, cfg):
+        super().__init__()
+        self.cfg = cfg
+        self.qkv = nn.Linear(d, 3 * d)
+    def forward(self, x):
+        q, k, v = self.qkv(x).chunk(3, -1)
+        return F.scaled_dot_product_attention(q, k, v, None, 0.1 if self.training else 0.0)
+
+
+class Resnetish11(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(c, c, 3, padding=1), nn.Conv2d(c, c, 3, padding=1)
+    def forward(self, x):
+        y = torch.nn.functional.dropout2d(F.relu(self.c1(x)), 0.2)  # expect: dropout-always-on
+        return x + self.c2(y)
+
+
+class ResnetishRight11(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c1, self.c2 = nn.Conv2d(c, c, 3, padding=1), nn.Conv2d(c, c, 3, padding=1)
+    def forward(self, x):
+        y = torch.nn.functional.dropout2d(F.relu(self.c1(x)), 0.2, self.training)
+        return x + self.c2(y)
+
+
+class Pooler12(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.lin = nn.Linear(d, d)
+    def forward(self, x):
+        drop = nn.Dropout(0.1)
+        return drop(self.lin(x).tanh())  # expect: dropout-always-on
+
+
+class PoolerRight12(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.lin = nn.Linear(d, d)
+        self.drop = nn.Dropout(0.1)
+    def forward(self, x):
+        return self.drop(self.lin(x).tanh())
+
+
+class Seq13(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.f = nn.Linear(d, d)
+    def forward(self, x):
+        steps = [self.f, torch.relu, lambda z: F.dropout(z, 0.5)]  # expect: dropout-always-on
+        for s in steps:
+            x = s(x)
+        return x
+
+
+class SeqRight13(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.f = nn.Linear(d, d)
+    def forward(self, x):
+        steps = [self.f, torch.relu, lambda z: F.dropout(z, 0.5, self.training)]
+        for s in steps:
+            x = s(x)
+        return x

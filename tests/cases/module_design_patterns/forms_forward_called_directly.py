@@ -31,6 +31,38 @@ def main_right2(rank, loader):
         opt.step()
 
 
+class Cam3:
+    def __init__(self, model, layer):
+        self.model = model
+        self.grads = None
+        layer.register_full_backward_hook(self.save)
+        model.register_forward_hook(self.keep)
+    def save(self, m, gi, go):
+        self.grads = go[0]
+    def keep(self, m, i, o):
+        self.out = o
+    def __call__(self, x):
+        score = self.model.forward(x).max()  # expect: forward-called-directly
+        score.backward()
+        return self.out * self.grads
+
+
+class CamRight3:
+    def __init__(self, model, layer):
+        self.model = model
+        self.grads = None
+        layer.register_full_backward_hook(self.save)
+        model.register_forward_hook(self.keep)
+    def save(self, m, gi, go):
+        self.grads = go[0]
+    def keep(self, m, i, o):
+        self.out = o
+    def __call__(self, x):
+        score = self.model(x).max()
+        score.backward()
+        return self.out * self.grads
+
+
 class Sub4(nn.Module):
     def __init__(self):
         super().__init__()
@@ -47,3 +79,63 @@ class SubRight4(nn.Module):
         self.dec = nn.Linear(4, 4)
     def forward(self, x):
         return self.dec(self.enc(x))
+
+
+class Learner6:
+    def __init__(self, net, opt):
+        self.net = net
+        self.opt = opt
+    def update(self, batch):
+        pred = self.net.forward(batch["obs"])  # expect: forward-called-directly
+        loss = F.mse_loss(pred, batch["ret"])
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+
+class LearnerRight6:
+    def __init__(self, net, opt):
+        self.net = net
+        self.opt = opt
+    def update(self, batch):
+        pred = self.net(batch["obs"])
+        loss = F.mse_loss(pred, batch["ret"])
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+def step7(fsdp_model: FSDP, ids, labels):
+    logits = fsdp_model.forward(ids)  # expect: forward-called-directly
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
+def step_right7(fsdp_model: FSDP, ids, labels):
+    logits = fsdp_model(ids)
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+
+class Vae8(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.enc = nn.ModuleList([nn.Linear(d, d), nn.Linear(d, 2 * d)])
+        self.dec = nn.Linear(d, d)
+    def forward(self, x):
+        for layer in self.enc:
+            x = layer.forward(x)  # expect: forward-called-directly
+        mu, lv = x.chunk(2, -1)
+        return self.dec(mu)
+
+
+class VaeRight8(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.enc = nn.ModuleList([nn.Linear(d, d), nn.Linear(d, 2 * d)])
+        self.dec = nn.Linear(d, d)
+    def forward(self, x):
+        for layer in self.enc:
+            x = layer(x)
+        mu, lv = x.chunk(2, -1)
+        return self.dec(mu)

@@ -128,3 +128,111 @@ def main_right5(model, batches):
     for x in batches:
         model(x)
         print({k: v.mean().item() for k, v in store.items()})
+
+
+def grad_norms6(model, loss_fn, batches):
+    out = {}
+    for x, y in batches:
+        for n, m in model.named_children():
+            m.register_full_backward_hook(lambda mod, gi, go, n=n: out.setdefault(n, []).append(go[0].norm().item()))  # expect: hook-handle-dropped
+        loss_fn(model(x), y).backward()
+        model.zero_grad()
+    return out
+
+
+def grad_norms_right6(model, loss_fn, batches):
+    out = {}
+    for x, y in batches:
+        for n, m in model.named_children():
+            pass
+        loss_fn(model(x), y).backward()
+        model.zero_grad()
+    return out
+
+
+class FeatureNet7(nn.Module):
+    def __init__(self, trunk):
+        super().__init__()
+        self.trunk = trunk
+    def forward(self, x):
+        feats = []
+        for layer in self.trunk.children():
+            layer.register_forward_hook(lambda m, i, o: feats.append(o))  # expect: hook-handle-dropped
+        self.trunk(x)
+        return feats
+
+
+class FeatureNetRight7(nn.Module):
+    def __init__(self, trunk):
+        super().__init__()
+        self.trunk = trunk
+    def forward(self, x):
+        feats = []
+        for layer in self.trunk.children():
+            pass
+        self.trunk(x)
+        return feats
+
+
+def gradcam8(net, img, cls):
+    store = {}
+    target = net.layer4[-1]
+    target.register_forward_hook(lambda m, i, o: store.update(a=o))  # expect: hook-handle-dropped
+    target.register_full_backward_hook(lambda m, gi, go: store.update(g=go[0]))  # expect: hook-handle-dropped
+    net(img)[0, cls].backward()
+    return (store["g"].mean((2, 3), keepdim=True) * store["a"]).sum(1)
+def main8(net, images):
+    maps = []
+    for img in images:
+        maps.append(gradcam8(net, img, 3))
+    return maps
+
+
+def gradcam_right8(net, img, cls):
+    store = {}
+    target = net.layer4[-1]
+    hs = [target.register_forward_hook(lambda m, i, o: store.update(a=o)), target.register_full_backward_hook(lambda m, gi, go: store.update(g=go[0]))]
+    net(img)[0, cls].backward()
+    for h in hs: h.remove()
+    return (store["g"].mean((2, 3), keepdim=True) * store["a"]).sum(1)
+def main_right8(net, images):
+    maps = []
+    for img in images:
+        maps.append(gradcam_right8(net, img, 3))
+    return maps
+
+
+class Monitor9:
+    def __init__(self, model):
+        self.model = model
+        self.stats = []
+    def begin_epoch(self):
+        self.model.register_forward_hook(self._record)  # expect: hook-handle-dropped
+    def _record(self, m, i, o):
+        self.stats.append(o.mean().item())
+def train9(model, loader, opt, epochs):
+    mon = Monitor9(model)
+    for _ in range(epochs):
+        mon.begin_epoch()
+        for x, y in loader:
+            opt.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            opt.step()
+
+
+class MonitorRight9:
+    def __init__(self, model):
+        self.model = model
+        self.stats = []
+    def begin_epoch(self):
+        self.stats.clear()
+    def _record(self, m, i, o):
+        self.stats.append(o.mean().item())
+def train_right9(model, loader, opt, epochs):
+    mon = MonitorRight9(model)
+    for _ in range(epochs):
+        mon.begin_epoch()
+        for x, y in loader:
+            opt.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            opt.step()

@@ -159,3 +159,84 @@ class AttendRight7(nn.Module):
     def forward(self, q, kv):
         out, w = self.attn(q, kv, kv)
         return out
+
+
+class Emb8(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.n, self.d = n, d
+    def forward(self, ids):
+        table = nn.Embedding(self.n, self.d).cuda()  # expect: layer-built-in-forward
+        return table(ids).sum(1)
+
+
+class EmbRight8(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.n, self.d = n, d
+        self.table = nn.Embedding(n, d)
+    def forward(self, ids):
+        return self.table(ids).sum(1)
+
+
+class Lstm9(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.d = d
+    def forward(self, x):
+        out, (h, c) = nn.LSTM(self.d, self.d, batch_first=True)(x)  # expect: layer-built-in-forward
+        return h[-1]
+
+
+class LstmRight9(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.d = d
+        self.rnn = nn.LSTM(d, d, batch_first=True)
+    def forward(self, x):
+        out, (h, c) = self.rnn(x)
+        return h[-1]
+
+
+class Lazy10(nn.Module):
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+        self.fc = None
+    def forward(self, x):
+        x = x.flatten(1)
+        self.fc = nn.Linear(x.size(1), self.out).to(x.device)  # expect: layer-built-in-forward
+        return self.fc(x)
+
+
+class LazyRight10(nn.Module):
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+        self.fc = None
+        self.fc = nn.LazyLinear(out)
+    def forward(self, x):
+        x = x.flatten(1)
+        return self.fc(x)
+
+
+class Fuse11(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c = c
+    def build(self):
+        return nn.Sequential(nn.Conv2d(self.c, self.c, 1), nn.ReLU(), nn.Conv2d(self.c, self.c, 1))
+    def forward(self, x):
+        net = self.build().to(x.device)  # expect: layer-built-in-forward
+        return net(x)
+
+
+class FuseRight11(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.c = c
+        self.layers = nn.Sequential(nn.Conv2d(c, c, 1), nn.ReLU(), nn.Conv2d(c, c, 1))
+    def build(self):
+        return nn.Sequential(nn.Conv2d(self.c, self.c, 1), nn.ReLU(), nn.Conv2d(self.c, self.c, 1))
+    def forward(self, x):
+        return self.layers(x)

@@ -170,3 +170,94 @@ class DecoderRight8(nn.Module):
         for l in self.layers:
             x = l(x, m)
         return x
+
+
+def make_layers9(cfg):
+    layer = nn.TransformerEncoderLayer(cfg.d, cfg.h, batch_first=True)
+    return nn.ModuleList(layer for _ in range(cfg.n))  # expect: layers-shared-by-repetition
+class Enc9(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.layers = make_layers9(cfg)
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+def make_layers_right9(cfg):
+    return nn.ModuleList(nn.TransformerEncoderLayer(cfg.d, cfg.h, batch_first=True) for _ in range(cfg.n))
+class EncRight9(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.layers = make_layers_right9(cfg)
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+class Tcn10(nn.Module):
+    def __init__(self, c, n):
+        super().__init__()
+        conv, act = nn.Conv1d(c, c, 3, padding=1), nn.ReLU()
+        seq = []
+        for _ in range(n):
+            seq.append(conv)  # expect: layers-shared-by-repetition
+            seq.append(act)
+        self.body = nn.Sequential(*seq)
+    def forward(self, x):
+        return self.body(x)
+
+
+class TcnRight10(nn.Module):
+    def __init__(self, c, n):
+        super().__init__()
+        conv, act = nn.Conv1d(c, c, 3, padding=1), nn.ReLU()
+        seq = []
+        for _ in range(n):
+            seq.append(nn.Conv1d(c, c, 3, padding=1))
+            seq.append(act)
+        self.body = nn.Sequential(*seq)
+    def forward(self, x):
+        return self.body(x)
+
+
+class Heads11(nn.Module):
+    def __init__(self, d, k):
+        super().__init__()
+        self.experts = nn.ModuleList([nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d))] * k)  # expect: layers-shared-by-repetition
+    def forward(self, x, w):
+        return sum(w[:, i:i + 1] * e(x) for i, e in enumerate(self.experts))
+
+
+class HeadsRight11(nn.Module):
+    def __init__(self, d, k):
+        super().__init__()
+        self.experts = nn.ModuleList([nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.Linear(d, d)) for _ in range(k)])
+    def forward(self, x, w):
+        return sum(w[:, i:i + 1] * e(x) for i, e in enumerate(self.experts))
+
+
+class Deep12(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        block = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d), nn.ReLU())
+        for i in range(n):
+            self.add_module(f"block{i}", block)  # expect: layers-shared-by-repetition
+    def forward(self, x):
+        for m in self.children():
+            x = m(x)
+        return x
+
+
+class DeepRight12(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        block = nn.Sequential(nn.Linear(d, d), nn.LayerNorm(d), nn.ReLU())
+        for i in range(n):
+            self.add_module(f"block{i}", copy.deepcopy(block))
+    def forward(self, x):
+        for m in self.children():
+            x = m(x)
+        return x

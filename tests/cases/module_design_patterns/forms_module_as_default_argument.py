@@ -100,3 +100,75 @@ class ScaleRight6(nn.Module):
         self.gamma = nn.Parameter(torch.ones(1))
     def forward(self, x):
         return self.gamma * x
+
+
+def conv_bn7(i, o, act=nn.PReLU()):  # expect: module-as-default-argument
+    return nn.Sequential(nn.Conv2d(i, o, 3), nn.BatchNorm2d(o), act)
+
+
+def conv_bn_right7(i, o, act=None):
+    return nn.Sequential(nn.Conv2d(i, o, 3), nn.BatchNorm2d(o), act or nn.PReLU())
+
+
+from dataclasses import dataclass, field
+@dataclass
+class Spec8:
+    width: int = 64
+    norm: nn.Module = nn.LayerNorm(64)  # expect: module-as-default-argument
+class Net8(nn.Module):
+    def __init__(self, spec=None):
+        super().__init__()
+        spec = spec or Spec8()
+        self.norm = spec.norm
+    def forward(self, x):
+        return self.norm(x)
+
+
+from dataclasses import dataclass, field
+@dataclass
+class SpecRight8:
+    width: int = 64
+    norm: nn.Module = field(default_factory=lambda: nn.LayerNorm(64))
+class NetRight8(nn.Module):
+    def __init__(self, spec=None):
+        super().__init__()
+        spec = spec or SpecRight8()
+        self.norm = spec.norm
+    def forward(self, x):
+        return self.norm(x)
+
+
+class Critic9(nn.Module):
+    embed = nn.Embedding(100, 16)  # expect: module-as-default-argument
+    def __init__(self):
+        super().__init__()
+        self.v = nn.Linear(16, 1)
+    def forward(self, ids):
+        return self.v(self.embed(ids)).squeeze(-1)
+
+
+class CriticRight9(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(100, 16)
+        self.v = nn.Linear(16, 1)
+    def forward(self, ids):
+        return self.v(self.embed(ids)).squeeze(-1)
+
+
+class Adapter10(nn.Module):
+    def __init__(self, d, down=None, up=nn.Linear(16, 256)):  # expect: module-as-default-argument
+        super().__init__()
+        self.down = down if down is not None else nn.Linear(d, 16)
+        self.up = up
+    def forward(self, x):
+        return x + self.up(F.relu(self.down(x)))
+
+
+class AdapterRight10(nn.Module):
+    def __init__(self, d, down=None, up=None):
+        super().__init__()
+        self.down = down if down is not None else nn.Linear(d, 16)
+        self.up = up if up is not None else nn.Linear(16, 256)
+    def forward(self, x):
+        return x + self.up(F.relu(self.down(x)))

@@ -139,3 +139,55 @@ class RbfRight7(nn.Module):
         self.centers = torch.nn.Parameter(torch.rand(k, d).cuda(), requires_grad=True)
     def forward(self, x):
         return torch.exp(-torch.cdist(x, self.centers) ** 2)
+
+
+class Soft8(nn.Module):
+    def __init__(self, k, d):
+        super().__init__()
+        self.slots = 0.02 * nn.Parameter(torch.randn(1, k, d))  # expect: parameter-then-moved
+    def forward(self, x):
+        return x @ self.slots.transpose(1, 2)
+
+
+class SoftRight8(nn.Module):
+    def __init__(self, k, d):
+        super().__init__()
+        self.slots = nn.Parameter(0.02 * torch.randn(1, k, d))
+    def forward(self, x):
+        return x @ self.slots.transpose(1, 2)
+
+
+class Arc9(nn.Module):
+    def __init__(self, d, n, device="cuda"):
+        super().__init__()
+        w = nn.Parameter(torch.Tensor(n, d))
+        nn.init.xavier_uniform_(w)
+        self.w = w.to(device)  # expect: parameter-then-moved
+    def forward(self, x):
+        return F.linear(F.normalize(x), F.normalize(self.w))
+
+
+class ArcRight9(nn.Module):
+    def __init__(self, d, n, device="cuda"):
+        super().__init__()
+        w = nn.Parameter(torch.Tensor(n, d))
+        nn.init.xavier_uniform_(w)
+        self.w = w
+    def forward(self, x):
+        return F.linear(F.normalize(x), F.normalize(self.w))
+
+
+class Gates10(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.zeros(n)).half(), nn.Parameter(torch.ones(n)).half()  # expect: parameter-then-moved
+    def forward(self, x):
+        return x * self.b + self.a
+
+
+class GatesRight10(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.zeros(n).half()), nn.Parameter(torch.ones(n).half())
+    def forward(self, x):
+        return x * self.b + self.a

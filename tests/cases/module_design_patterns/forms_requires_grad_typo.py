@@ -107,3 +107,71 @@ def train_step_right8(G, D, x, opt_g, opt_d):
     opt_g.zero_grad()
     (-D(G(x)).mean()).backward()
     opt_g.step()
+
+
+class Detector10(nn.Module):
+    def __init__(self, backbone, head):
+        super().__init__()
+        self.backbone, self.head = backbone, head
+    def freeze_backbone(self):
+        self.backbone.requires_grad = False  # expect: requires-grad-typo
+    def forward(self, x):
+        return self.head(self.backbone(x))
+
+
+class DetectorRight10(nn.Module):
+    def __init__(self, backbone, head):
+        super().__init__()
+        self.backbone, self.head = backbone, head
+    def freeze_backbone(self):
+        self.backbone.requires_grad_(False)
+    def forward(self, x):
+        return self.head(self.backbone(x))
+
+
+def main11(cfg):
+    teacher = build_teacher11(cfg)
+    for p in teacher.parameters():
+        p.requires_gradient = False  # expect: requires-grad-typo
+    return teacher
+def build_teacher11(cfg):
+    return nn.Linear(cfg.a, cfg.b)
+
+
+def main_right11(cfg):
+    teacher = build_teacher_right11(cfg)
+    for p in teacher.parameters():
+        p.requires_grad = False
+    return teacher
+def build_teacher_right11(cfg):
+    return nn.Linear(cfg.a, cfg.b)
+
+
+import torchvision
+vgg = torchvision.models.vgg16(weights="IMAGENET1K_V1").features[:16]
+vgg.eval()
+vgg.requires_grad = False  # expect: requires-grad-typo
+def perceptual12(x, y):
+    return F.l1_loss(vgg(x), vgg(y))
+
+
+import torchvision
+vgg = torchvision.models.vgg16(weights="IMAGENET1K_V1").features[:16]
+vgg.eval()
+vgg.requires_grad_(False)
+def perceptual_right12(x, y):
+    return F.l1_loss(vgg(x), vgg(y))
+
+
+def unfreeze13(model, epoch):
+    if epoch == 5:
+        for name, child in model.named_children():
+            if name in ("layer3", "layer4"):
+                child.requires_grad = True  # expect: requires-grad-typo
+
+
+def unfreeze_right13(model, epoch):
+    if epoch == 5:
+        for name, child in model.named_children():
+            if name in ("layer3", "layer4"):
+                child.requires_grad_(True)

@@ -119,3 +119,111 @@ class EmbedRight5(nn.Module):
         self.table = nn.Parameter(table)
     def forward(self, ids):
         return F.embedding(ids, self.table)
+
+
+class CapsLayer7(nn.Module):
+    def __init__(self, n_in, n_out, d_in, d_out):
+        super().__init__()
+        self.W = nn.Parameter(torch.empty(1, n_in, n_out, d_out, d_in))  # expect: uninitialised-parameter
+    def forward(self, x):
+        return (self.W @ x[:, :, None, :, None]).squeeze(-1)
+class Recon7(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = nn.Parameter(torch.randn(3, 3))
+        nn.init.orthogonal_(self.W)
+    def forward(self, x):
+        return x @ self.W
+
+
+class CapsLayerRight7(nn.Module):
+    def __init__(self, n_in, n_out, d_in, d_out):
+        super().__init__()
+        self.W = nn.Parameter(0.01 * torch.randn(1, n_in, n_out, d_out, d_in))
+    def forward(self, x):
+        return (self.W @ x[:, :, None, :, None]).squeeze(-1)
+class ReconRight7(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.W = nn.Parameter(torch.randn(3, 3))
+        nn.init.orthogonal_(self.W)
+    def forward(self, x):
+        return x @ self.W
+
+
+class Crf8(nn.Module):
+    def __init__(self, num_tags):
+        super().__init__()
+        self.start = nn.Parameter(torch.empty(num_tags))
+        self.trans = nn.Parameter(torch.empty(num_tags, num_tags))
+        self.end = nn.Parameter(torch.empty(num_tags))  # expect: uninitialised-parameter
+        nn.init.uniform_(self.start, -0.1, 0.1)
+        nn.init.uniform_(self.trans, -0.1, 0.1)
+    def forward(self, e):
+        s = self.start + e[:, 0]
+        for t in range(1, e.size(1)):
+            s = torch.logsumexp(s.unsqueeze(2) + self.trans, 1) + e[:, t]
+        return torch.logsumexp(s + self.end, 1)
+
+
+class CrfRight8(nn.Module):
+    def __init__(self, num_tags):
+        super().__init__()
+        self.start = nn.Parameter(torch.empty(num_tags))
+        self.trans = nn.Parameter(torch.empty(num_tags, num_tags))
+        self.end = nn.Parameter(torch.zeros(num_tags))
+        nn.init.uniform_(self.start, -0.1, 0.1)
+        nn.init.uniform_(self.trans, -0.1, 0.1)
+    def forward(self, e):
+        s = self.start + e[:, 0]
+        for t in range(1, e.size(1)):
+            s = torch.logsumexp(s.unsqueeze(2) + self.trans, 1) + e[:, t]
+        return torch.logsumexp(s + self.end, 1)
+
+
+class Lora9(nn.Module):
+    def __init__(self, base: nn.Linear, r=8):
+        super().__init__()
+        self.base = base
+        self.A = nn.Parameter(torch.empty(r, base.in_features, device=base.weight.device))
+        self.B = nn.Parameter(torch.empty(base.out_features, r, device=base.weight.device))  # expect: uninitialised-parameter
+        nn.init.kaiming_uniform_(self.A, a=math.sqrt(5))
+    def forward(self, x):
+        return self.base(x) + F.linear(F.linear(x, self.A), self.B)
+
+
+class LoraRight9(nn.Module):
+    def __init__(self, base: nn.Linear, r=8):
+        super().__init__()
+        self.base = base
+        self.A = nn.Parameter(torch.empty(r, base.in_features, device=base.weight.device))
+        self.B = nn.Parameter(torch.zeros(base.out_features, r, device=base.weight.device))
+        nn.init.kaiming_uniform_(self.A, a=math.sqrt(5))
+    def forward(self, x):
+        return self.base(x) + F.linear(F.linear(x, self.A), self.B)
+
+
+class Temp10(nn.Module):
+    def __init__(self, d, k):
+        super().__init__()
+        self.lin = nn.Linear(d, d)
+        self.memory = nn.Parameter(torch.FloatTensor(k, d))  # expect: uninitialised-parameter
+        self.apply(self._init)
+    def _init(self, m):
+        if isinstance(m, nn.Linear):
+            nn.init.trunc_normal_(m.weight, std=0.02)
+    def forward(self, x):
+        return (self.lin(x) @ self.memory.t()).softmax(-1) @ self.memory
+
+
+class TempRight10(nn.Module):
+    def __init__(self, d, k):
+        super().__init__()
+        self.lin = nn.Linear(d, d)
+        self.memory = nn.Parameter(torch.FloatTensor(k, d).normal_())
+        self.apply(self._init)
+    def _init(self, m):
+        if isinstance(m, nn.Linear):
+            nn.init.trunc_normal_(m.weight, std=0.02)
+    def forward(self, x):
+        return (self.lin(x) @ self.memory.t()).softmax(-1) @ self.memory

@@ -172,3 +172,118 @@ class TowerRight7(nn.Module):
         self.net = nn.Sequential(nn.Linear(n, 32), nn.ReLU(), nn.Linear(32, 16))
     def forward(self, x):
         return self.net(x)
+
+
+class Hydra8(nn.Module):
+    def __init__(self, trunk, classes):
+        super().__init__()
+        self.trunk = trunk
+        self.heads = {name: self._head(n) for name, n in classes.items()}  # expect: unregistered-modules
+    def _head(self, n):
+        return nn.Sequential(nn.Dropout(0.1), nn.Linear(256, n))
+    def forward(self, x):
+        h = self.trunk(x)
+        return {k: f(h) for k, f in self.heads.items()}
+
+
+class HydraRight8(nn.Module):
+    def __init__(self, trunk, classes):
+        super().__init__()
+        self.trunk = trunk
+        self.heads = nn.ModuleDict({name: self._head(n) for name, n in classes.items()})
+    def _head(self, n):
+        return nn.Sequential(nn.Dropout(0.1), nn.Linear(256, n))
+    def forward(self, x):
+        h = self.trunk(x)
+        return {k: f(h) for k, f in self.heads.items()}
+
+
+class WaveNet9(nn.Module):
+    def __init__(self, ch, n):
+        super().__init__()
+        self.filters, self.gates = [], []
+        for i in range(n):
+            self.filters.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))  # expect: unregistered-modules
+            self.gates.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))  # expect: unregistered-modules
+    def forward(self, x):
+        for f, g in zip(self.filters, self.gates):
+            x = torch.tanh(f(x)) * torch.sigmoid(g(x))
+        return x
+
+
+class WaveNetRight9(nn.Module):
+    def __init__(self, ch, n):
+        super().__init__()
+        self.filters, self.gates = nn.ModuleList(), nn.ModuleList()
+        for i in range(n):
+            self.filters.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))
+            self.gates.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))
+    def forward(self, x):
+        for f, g in zip(self.filters, self.gates):
+            x = torch.tanh(f(x)) * torch.sigmoid(g(x))
+        return x
+
+
+class MoE10(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.router = nn.Linear(d, n)
+        self.experts = [copy.deepcopy(nn.Sequential(nn.Linear(d, d), nn.ReLU())) for _ in range(n)]  # expect: unregistered-modules
+    def forward(self, x):
+        p = self.router(x).softmax(-1)
+        return sum(p[:, i:i + 1] * e(x) for i, e in enumerate(self.experts))
+
+
+class MoERight10(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        self.router = nn.Linear(d, n)
+        self.experts = nn.ModuleList([copy.deepcopy(nn.Sequential(nn.Linear(d, d), nn.ReLU())) for _ in range(n)])
+    def forward(self, x):
+        p = self.router(x).softmax(-1)
+        return sum(p[:, i:i + 1] * e(x) for i, e in enumerate(self.experts))
+
+
+class PolyNet11(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        layers = []
+        for a, b in zip(widths, widths[1:]):
+            layers += [nn.Linear(a, b), nn.ReLU()]
+        self.layers = layers  # expect: unregistered-modules
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+class PolyNetRight11(nn.Module):
+    def __init__(self, widths):
+        super().__init__()
+        layers = []
+        for a, b in zip(widths, widths[1:]):
+            layers += [nn.Linear(a, b), nn.ReLU()]
+        self.layers = nn.Sequential(*layers)
+    def forward(self, x):
+        x = self.layers(x)
+        return x
+
+
+from transformers import AutoModel
+class TwoTower12(nn.Module):
+    def __init__(self, names):
+        super().__init__()
+        self.encoders = [AutoModel.from_pretrained(n) for n in names]  # expect: unregistered-modules
+        self.mix = nn.Linear(768 * len(names), 2)
+    def forward(self, batches):
+        return self.mix(torch.cat([e(**b).pooler_output for e, b in zip(self.encoders, batches)], -1))
+
+
+from transformers import AutoModel
+class TwoTowerRight12(nn.Module):
+    def __init__(self, names):
+        super().__init__()
+        self.encoders = nn.ModuleList([AutoModel.from_pretrained(n) for n in names])
+        self.mix = nn.Linear(768 * len(names), 2)
+    def forward(self, batches):
+        return self.mix(torch.cat([e(**b).pooler_output for e, b in zip(self.encoders, batches)], -1))

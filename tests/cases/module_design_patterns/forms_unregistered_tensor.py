@@ -155,3 +155,107 @@ class CausalAttnRight6(nn.Module):
         att = (q @ k.transpose(-2, -1)) / math.sqrt(k.size(-1))
         att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
         return (F.softmax(att, dim=-1) @ v).transpose(1, 2).reshape(B, T, C)
+
+
+class YoloHead7(nn.Module):
+    def __init__(self, anchors, nc):
+        super().__init__()
+        self.conv = nn.Conv2d(256, len(anchors) * (nc + 5), 1)
+        self.anchors = torch.tensor(anchors, dtype=torch.float32)  # expect: unregistered-tensor
+    def forward(self, x):
+        p = self.conv(x)
+        wh = p[..., 2:4].exp() * self.anchors
+        return wh
+
+
+class YoloHeadRight7(nn.Module):
+    def __init__(self, anchors, nc):
+        super().__init__()
+        self.conv = nn.Conv2d(256, len(anchors) * (nc + 5), 1)
+        self.register_buffer("anchors", torch.tensor(anchors, dtype=torch.float32))
+    def forward(self, x):
+        p = self.conv(x)
+        wh = p[..., 2:4].exp() * self.anchors
+        return wh
+
+
+class Rope8(nn.Module):
+    def __init__(self, dim, base=10000.0):
+        super().__init__()
+        self.inv_freq = 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim))  # expect: unregistered-tensor
+    def forward(self, x, positions):
+        freqs = torch.einsum("i,j->ij", positions.float(), self.inv_freq)
+        return x * freqs.cos() + x.roll(1, -1) * freqs.sin()
+
+
+class RopeRight8(nn.Module):
+    def __init__(self, dim, base=10000.0):
+        super().__init__()
+        self.register_buffer("inv_freq", 1.0 / (base ** (torch.arange(0, dim, 2).float() / dim)))
+    def forward(self, x, positions):
+        freqs = torch.einsum("i,j->ij", positions.float(), self.inv_freq)
+        return x * freqs.cos() + x.roll(1, -1) * freqs.sin()
+
+
+class WeightedBCE9(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.pos_weight = torch.ones(n) * 3  # expect: unregistered-tensor
+    def forward(self, logits, y):
+        return F.binary_cross_entropy_with_logits(logits, y, pos_weight=self.pos_weight)
+
+
+class WeightedBCERight9(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.register_buffer("pos_weight", torch.ones(n) * 3)
+    def forward(self, logits, y):
+        return F.binary_cross_entropy_with_logits(logits, y, pos_weight=self.pos_weight)
+
+
+class Schedule10(nn.Module):
+    def __init__(self, T):
+        super().__init__()
+        betas = torch.linspace(1e-4, 0.02, T)
+        alphas = 1 - betas
+        self.net = nn.Linear(2, 2)
+        self.abar = torch.cumprod(alphas, dim=0)  # expect: unregistered-tensor
+    def add_noise(self, x, t, eps):
+        a = self.abar[t].view(-1, 1)
+        return a.sqrt() * x + (1 - a).sqrt() * eps
+    def forward(self, x, t, eps):
+        return F.mse_loss(self.net(self.add_noise(x, t, eps)), eps)
+
+
+class ScheduleRight10(nn.Module):
+    def __init__(self, T):
+        super().__init__()
+        betas = torch.linspace(1e-4, 0.02, T)
+        alphas = 1 - betas
+        self.net = nn.Linear(2, 2)
+        self.register_buffer("abar", torch.cumprod(alphas, dim=0))
+    def add_noise(self, x, t, eps):
+        a = self.abar[t].view(-1, 1)
+        return a.sqrt() * x + (1 - a).sqrt() * eps
+    def forward(self, x, t, eps):
+        return F.mse_loss(self.net(self.add_noise(x, t, eps)), eps)
+
+
+class Query11(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.queries = torch.randn(n, d, requires_grad=True)  # expect: unregistered-tensor
+        self.attn = nn.MultiheadAttention(d, 4)
+    def forward(self, mem):
+        q = self.queries.unsqueeze(1).expand(-1, mem.size(1), -1)
+        return self.attn(q, mem, mem)[0]
+
+
+class QueryRight11(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(n, d))
+        self.attn = nn.MultiheadAttention(d, 4)
+    def forward(self, mem):
+        q = self.queries.unsqueeze(1).expand(-1, mem.size(1), -1)
+        return self.attn(q, mem, mem)[0]

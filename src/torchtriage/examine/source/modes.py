@@ -132,24 +132,42 @@ class Modes:
         if not made:
             return None
         return any(
-            self._holds(each, scope, models, 0)
+            self._holds(each, home, models, 0)
             for call, scope in made
-            for each in (*call.args, *call.keywords, *self._turned_through(call))
+            for each, home in (
+                *((arg, scope) for arg in (*call.args, *call.keywords)),
+                *self._turned_through(call, scope),
+            )
         )
 
-    def _turned_through(self, made: ast.Call) -> list[ast.expr]:
+    def _turned_through(self, made: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """What a comprehension around the constructor goes through: [Adam(net.parameters()) for net in nets]."""
         last = dotted(made.func).rpartition(".")[2]
         statement = next((call.statement for call in self.script.calls(last) if call.node is made), None)
-        return [
-            turned.iter
-            for each in (ast.walk(statement) if statement is not None else ())
-            if isinstance(each, ast.ListComp | ast.GeneratorExp | ast.DictComp)
-            and any(node is made for node in ast.walk(each.value if isinstance(each, ast.DictComp) else each.elt))
-            for turned in each.generators
-        ]
+        for each in ast.walk(statement) if statement is not None else ():
+            if isinstance(each, ast.ListComp | ast.GeneratorExp | ast.DictComp):
+                part = each.value if isinstance(each, ast.DictComp) else each.elt
+                if any(node is made for node in ast.walk(part)):
+                    for turned in each.generators:
+                        yield turned.iter, scope
+                        yield from self._entries(turned.iter, scope)
+
+    def _entries(self, node: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+        """What a list or dictionary that is written out holds: of nets.items(), the models."""
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("items", "values")
+        ):
+            node = node.func.value
+        for origin in self.script.trace.origins(node, scope):
+            match origin.node:
+                case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+                    yield from ((part, origin.scope) for part in parts)
 
     def _holds(self, node: ast.AST, scope: Scope, models: frozenset[object], deep: int) -> bool:
+        if isinstance(node, ast.Call) and not models.isdisjoint(roots(self.script, node, scope)):
+            return True
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name | ast.Attribute | ast.Subscript) and dotted(inner):
                 if not models.isdisjoint(roots(self.script, inner, scope)):
@@ -183,12 +201,20 @@ def called(script: Script, call: Call) -> frozenset[object]:
     host = _module_of(script, call.scope)
     if host is None or dotted(call.node.func).partition(".")[0] != call.scope.receiver:
         return found
+    return found | _made(script, host)
+
+
+def _made(script: Script, host: Scope) -> frozenset[object]:
+    """The roots of all objects of the class HOST."""
     made = (each for each in script.calls(host.name) if script.trace.definition(each.node.func, each.scope) is host)
-    return found | {id(each.node) for each in made}
+    return frozenset(id(each.node) for each in made) or frozenset({id(host)})
 
 
 def roots(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> frozenset[object]:
     """What tells a model from other models: the calls that make it, the parameters that bring it, or its name."""
+    host = _module_of(script, scope) if isinstance(node, ast.Name) and node.id == scope.receiver else None
+    if host is not None:
+        return _made(script, host)
     if isinstance(node, ast.Attribute) and node.attr == "module":
         return roots(script, node.value, scope, deep)
     found: set[object] = set()

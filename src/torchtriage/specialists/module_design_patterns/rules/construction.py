@@ -29,7 +29,7 @@ def super_init_missing(net: Net) -> Iterator[Sighting]:
         edits = _beginning(net, stop, [])
         yield net.script.seen(stop.node, fact, edits)
         return
-    begun = [event for event in net.building if event.call is not None and event.call.tail == "__init__"]
+    begun = [event for event in net.building if event.call is not None and _may_begin(net, event.call)]
     held = next((event for event in net.building if _needs_base(net, event)), None)
     if held is not None and not any(event.order < held.order for event in begun):
         when = f"only in line {getattr(begun[0].fact.node, 'lineno', 0)}" if begun else "never"
@@ -50,6 +50,14 @@ def _is_built_by_init(net: Net) -> bool:
     if any(keyword.arg == "metaclass" for each in lineage for keyword in getattr(each.node, "keywords", ())):
         return False
     return not any(dotted(call.receiver).rpartition(".")[2] == net.scope.name for call in script.calls("__init__"))
+
+
+def _may_begin(net: Net, call: Call) -> bool:
+    """Whether CALL may run the constructor of nn.Module: not Mixin.__init__(self) of a class that is no module."""
+    if call.tail != "__init__" or not isinstance(call.receiver, ast.Name):
+        return call.tail == "__init__"
+    base = net.script.names.definition(call.receiver.id, call.scope)
+    return base is None or base.kind != "class" or "torch.nn.Module" in net.script.trace.bases(base)
 
 
 def _stopped(net: Net) -> Scope | None:
@@ -140,6 +148,7 @@ def module_as_default_argument(script: Script) -> Iterator[Sighting]:
                 if isinstance(default, ast.Call) and _is_shared(script, default, scope, scope.parent):
                     made = f"{script.source(default)} is made once, when {scope.name} is defined"
                     yield script.seen(default, f"{made}: every call that leaves it out shares its weights")
+    yield from _record_defaults(script)
     for net in nets(script):
         for name, stores in net.scope.stores.items():
             if len(stores) == 1 and name not in net.scope.attributes and _is_lost(net, name, stores[0]):
@@ -147,6 +156,25 @@ def module_as_default_argument(script: Script) -> Iterator[Sighting]:
                     f"{name} belongs to the class, not to its instances: parameters() and state_dict() do not hold it"
                 )
                 yield script.seen(stores[0].node, fact)
+
+
+def _record_defaults(script: Script) -> Iterator[Sighting]:
+    """The modules that are defaults of data classes."""
+    for scope in script.classes:
+        for name, stores in scope.stores.items() if _is_record(scope) else ():
+            if (
+                len(stores) == 1
+                and isinstance(stores[0].node, ast.AnnAssign)
+                and holds_weights(script, stores[0].value, scope)
+            ):
+                fact = f"the default of {name} is one module, made once: every {scope.name} holds it"
+                yield script.seen(stores[0].node, fact)
+
+
+def _is_record(scope: Scope) -> bool:
+    """Whether SCOPE is a data class."""
+    made = scope.node.decorator_list if isinstance(scope.node, ast.ClassDef) else []
+    return any(dotted(each.func if isinstance(each, ast.Call) else each).endswith("dataclass") for each in made)
 
 
 def _is_shared(script: Script, default: ast.Call, function: Scope, outer: Scope) -> bool:

@@ -50,6 +50,9 @@ def unregistered_modules(module: ModuleClass) -> Iterator[Sighting]:
 def _is_lost(module: ModuleClass, element: ast.expr, scope: Scope) -> bool:
     """A module or parameter that is made for the container and has no other name in the module."""
     script = module.script
+    if isinstance(element, ast.Call) and script.names.resolve(element.func, scope) == "copy.deepcopy" and element.args:
+        made = script.roles.made(element.args[0], scope, "model")
+        return any(not _is_stateless(script, part) for part in made if part.scope is not None)
     if isinstance(element, ast.Name):
         stores = script.names.stores(element.id, scope)
         if any(dotted(each.value) == element.id for stores in module.scope.attributes.values() for each in stores):

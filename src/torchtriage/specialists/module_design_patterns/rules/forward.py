@@ -12,6 +12,7 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.nets import Net
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.makes import is_none
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights
 
 _DROPOUTS = frozenset(
@@ -61,9 +62,11 @@ def _in_attention(net: Net) -> Iterator[Sighting]:
         if rate is not None and not _is_meant(net, call):
             fact = f"dropout_p={net.script.source(rate)} drops attention in evaluation too: this function knows no mode"
             yield net.script.seen(call.node, fact)
-    for call in net.calls(""):
-        made = call.node.func
-        if isinstance(made, ast.Call) and _is_dropout_layer(net, call, made) and not _is_meant(net, call):
+    if "Dropout" not in "".join(net.script.facts.calls):
+        return
+    for call in (call for method in net.methods.values() for call in method.calls):
+        made = _applied(call)
+        if made is not None and _is_dropout_layer(net, call, made) and not _is_meant(net, call):
             name = dotted(made.func)
             fact = f"{name} is made anew with every call, in training mode: it drops in evaluation too"
             yield net.script.seen(call.node, fact)
@@ -183,7 +186,8 @@ def _kept_anew(net: Net, forward: Scope) -> Iterator[Store]:
         return
     for name, stores in forward.stores.items():
         root, _, word = name.partition(".")
-        own = root == forward.receiver and word.isidentifier() and len(net.stores(word)) == len(stores) == 1
+        others = [each for each in net.stores(word) if not is_none(each.value)]
+        own = root == forward.receiver and word.isidentifier() and len(others) == len(stores) == 1
         if own and stores[0].how == "assign" and not any(block.kind == "arm" for block in stores[0].path):
             made = _made(_stored(stores[0]))
             if made is not None and _is_new_layer(net.script, made, forward):

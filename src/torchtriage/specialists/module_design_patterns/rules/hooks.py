@@ -36,20 +36,28 @@ def forward_called_directly(script: Script) -> Iterator[Sighting]:
 
 def _is_called_past(script: Script, call: Call, receiver: ast.expr) -> bool:
     scope, words = call.scope, dotted(receiver).split(".")
-    if (
-        receiver is None
-        or words == [scope.receiver]
-        or words[-1] in _INNER
-        or scope.name in ("__call__", "forward_impl")
-    ):
+    if receiver is None or words == [scope.receiver] or words[-1] in _INNER or scope.name == "forward_impl":
         return False
     if words[-1][:1].isupper() or script.names.resolve(receiver, scope) or _has_own_call(script, receiver, scope):
         return False
     parts = script.roles.parts(receiver, scope)
+    if not parts and _is_listed(script, receiver, scope):
+        return True
     if not parts:
         ends = script.trace.origins(receiver, scope)
         return bool(ends) and all(_is_given_model(each) for each in ends)
     return bool(parts) and all(part.role == "model" and part.by != "unknown" for part in parts)
+
+
+def _is_listed(script: Script, receiver: ast.expr, scope: Scope) -> bool:
+    """Whether a loop over a container of modules gives RECEIVER: for layer in self.layers."""
+    stores = script.names.stores(receiver.id, scope) if isinstance(receiver, ast.Name) else []
+    lists = (script.roles.made(each.value, each.scope, "model") for each in stores if each.how == "element")
+    return (
+        bool(stores)
+        and all(any(part.name.startswith("torch.nn.") for part in made) for made in lists)
+        and all(each.how == "element" and each.index is None for each in stores)
+    )
 
 
 def _is_given_model(origin: Origin) -> bool:
@@ -132,7 +140,9 @@ def _root(node: ast.expr | None) -> str:
     match node:
         case ast.Name(id=name):
             return name
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant() | ast.UnaryOp()):
+            return _root(inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr="get_submodule"), args=[ast.Constant()]):
             return _root(inner)
     return ""
 
@@ -144,6 +154,8 @@ def _whole(store: Store) -> str:
             return _root(whole)
         case ast.Call(func=ast.Attribute(value=whole, attr="named_modules" | "named_children")) if store.index == 1:
             return _root(whole)
+        case ast.Attribute() | ast.Subscript() | ast.Call() if store.how == "assign" and store.index is None:
+            return _root(store.value)  # target = model.layer4[-1]
     return ""
 
 
@@ -152,7 +164,7 @@ def _repeats(script: Script, call: Call, root: str, deep: int, past: Block | Non
     scope = call.scope
     stores = script.names.stores(root, scope)
     if len(stores) == 1 and (whole := _whole(stores[0])) and deep < _DEEP:
-        return _repeats(script, call, whole, deep + 1, stores[0].block)
+        return _repeats(script, call, whole, deep + 1, stores[0].block if stores[0].how == "element" else None)
     for block in reversed(call.path):
         again = block.kind == "loop" and block is not past and root and not any(block in store.path for store in stores)
         if again and (deep or not _is_turned_through(script, call, block)):

@@ -118,8 +118,23 @@ def _is_made(script: Script, call: ast.Call, scope: Scope) -> bool:
         return False
     first = call.args[0] if call.args else None
     if last in ("tensor", "as_tensor"):
-        return isinstance(first, ast.List | ast.ListComp | ast.Tuple) or _is_sequence(first, scope)
+        many = isinstance(first, ast.List | ast.ListComp | ast.Tuple) or _is_sequence(first, scope)
+        return many or _is_constant(script, first, scope) or _is_counted(first, scope)
     return not (isinstance(first, ast.List | ast.Tuple) and not first.elts)
+
+
+def _is_constant(script: Script, node: ast.expr | None, scope: Scope) -> bool:
+    """Whether NODE is the name of a list or tuple that is written out: MEAN = (0.5, 0.4, 0.4)."""
+    stores = script.names.stores(node.id, scope) if isinstance(node, ast.Name) else []
+    return bool(stores) and all(isinstance(each.value, ast.List | ast.Tuple) and each.index is None for each in stores)
+
+
+def _is_counted(node: ast.expr | None, scope: Scope) -> bool:
+    """Whether NODE is a parameter that the function counts, or goes through: len(anchors), for a in anchors."""
+    if not isinstance(node, ast.Name) or any(each.how != "parameter" for each in scope.stores.get(node.id, ())):
+        return False
+    counted = (call.node.args for call in scope.calls if call.tail in ("len", "zip", "enumerate", "sorted", "sum"))
+    return any(isinstance(each, ast.Name) and each.id == node.id for args in counted for each in args)
 
 
 def _is_sequence(node: ast.expr | None, scope: Scope) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Block, Call
+from torchtriage.examine.source.facts import Block, Call, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.modes import Modes, Switch, called
 from torchtriage.examine.source.steps import TrainingStep
@@ -187,7 +187,14 @@ def _is_evaluation(modes: Modes, event: Event, events: tuple[Event, ...]) -> boo
     if loop is None or over:
         return True
     propagates = (each.call for each in events if each.call is not None and loop in each.path)
-    return not any(each.tail in ("backward", "step") for each in propagates)
+    return not any(each.tail == "backward" or _optimizes(modes, each) for each in propagates)
+
+
+def _optimizes(modes: Modes, call: Call) -> bool:
+    """Whether CALL steps an optimizer, or something that may be one; an environment steps as well."""
+    plays = modes.script.roles.plays
+    known = any(plays(call.receiver, call.scope, role) for role in ("optimizer", "scaler"))
+    return call.tail == "step" and (known or "opt" in dotted(call.receiver).lower())
 
 
 def _words(block: Block) -> Iterator[str]:

@@ -131,7 +131,7 @@ def _moving(script: Script, store: Store) -> tuple[Edit, ...]:
 @detector("source/layers-shared-by-repetition")
 def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
     """A list of layers that is multiplied holds one layer many times."""
-    if _CONTAINERS.isdisjoint(script.facts.calls):
+    if _CONTAINERS.isdisjoint(script.facts.calls) and "add_module" not in script.facts.calls:
         return
     seen: set[int] = set()
     for scope in script.facts.scopes:
@@ -143,6 +143,13 @@ def layers_shared_by_repetition(script: Script) -> Iterator[Sighting]:
     for call in script.calls("ModuleList", "Sequential", "ModuleDict", "append"):
         for place in _one_for_all(script, call):
             yield script.seen(place, _SAME)
+    for call in script.calls("add_module", "register_module"):
+        layer, loop = (
+            call.argument("module", 1),
+            next((each for each in reversed(call.path) if each.kind == "loop"), None),
+        )
+        if loop is not None and isinstance(layer, ast.Name) and _is_before(script, layer, call, loop):
+            yield script.seen(call.node, _SAME)
 
 
 def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
