@@ -12,7 +12,6 @@ from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.returned import Gradients
 from torchtriage.examine.source.script import Script
 
-
 _WRITTEN_OUT = (ast.List, ast.ListComp, ast.Dict, ast.DictComp)
 
 
