@@ -263,3 +263,49 @@ class SeqRight13(nn.Module):
         for s in steps:
             x = s(x)
         return x
+
+
+class Gcn14(nn.Module):
+    def __init__(self, a, h, c, dropout):
+        super().__init__()
+        self.w1, self.w2 = nn.Linear(a, h), nn.Linear(h, c)
+        self.dropout = dropout
+    def forward(self, x, adj):
+        x = F.relu(adj @ self.w1(x))
+        if self.dropout > 0:
+            x = F.dropout(x, self.dropout)  # expect: dropout-always-on
+        return adj @ self.w2(x)
+
+
+class GcnRight14(nn.Module):
+    def __init__(self, a, h, c, dropout):
+        super().__init__()
+        self.w1, self.w2 = nn.Linear(a, h), nn.Linear(h, c)
+        self.dropout = dropout
+    def forward(self, x, adj):
+        x = F.relu(adj @ self.w1(x))
+        if self.dropout > 0:
+            x = F.dropout(x, self.dropout, training=self.training)
+        return adj @ self.w2(x)
+
+
+class Base15(nn.Module):
+    def regularise(self, h):
+        return F.alpha_dropout(h, 0.1)  # expect: dropout-always-on
+class Child15(Base15):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.regularise(self.f(x))
+
+
+class BaseRight15(nn.Module):
+    def regularise(self, h):
+        return F.alpha_dropout(h, 0.1, self.training)
+class ChildRight15(BaseRight15):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Linear(2, 2)
+    def forward(self, x):
+        return self.regularise(self.f(x))

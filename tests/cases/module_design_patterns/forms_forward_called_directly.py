@@ -139,3 +139,43 @@ class VaeRight8(nn.Module):
             x = layer(x)
         mu, lv = x.chunk(2, -1)
         return self.dec(mu)
+
+
+class Trainer9:
+    def __init__(self, cfg):
+        self.model = nn.parallel.DistributedDataParallel(nn.Linear(3, 1).cuda())
+        self.opt = torch.optim.Adam(self.model.parameters())
+    def step(self, b):
+        loss = F.mse_loss(self.model.forward(b["x"]), b["y"])  # expect: forward-called-directly
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+
+class TrainerRight9:
+    def __init__(self, cfg):
+        self.model = nn.parallel.DistributedDataParallel(nn.Linear(3, 1).cuda())
+        self.opt = torch.optim.Adam(self.model.parameters())
+    def step(self, b):
+        loss = F.mse_loss(self.model(b["x"]), b["y"])
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+
+def embed10(models, x):
+    outs = []
+    for m in models:
+        outs.append(m.forward(x))  # expect: forward-called-directly
+    return torch.stack(outs)
+nets = [nn.Linear(2, 2) for _ in range(3)]
+embed10(nets, torch.randn(4, 2))
+
+
+def embed_right10(models, x):
+    outs = []
+    for m in models:
+        outs.append(m(x))
+    return torch.stack(outs)
+nets = [nn.Linear(2, 2) for _ in range(3)]
+embed_right10(nets, torch.randn(4, 2))

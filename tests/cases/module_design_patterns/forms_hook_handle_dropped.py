@@ -236,3 +236,31 @@ def train_right9(model, loader, opt, epochs):
             opt.zero_grad()
             F.mse_loss(model(x), y).backward()
             opt.step()
+
+
+def train10(model, loader, opt):
+    it = iter(loader)
+    step = 0
+    while step < 1000:
+        x, y = next(it)
+        norms = {}
+        model.head.register_full_backward_pre_hook(lambda m, g: norms.update(head=g[0].norm()))  # expect: hook-handle-dropped
+        loss = F.mse_loss(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        step += 1
+
+
+def train_right10(model, loader, opt):
+    it = iter(loader)
+    step = 0
+    while step < 1000:
+        x, y = next(it)
+        norms = {}
+        pass
+        loss = F.mse_loss(model(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        step += 1

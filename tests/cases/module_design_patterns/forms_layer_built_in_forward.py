@@ -240,3 +240,48 @@ class FuseRight11(nn.Module):
         return nn.Sequential(nn.Conv2d(self.c, self.c, 1), nn.ReLU(), nn.Conv2d(self.c, self.c, 1))
     def forward(self, x):
         return self.layers(x)
+
+
+class Cls12(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+        self.body = nn.Conv2d(3, 8, 3)
+    def _head(self, h):
+        fc = nn.Linear(h.shape[1], self.k, device=h.device)  # expect: layer-built-in-forward
+        return fc(h)
+    def forward(self, x):
+        return self._head(self.body(x).flatten(1))
+
+
+class ClsRight12(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.k = k
+        self.body = nn.Conv2d(3, 8, 3)
+        self.head = nn.LazyLinear(k)
+    def _head(self, h):
+        return self.head(h)
+    def forward(self, x):
+        return self._head(self.body(x).flatten(1))
+
+
+class Norm13(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.f = nn.Linear(d, d)
+    def forward(self, x):
+        h = self.f(x)
+        norm = nn.LayerNorm(h.shape[1:])  # expect: layer-built-in-forward
+        norm = norm.to(h.device)
+        return norm(h)
+
+
+class NormRight13(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.f = nn.Linear(d, d)
+        self.n = nn.LayerNorm(d)
+    def forward(self, x):
+        h = self.f(x)
+        return self.n(h)

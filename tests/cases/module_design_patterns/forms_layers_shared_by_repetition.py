@@ -261,3 +261,51 @@ class DeepRight12(nn.Module):
         for m in self.children():
             x = m(x)
         return x
+
+
+class Net13(nn.Module):
+    def __init__(self, d, n, layer=None):
+        super().__init__()
+        layer = layer or nn.Linear(d, d)
+        self.layers = nn.ModuleList([layer for _ in range(n)])  # expect: layers-shared-by-repetition
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+class NetRight13(nn.Module):
+    def __init__(self, d, n, layer=None):
+        super().__init__()
+        layer = layer or nn.Linear(d, d)
+        self.layers = nn.ModuleList([copy.deepcopy(layer) for _ in range(n)])
+    def forward(self, x):
+        for l in self.layers:
+            x = l(x)
+        return x
+
+
+class Net14(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        proto = nn.LSTMCell(d, d)
+        cells = [proto] * n  # expect: layers-shared-by-repetition
+        self.cells = nn.ModuleList(cells)
+    def forward(self, x, s):
+        for c in self.cells:
+            s = c(x, s)
+            x = s[0]
+        return x
+
+
+class NetRight14(nn.Module):
+    def __init__(self, d, n):
+        super().__init__()
+        proto = nn.LSTMCell(d, d)
+        cells = [copy.deepcopy(proto) for _ in range(n)]
+        self.cells = nn.ModuleList(cells)
+    def forward(self, x, s):
+        for c in self.cells:
+            s = c(x, s)
+            x = s[0]
+        return x

@@ -361,3 +361,58 @@ def fit_right11(model, train_dl, val_dl, epochs=3):
         if val < best:
             best = val
             torch.save(model.state_dict(), "best.pt")
+
+
+class LM13(nn.Module):
+    def __init__(self, v, d):
+        super().__init__()
+        self.e, self.drop, self.o = nn.Embedding(v, d), nn.Dropout(0.1), nn.Linear(d, v)
+    def forward(self, ids):
+        return self.o(self.drop(self.e(ids)))
+@torch.inference_mode()
+def sample13(lm, start, n):
+    lm.eval()  # expect: mode-left-in-eval
+    ids = start
+    for _ in range(n):
+        ids = torch.cat([ids, lm(ids)[:, -1:].argmax(-1)], 1)
+    return ids
+def main13():
+    lm = LM13(99, 32)
+    opt = torch.optim.AdamW(lm.parameters())
+    for epoch in range(3):
+        for ids in batches13():
+            loss = F.cross_entropy(lm(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(sample13(lm, ids[:1, :1], 20))
+def batches13():
+    yield torch.randint(0, 99, (4, 9))
+
+
+class LMRight13(nn.Module):
+    def __init__(self, v, d):
+        super().__init__()
+        self.e, self.drop, self.o = nn.Embedding(v, d), nn.Dropout(0.1), nn.Linear(d, v)
+    def forward(self, ids):
+        return self.o(self.drop(self.e(ids)))
+@torch.inference_mode()
+def sample_right13(lm, start, n):
+    lm.eval()
+    ids = start
+    for _ in range(n):
+        ids = torch.cat([ids, lm(ids)[:, -1:].argmax(-1)], 1)
+    lm.train()
+    return ids
+def main_right13():
+    lm = LMRight13(99, 32)
+    opt = torch.optim.AdamW(lm.parameters())
+    for epoch in range(3):
+        for ids in batches_right13():
+            loss = F.cross_entropy(lm(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        print(sample_right13(lm, ids[:1, :1], 20))
+def batches_right13():
+    yield torch.randint(0, 99, (4, 9))

@@ -252,3 +252,52 @@ class GanRight9:
     def score(self, val_loader):
         self.nets["g"].eval()
         return sum((self.nets["g"](z) - x).abs().mean() for z, x in val_loader)
+
+
+class Trainer10:
+    def __init__(self, model, loaders):
+        self.model = model
+        self.loaders = loaders
+        self.optim = torch.optim.Adam(model.parameters())
+    def fit(self, n):
+        for e in range(n):
+            self.train_epoch()
+            self.val_epoch()
+    def train_epoch(self):
+        self.model.train()
+        for b in self.loaders["train"]:
+            loss = self.model(b["x"]).mean()
+            self.optim.zero_grad()
+            loss.backward()
+            self.optim.step()
+    def val_epoch(self):
+        tot = 0
+        with torch.no_grad():
+            for b in self.loaders["val"]:
+                tot += self.model(b["x"]).mean().item()  # expect: mode-left-in-train
+        return tot
+
+
+class TrainerRight10:
+    def __init__(self, model, loaders):
+        self.model = model
+        self.loaders = loaders
+        self.optim = torch.optim.Adam(model.parameters())
+    def fit(self, n):
+        for e in range(n):
+            self.train_epoch()
+            self.val_epoch()
+    def train_epoch(self):
+        self.model.train()
+        for b in self.loaders["train"]:
+            loss = self.model(b["x"]).mean()
+            self.optim.zero_grad()
+            loss.backward()
+            self.optim.step()
+    def val_epoch(self):
+        self.model.eval()
+        tot = 0
+        with torch.no_grad():
+            for b in self.loaders["val"]:
+                tot += self.model(b["x"]).mean().item()
+        return tot

@@ -191,3 +191,39 @@ class GatesRight10(nn.Module):
         self.a, self.b = nn.Parameter(torch.zeros(n).half()), nn.Parameter(torch.ones(n).half())
     def forward(self, x):
         return x * self.b + self.a
+
+
+class P12(nn.Module):
+    def __init__(self, n, device, dtype):
+        super().__init__()
+        self.bias = nn.parameter.Parameter(torch.zeros(n)).to(device=device, dtype=dtype)  # expect: parameter-then-moved
+    def forward(self, x):
+        return x + self.bias
+
+
+class PRight12(nn.Module):
+    def __init__(self, n, device, dtype):
+        super().__init__()
+        self.bias = nn.parameter.Parameter(torch.zeros(n, device=device, dtype=dtype))
+    def forward(self, x):
+        return x + self.bias
+
+
+class P13(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        emb = nn.Parameter(torch.empty(n, d))
+        nn.init.normal_(emb)
+        self.emb = emb.unsqueeze(0)  # expect: parameter-then-moved
+    def forward(self, x):
+        return x + self.emb
+
+
+class PRight13(nn.Module):
+    def __init__(self, n, d):
+        super().__init__()
+        emb = nn.Parameter(torch.empty(n, d))
+        nn.init.normal_(emb)
+        self.emb = emb
+    def forward(self, x):
+        return x + self.emb

@@ -175,3 +175,13 @@ def unfreeze_right13(model, epoch):
         for name, child in model.named_children():
             if name in ("layer3", "layer4"):
                 child.requires_grad_(True)
+
+
+def freeze17(net, upto):
+    for i, (name, p) in enumerate(net.named_parameters()):
+        p.required_grad = i >= upto  # expect: requires-grad-typo
+
+
+def freeze_right17(net, upto):
+    for i, (name, p) in enumerate(net.named_parameters()):
+        p.requires_grad = i >= upto

@@ -268,3 +268,39 @@ class GNNLayerRight12(nn.Module):
         self.lin = nn.Linear(in_dim, out_dim, bias=kwargs.get("bias", True))
     def forward(self, x, adj):
         return self.act(adj @ self.lin(x))
+
+
+class Attn13(nn.Module):
+    def __init__(self, dim):
+        self.scale: float = dim ** -0.5
+        self.qkv: nn.Module = nn.Linear(dim, 3 * dim)  # expect: super-init-missing
+    def forward(self, x):
+        return self.qkv(x) * self.scale
+
+
+class AttnRight13(nn.Module):
+    def __init__(self, dim):
+        self.scale: float = dim ** -0.5
+        super().__init__()
+        self.qkv: nn.Module = nn.Linear(dim, 3 * dim)
+    def forward(self, x):
+        return self.qkv(x) * self.scale
+
+
+def make14(dim):
+    class Inner(nn.Module):
+        def __init__(self):
+            self.fc = nn.Linear(dim, dim)  # expect: super-init-missing
+        def forward(self, x):
+            return self.fc(x)
+    return Inner()
+
+
+def make_right14(dim):
+    class Inner(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = nn.Linear(dim, dim)
+        def forward(self, x):
+            return self.fc(x)
+    return Inner()

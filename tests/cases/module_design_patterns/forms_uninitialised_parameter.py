@@ -227,3 +227,41 @@ class TempRight10(nn.Module):
             nn.init.trunc_normal_(m.weight, std=0.02)
     def forward(self, x):
         return (self.lin(x) @ self.memory.t()).softmax(-1) @ self.memory
+
+
+class Attn11(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        kw = {"device": None}
+        self.u = nn.Parameter(torch.empty(h, d // h, **kw))  # expect: uninitialised-parameter
+        self.v = nn.Parameter(torch.zeros(h, d // h))
+    def forward(self, q, k):
+        return (q + self.u) @ k.transpose(-1, -2) + (q + self.v) @ k.transpose(-1, -2)
+
+
+class AttnRight11(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        kw = {"device": None}
+        self.u = nn.Parameter(torch.zeros(h, d // h, **kw))
+        self.v = nn.Parameter(torch.zeros(h, d // h))
+    def forward(self, q, k):
+        return (q + self.u) @ k.transpose(-1, -2) + (q + self.v) @ k.transpose(-1, -2)
+
+
+class Kern12(nn.Module):
+    def __init__(self, i, o, k):
+        super().__init__()
+        self.weight = nn.Parameter(torch.Tensor(o, i, k, k))
+        self.bias = nn.Parameter(torch.Tensor(o))
+    def forward(self, x):
+        return F.conv2d(x, self.weight, self.bias)
+
+
+class KernRight12(nn.Module):
+    def __init__(self, i, o, k):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(o, i, k, k) * 0.01)
+        self.bias = nn.Parameter(torch.zeros(o))
+    def forward(self, x):
+        return F.conv2d(x, self.weight, self.bias)

@@ -287,3 +287,59 @@ class TwoTowerRight12(nn.Module):
         self.mix = nn.Linear(768 * len(names), 2)
     def forward(self, batches):
         return self.mix(torch.cat([e(**b).pooler_output for e, b in zip(self.encoders, batches)], -1))
+
+
+class Net13(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self._setup(cfg)
+    def _setup(self, cfg):
+        blocks = []
+        for i in range(cfg.n):
+            block = nn.Sequential(nn.Conv2d(cfg.c, cfg.c, 3), nn.ReLU())
+            blocks.append(block)
+        self.blocks = blocks  # expect: unregistered-modules
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
+
+class NetRight13(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self._setup(cfg)
+    def _setup(self, cfg):
+        blocks = []
+        for i in range(cfg.n):
+            block = nn.Sequential(nn.Conv2d(cfg.c, cfg.c, 3), nn.ReLU())
+            blocks.append(block)
+        self.blocks = nn.ModuleList(blocks)
+    def forward(self, x):
+        for b in self.blocks:
+            x = b(x)
+        return x
+
+
+from collections import defaultdict
+class Router14(nn.Module):
+    def __init__(self, d, langs):
+        super().__init__()
+        self.adapters = defaultdict(dict)
+        for l in langs:
+            self.adapters[l] = nn.ModuleDict({"down": nn.Linear(d, 8), "up": nn.Linear(8, d)})  # expect: unregistered-modules
+    def forward(self, x, l):
+        a = self.adapters[l]
+        return x + a["up"](F.relu(a["down"](x)))
+
+
+from collections import defaultdict
+class RouterRight14(nn.Module):
+    def __init__(self, d, langs):
+        super().__init__()
+        self.adapters = nn.ModuleDict()
+        for l in langs:
+            self.adapters[l] = nn.ModuleDict({"down": nn.Linear(d, 8), "up": nn.Linear(8, d)})
+    def forward(self, x, l):
+        a = self.adapters[l]
+        return x + a["up"](F.relu(a["down"](x)))

@@ -259,3 +259,41 @@ class QueryRight11(nn.Module):
     def forward(self, mem):
         q = self.queries.unsqueeze(1).expand(-1, mem.size(1), -1)
         return self.attn(q, mem, mem)[0]
+
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+class Perceptual12(nn.Module):
+    def __init__(self, vgg):
+        super().__init__()
+        self.vgg = vgg
+        self.mean = torch.tensor(MEAN)[None, :, None, None]  # expect: unregistered-tensor
+    def forward(self, x, y):
+        return F.l1_loss(self.vgg(x - self.mean), self.vgg(y - self.mean))
+
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+class PerceptualRight12(nn.Module):
+    def __init__(self, vgg):
+        super().__init__()
+        self.vgg = vgg
+        self.register_buffer("mean", torch.tensor(MEAN)[None, :, None, None])
+    def forward(self, x, y):
+        return F.l1_loss(self.vgg(x - self.mean), self.vgg(y - self.mean))
+
+
+import numpy as np
+class Mel13(nn.Module):
+    def __init__(self, fb: np.ndarray):
+        super().__init__()
+        self.fb = torch.from_numpy(fb).float()  # expect: unregistered-tensor
+    def forward(self, spec):
+        return torch.matmul(self.fb, spec).clamp_min(1e-5).log()
+
+
+import numpy as np
+class MelRight13(nn.Module):
+    def __init__(self, fb: np.ndarray):
+        super().__init__()
+        self.register_buffer("fb", torch.from_numpy(fb).float())
+    def forward(self, spec):
+        return torch.matmul(self.fb, spec).clamp_min(1e-5).log()

@@ -11,6 +11,7 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.nets import Net, nets
 from torchtriage.examine.source.script import Script
+from torchtriage.specialists.module_design_patterns.rules.makes import given
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_layer, is_module, is_parameter
 
 _REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
@@ -186,7 +187,8 @@ def _is_shared(script: Script, default: ast.Call, function: Scope, outer: Scope)
 
 def _is_lost(net: Net, name: str, store: Store) -> bool:
     """Whether the class attribute NAME is a layer or parameter that the constructor does not copy or register."""
-    if not holds_weights(net.script, store.value, net.scope) and not is_parameter(net.script, store.value, net.scope):
+    value = given(store)
+    if not holds_weights(net.script, value, net.scope) and not is_parameter(net.script, value, net.scope):
         return False
     used = (node for event in net.building if event.call is not None for node in ast.walk(event.call.node))
     return not any(isinstance(node, ast.Attribute) and node.attr == name for node in used)

@@ -209,9 +209,20 @@ def _applied(call: Call) -> ast.Call | None:
             return _made(made)
         case ast.Name(id=name) if call.scope.kind == "function":
             stores = reaching(call.scope.stores.get(name, ()), call)
+            every = call.scope.stores.get(name, [])
+            if stores and all(_is_moved(each, name) for each in every[1:]):
+                stores = every[:1]
             if len(stores) == 1 and _serves_for_calling(call.scope, name):
                 return _made(_turned(stores[0], call) if stores[0].how == "element" else _stored(stores[0]))
     return None
+
+
+def _is_moved(store: Store, name: str) -> bool:
+    """Whether STORE gives NAME itself, moved: layer = layer.to(device)."""
+    match store.value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=inner), attr=attr)):
+            return inner == name and attr in _MOVES and store.how == "assign"
+    return False
 
 
 def _stored(store: Store) -> ast.expr | None:

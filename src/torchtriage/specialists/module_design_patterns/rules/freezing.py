@@ -28,12 +28,36 @@ _NAMED = frozenset({"net", "model", "module", "network", "backbone", "block"})
 _CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
 # Parts of the models of torchvision and its like: lists of modules, and modules.
 _LISTED = frozenset({"blocks", "layers", "layer", "stages", "features", "h", "block", "encoder_layers"})
-_PARTS = frozenset({"fc", "classifier", "features", "layer1", "layer2", "layer3", "layer4", "conv1", "avgpool", "bn1"})
+_PARTS = frozenset(
+    {
+        "encoder",
+        "decoder",
+        "backbone",
+        "embeddings",
+        "patch_embed",
+        "stem",
+        "head",
+        "visual",
+        "vision_model",
+        "fc",
+        "classifier",
+        "features",
+        "layer1",
+        "layer2",
+        "layer3",
+        "layer4",
+        "conv1",
+        "avgpool",
+        "bn1",
+    }
+)
 
 
 @detector("source/requires-grad-typo")
 def requires_grad_typo(script: Script) -> Iterator[Sighting]:
     """An attribute is set that no parameter has: nothing is frozen."""
+    if not any(word[:2].lower() == "re" and "gr" in word.lower() for word in script.aside):
+        return
     for scope in script.facts.scopes:
         for name, stores in scope.stores.items():
             owner, dot, word = name.rpartition(".")

@@ -25,8 +25,10 @@ _DEEP = 3
 @detector("source/forward-called-directly")
 def forward_called_directly(script: Script) -> Iterator[Sighting]:
     """A module's forward is called by name: its hooks do not run."""
-    tests = any(name.partition(".")[0] in ("pytest", "unittest") for name in script.facts.imports)
-    for call in script.calls("forward") if not tests else ():
+    calls = list(script.calls("forward"))
+    if any(name.partition(".")[0] in ("pytest", "unittest") for name in (script.facts.imports if calls else ())):
+        return
+    for call in calls:
         receiver = call.receiver
         if isinstance(receiver, ast.Name | ast.Attribute) and _is_called_past(script, call, receiver):
             name = script.source(receiver)
@@ -171,8 +173,8 @@ def _repeats(script: Script, call: Call, root: str, deep: int, past: Block | Non
             return f"the loop of line {getattr(block.owner, 'lineno', 0)}"
     if scope.kind != "function" or not root or deep > _DEEP:
         return None
-    if scope.name == "forward" and root == scope.receiver and scope.host is not None:
-        return "every call of forward"
+    if scope.name in ("forward", "__call__") and root == scope.receiver and scope.host is not None:
+        return f"every call of {scope.name}"
     return _called_again(script, call, root, deep)
 
 

@@ -126,7 +126,7 @@ def _is_made(script: Script, call: ast.Call, scope: Scope) -> bool:
 def _is_constant(script: Script, node: ast.expr | None, scope: Scope) -> bool:
     """Whether NODE is the name of a list or tuple that is written out: MEAN = (0.5, 0.4, 0.4)."""
     stores = script.names.stores(node.id, scope) if isinstance(node, ast.Name) else []
-    return bool(stores) and all(isinstance(each.value, ast.List | ast.Tuple) and each.index is None for each in stores)
+    return bool(stores) and all(isinstance(given(each), ast.List | ast.Tuple) for each in stores)
 
 
 def _is_counted(node: ast.expr | None, scope: Scope) -> bool:
