@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check test lint types layers docs docs-fresh bench golden format learn
+.PHONY: check test lint types layers docs docs-fresh bench golden format learn deprecated
 check: lint types layers docs-fresh test
 test: ; $(PYTHON) -m pytest --cov --cov-report=term-missing:skip-covered
 lint: ; $(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .
@@ -12,3 +12,4 @@ docs-fresh: ; $(PYTHON) -m cogapp --check -P -I docs README.md docs/*.md
 bench: ; for each in bench/*.py; do $(PYTHON) $$each; done
 golden: ; GOLDEN=write $(PYTHON) -m pytest tests/report/test_golden.py -q
 learn: ; $(PYTHON) learn/leaning.py
+deprecated: ; $(PYTHON) learn/deprecated.py

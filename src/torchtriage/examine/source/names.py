@@ -89,12 +89,17 @@ class Names:
     def resolve(self, node: ast.AST | None, scope: Scope) -> str:
         """The real dotted name of a name or attribute chain that starts at an import or a builtin, else ""."""
         self.count()
+        name = self.spelled(node, scope)
+        return canonical(name) if name else ""
+
+    def spelled(self, node: ast.AST | None, scope: Scope) -> str:
+        """The same by the name that the code says, which may be one of before."""
         chain = dotted(node)
         if not chain:
             return ""
         root, dot, rest = chain.partition(".")
         real = self._root(root, scope)
-        return canonical(real + dot + rest) if real else ""
+        return real + dot + rest if real else ""
 
     def _root(self, name: str, scope: Scope) -> str:
         key = (id(scope), name)
