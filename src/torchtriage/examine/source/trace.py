@@ -46,6 +46,7 @@ class Trace:
         self._finding: set[int] = set()
         self._cuts = 0
         self._sites: dict[int, tuple[Call, ...]] = {}
+        self._objects: dict[int, tuple[Call, ...]] | None = None
         self._methods = {name for scope in facts.scopes if scope.kind == "class" for name in scope.inner}
 
     def origins(self, node: ast.expr | None, scope: Scope) -> tuple[Origin, ...]:
@@ -467,12 +468,20 @@ class Trace:
         own = (each.name for each in self.facts.scopes if each.kind == "class" and "__call__" in each.inner)
         return any(name in self.facts.calls for name in own)
 
-    @cached_property
-    def _called_objects(self) -> list[Call]:
-        """The calls of what may be an object with a method __call__: no import, no function, no class."""
-        every = (call for calls in self.facts.calls.values() for call in calls)
-        return [each for each in every if isinstance(each.node.func, ast.Name | ast.Attribute)
-                and not self.names.resolve(each.node.func, each.scope)]  # fmt: skip
+    def _calls_of_objects(self) -> dict[int, tuple[Call, ...]]:
+        """The calls of objects of own classes, by the method __call__ that each runs.
+
+        Found once for the whole file; what asks meanwhile sees none, as answers that circles cut short cost too much.
+        """
+        if self._objects is None:
+            self._objects, found = {}, dict[int, list[Call]]()
+            for call in (call for calls in self.facts.calls.values() for call in calls):
+                if isinstance(call.node.func, ast.Name | ast.Attribute):
+                    made = self.definition(call.node.func, call.scope)
+                    if made is not None and made.name == "__call__":
+                        found.setdefault(id(made), []).append(call)
+            self._objects = {key: tuple(calls) for key, calls in found.items()}
+        return self._objects
 
     def sites(self, function: Scope) -> tuple[Call, ...]:
         """The calls of FUNCTION in this file; of a class's __init__, the places where it is made."""
@@ -494,7 +503,9 @@ class Trace:
         made = function.name == "__init__" and function.host is not None
         name = function.host.name if made and function.host is not None else function.name
         target = function.host if made else function
-        calls = self._called_objects if name == "__call__" else self.facts.calls.get(name, ())
+        if name == "__call__":
+            return self._calls_of_objects().get(id(function), ()) if self._makes_callables else ()
+        calls = self.facts.calls.get(name, ())
         return tuple(call for call in calls if self.definition(call.node.func, call.scope) is target)
 
 
