@@ -44,6 +44,8 @@ class Trace:
         self._open: set[tuple[int, int]] = set()
         self._asked: set[int] = set()
         self._finding: set[int] = set()
+        self._draft: dict[tuple[int, int], tuple[Origin, ...]] = {}
+        self._draft_sites: dict[int, tuple[Call, ...]] = {}
         self._cuts = 0
         self._sites: dict[int, tuple[Call, ...]] = {}
         self._objects: dict[int, tuple[Call, ...]] | None = None
@@ -57,17 +59,26 @@ class Trace:
         key = (id(node), id(scope))
         if key in self._known:
             return self._known[key]
-        if key in self._open or len(self._open) > _DEPTH:
+        if key in self._draft or key in self._open or len(self._open) > _DEPTH:
             self._cuts += 1
-            return ()
+            return self._draft.get(key, ())
         before = self._cuts
         self._open.add(key)
         found = tuple(dict.fromkeys(self._follow(node, scope)))
         self._open.discard(key)
-        # what was cut short inside of a circle that began further out must not be remembered
-        if self._cuts == before or not (self._open or self._asked or self._finding):
-            self._known[key] = found
+        (self._known if self._is_uncut(before) else self._draft)[key] = found
         return found
+
+    def _is_uncut(self, before: int) -> bool:
+        """Whether an answer, begun when there were BEFORE cuts, was cut short by no circle that began further out.
+
+        One that was holds until the outermost question is answered, and then no more.
+        """
+        if self._open or self._asked or self._finding:
+            return self._cuts == before
+        self._draft.clear()
+        self._draft_sites.clear()
+        return True
 
     def _follow(self, node: ast.expr, scope: Scope) -> Iterator[Origin]:
         match node:
@@ -486,18 +497,17 @@ class Trace:
     def sites(self, function: Scope) -> tuple[Call, ...]:
         """The calls of FUNCTION in this file; of a class's __init__, the places where it is made."""
         key = id(function)
-        if key in self._finding:
+        if key in self._sites:
+            return self._sites[key]
+        if key in self._draft_sites or key in self._finding:
             self._cuts += 1
-            return ()
-        if key not in self._sites:
-            before = self._cuts
-            self._finding.add(key)
-            found = self._callers(function)
-            self._finding.discard(key)
-            if self._cuts != before and (self._open or self._asked or self._finding):
-                return found
-            self._sites[key] = found
-        return self._sites[key]
+            return self._draft_sites.get(key, ())
+        before = self._cuts
+        self._finding.add(key)
+        found = self._callers(function)
+        self._finding.discard(key)
+        (self._sites if self._is_uncut(before) else self._draft_sites)[key] = found
+        return found
 
     def _callers(self, function: Scope) -> tuple[Call, ...]:
         made = function.name == "__init__" and function.host is not None
