@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from functools import cache, lru_cache
+from collections.abc import Iterator
+from functools import cache, cached_property, lru_cache
 
 from msgspec import Struct
 
@@ -33,12 +34,15 @@ class _Habits(Struct, frozen=True):
     made: tuple[str, ...]
     named: frozenset[str]
     used: frozenset[str]
+    settles: frozenset[str]
 
 
 @cache
 def _habits() -> tuple[_Habits, ...]:
     return tuple(
-        _Habits(role, tuple(row["made"]), frozenset(row["named"]), frozenset(row["used"]))
+        _Habits(
+            role, tuple(row["made"]), frozenset(row["named"]), frozenset(row["used"]), frozenset(row.get("settles", ()))
+        )
         for role, row in table()["roles"].items()
     )
 
@@ -133,7 +137,17 @@ class Roles:
         for habits in _habits():
             if word in habits.named or any(word.endswith(f"_{each}") for each in habits.named):
                 return Part(habits.role, by) if self._is_used(text, habits) else None
-        return None
+        role = next((role for role, words in self._settled.items() if text.rpartition(".")[2] in words), None)
+        return Part(role, by) if role is not None else None
+
+    @cached_property
+    def _settled(self) -> dict[str, set[str]]:
+        """The words on which a method is called that tells the role by itself: tower.parameters()."""
+        return {habits.role: set(self._receivers(habits.settles)) - {""} for habits in _habits() if habits.settles}
+
+    def _receivers(self, tails: frozenset[str]) -> Iterator[str]:
+        for tail in tails:
+            yield from (dotted(call.receiver).rpartition(".")[2] for call in self._calls(tail))
 
     def _is_used(self, text: str, habits: _Habits) -> bool:
         last = text.rpartition(".")[2]

@@ -394,6 +394,8 @@ class Trace:
                 return scope.host
             case ast.Name(id=name) if (found := self.names.definition(name, scope)) is not None:
                 return found
+            case ast.Name() if (found := self._closure(called, scope)) is not None:
+                return found
             case ast.Attribute() if self.names.links.is_any and (name := self.names.resolve(called, scope)):
                 return self.names.links.definition(name, scope)  # utils.save, of a module of this project
             case ast.Attribute(value=value, attr=attr) if attr in self._methods or self.names.links.is_any:
@@ -403,6 +405,17 @@ class Trace:
                 host = self.instance(called, scope)
                 return self.method(host, "__call__") if host is not None else None
         return None
+
+    def _closure(self, called: ast.Name, scope: Scope) -> Scope | None:
+        """The function that a function of this file has made: push of push = make_meter(0.9)."""
+        stores = self.names.stores(called.id, scope)
+        if len(stores) != 1 or stores[0].how != "assign" or not isinstance(stores[0].value, ast.Call):
+            return None
+        made = self._maker(stores[0].value, stores[0].scope)
+        ends = [each.node.value for each in made.returns] if made is not None and made.kind == "function" else []
+        found = {id(each): each for end in ends if isinstance(end, ast.Name) and made is not None
+                 if (each := made.inner.get(end.id)) is not None and each.kind == "function"}  # fmt: skip
+        return next(iter(found.values())) if len(found) == 1 and len(ends) == 1 else None
 
     def instance(self, node: ast.expr, scope: Scope) -> Scope | None:
         """The class of this file that NODE is, or is an instance of."""
