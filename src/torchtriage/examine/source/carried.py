@@ -15,8 +15,16 @@ from torchtriage.examine.source.tensors import BATCH, Tensors, bound_inside, is_
 # Names of settings: numbers and devices, without a graph.
 _SETTING = re.compile(
     r"(?:device|args?|cfg|config|conf|hparams?|opts?|options|alpha|beta|gamma|tau|lam.*|lmbda.*|.*weights?|.*coef.*|w_.*"
-    r"|.*_fn|crit.*|loss_f.*|objective|num_.*|n_.*|k|.*size|seq_len|temperature|eps.*|margin|scale|epochs?|lr|steps?|logger|writer)"
+    r"|.*_fn|crit.*|loss_f.*|objective|num_.*|n_.*|k|.*size|seq_len|temperature|eps.*|margin|scale|epochs?|lr|steps?|logger|writer"
+    r"|n[a-z]|.*dims?|.*channels|bs|bptt|clip.*|iters|max_.*|verbose)"
 )
+# Names of what a model has computed, and that may be kept with its graph; other parts of a loop's items are data.
+_COMPUTED = re.compile(
+    r"log_?p|logit|value|hidden|loss|emb|feat|out|pred|latent|memory|prob|carry|(?:.*_)?(?:h|z|hx|cx|q|c)$"
+)
+_STORES = re.compile(r"buffer|replay|data|load|sampler|batch|stream|env|iter")
+_DRAWS = re.compile(r"sample|get_batch|next_batch|draw|fetch|__next__")
+_WHOLE = frozenset({"batch", "minibatch", "mini_batch", "sample", "samples", "transitions"})
 _FRESH = frozenset({"item", "detach", "tolist", "size", "numel", "dim", "argmax", "numpy", "format"})
 _DEEP = 8
 
@@ -117,7 +125,18 @@ class Carried:
         if value is None or is_batches(self.script, value, store.scope):
             return True
         called = value.func if isinstance(value, ast.Call) else value
-        return dotted(called).rpartition(".")[2] in ("range", "count", "trange", "dataset", "batches", "data", "pbar")
+        if isinstance(value, ast.Call) and dotted(value.func) in ("enumerate", "zip", "tqdm") and value.args:
+            return all(self._is_through(each, store) for each in value.args)
+        if dotted(called).rpartition(".")[2] in ("range", "count", "trange", "dataset", "batches", "data", "pbar"):
+            return True
+        return self._is_through(value, store)
+
+    def _is_through(self, value: ast.expr, store: Store) -> bool:
+        """Whether a loop over what a caller gives takes data out of it, by the name that it gives to that."""
+        if is_batches(self.script, value, store.scope):
+            return True
+        unknown = all(origin.is_parameter for origin in self.script.trace.origins(value, store.scope))
+        return unknown and bool(dotted(value)) and not _COMPUTED.search(store.name.lower())
 
     def _is_plain(self, store: Store) -> bool:
         """Whether a value from outside of the step holds no graph."""
@@ -173,11 +192,13 @@ class Carried:
         if _SETTING.fullmatch(store.name.lower()) or store.name == store.scope.receiver:
             return True
         if store.scope is self.step.ring.scope or id(store) in self._open:
-            return store.name in BATCH
+            return store.name in BATCH or store.name in _WHOLE
         words = [each.arg for each in store.scope.parameters]
         place = words.index(store.name) - (store.scope.receiver in words[:1])
         sites = self.script.trace.sites(store.scope)
         given = [(site.argument(store.name, place), site) for site in sites]
+        if not sites and store.name in _WHOLE:
+            return True
         self._open.add(id(store))
         own = bool(given) and all(self.is_own(each, site, site.scope) for each, site in given)
         self._open.discard(id(store))
@@ -203,17 +224,23 @@ class Carried:
 
     def _called(self, node: ast.Call, at: Call | Store, scope: Scope) -> bool:
         tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        if tail in _FRESH:
+        if tail in _FRESH or self._is_factory(self.script.names.resolve(node.func, scope)) or self._is_drawn(node):
             return True
         arguments: Iterable[ast.expr] = (*node.args, *(keyword.value for keyword in node.keywords))
         if not all(self.is_own(each, at, scope) for each in arguments):
             return False
-        if self.script.roles.plays(node.func, scope, "model") and not self._is_stateless(node.func, scope):
-            return False
+        if self.script.roles.plays(node.func, scope, "model"):
+            return self._is_stateless(node.func, scope)
         helper = self.script.trace.definition(node.func, scope)
-        if helper is not None and helper.kind == "function" and not self._reads_settled(helper):
-            return False
+        if helper is not None and helper.kind == "function":
+            return self._reads_settled(helper)
         return self.is_own(node.func, at, scope) if helper is None else True
+
+    def _is_drawn(self, node: ast.Call) -> bool:
+        """Whether NODE takes data out of a store: buffer.sample(64), data.get_batch("train")."""
+        if not isinstance(node.func, ast.Attribute) or not _DRAWS.match(node.func.attr):
+            return False
+        return _STORES.search(dotted(node.func.value).rpartition(".")[2].lower()) is not None
 
     def _is_stateless(self, model: ast.expr, scope: Scope) -> bool:
         """Whether the class of a model, if it stands in this file, writes to itself only when it is made."""

@@ -22,6 +22,9 @@ from torchtriage.examine.source.steps import TrainingStep, training_steps
 What = Literal["loss", "output"]
 
 
+_DEEP = 6
+
+
 class Kept(Struct, frozen=True):
     """A tensor with its graph that outlives the step.
 
@@ -79,6 +82,7 @@ class _Graph(Outliving):
         self.lore: dict[str, list[str]] = table()["graph"]
         self.stored: dict[int, What | None] = {}
         self.roots: set[int] = set()
+        self.terms: set[int] = set()
         self._within: set[int] = set()
         for each in step.backwards:
             self.root(each.root, each.call)
@@ -91,15 +95,19 @@ class _Graph(Outliving):
         return None
 
     def root(self, node: ast.expr | None, use: _Use) -> None:
-        """Notes the stores that gave NODE, and the terms of a sum behind it, their values."""
-        if isinstance(node, ast.BinOp):
-            self.root(node.left, use)
-            self.root(node.right, use)
-        elif isinstance(node, ast.Name):
+        """Notes the stores that gave NODE, and the terms of a sum behind it: those of a dict, a list, a helper."""
+        if node is None or id(node) in self.terms:
+            return
+        self.terms.add(id(node))
+        if isinstance(node, ast.Name):
             for store in reaching(self._stores(node.id, use.scope), use):
                 if id(store) not in self.roots:
                     self.roots.add(id(store))
-                    self.root(store.value if isinstance(store.value, ast.BinOp) else None, store)
+                    whole = store.index is None and store.how in ("assign", "augment")
+                    self.root(store.value if whole else None, store)
+            return
+        for term in _terms(node):
+            self.root(term, use)
 
     def _stores(self, name: str, scope: Scope) -> list[Store]:
         return [store for store in self.script.names.stores(name, scope) if store.scope is scope]
@@ -153,16 +161,41 @@ class _Graph(Outliving):
 
     def carries(self, node: ast.expr, use: _Use) -> What | None:
         """What NODE holds where it is USEd; None when it holds no graph, or none that can be seen."""
-        if isinstance(node, ast.Name | ast.Call):
-            return self._named(node.id, use) if isinstance(node, ast.Name) else self._called(node, use)
+        if isinstance(node, ast.Call):
+            return "loss" if id(node) in self.terms else self._called(node, use)
         match node:
+            case ast.Name(id=name):
+                return self._named(name, use)
+            case ast.Subscript(value=whole, slice=ast.Constant(value=key)) if displays := self._displays(whole, use, 0):
+                return self._entry(displays, key)
             case ast.UnaryOp(op=ast.USub(), operand=value) | ast.Subscript(value=value) | ast.Starred(value=value):
                 return self.carries(value, use)
             case ast.Attribute(value=value, attr=attr) if attr in self.lore["attributes"]:
                 return self.carries(value, use)
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-                return self._any(parts, use)
-        return self._any((node.left, node.right), use) if isinstance(node, ast.BinOp) else None
+        return self._any(_terms(node), use)
+
+    def _displays(self, node: ast.expr | None, use: _Use, deep: int) -> list[tuple[ast.Dict, _Use]]:
+        """The dicts, written out, that NODE may be; none where it may be something else."""
+        if isinstance(node, ast.Dict):
+            return [(node, use)]
+        ways: list[tuple[ast.expr | None, _Use]] = []
+        if isinstance(node, ast.Name):
+            stores = reaching(self._stores(node.id, use.scope), use)
+            ways = [(store.value if store.how == "assign" and store.index is None else None, store) for store in stores]
+        elif isinstance(node, ast.Call) and (helper := self._helper(node, use)) is not None:
+            ways = [(each.node.value, _End(helper, each.path, each.order)) for each in helper.returns]
+        found = [self._displays(value, at, deep + 1) for value, at in ways if deep < _DEEP]
+        return [each for some in found for each in some] if all(found) else []
+
+    def _entry(self, displays: list[tuple[ast.Dict, _Use]], key: object) -> What | None:
+        """What the dicts hold under KEY: a graph only when all do."""
+        found: list[What | None] = []
+        for display, at in displays:
+            off = isinstance(at, _End) and self.is_off(at.path, at.scope)
+            pairs = zip(display.keys, display.values, strict=True)
+            value = next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == key), None)
+            found.append(None if value is None or off else self.carries(value, at))
+        return found[0] if None not in found else None
 
     def _named(self, name: str, use: _Use) -> What | None:
         """A graph only when every store that may have given the name its value gave it one."""
@@ -222,7 +255,7 @@ class _Graph(Outliving):
         """
         method = put.fact.scope
         words = [each.arg for each in method.parameters]
-        if method.host is None or not words or method is self.step.ring.scope:
+        if not words or method is self.step.ring.scope or method.kind != "function":
             return None
         after = (each for each in self.step.events if each.order > event.order and each.call is not None)
         for each in after:
@@ -230,7 +263,7 @@ class _Graph(Outliving):
             if call is None or self.script.trace.definition(call.node.func, call.scope) is not method:
                 continue
             meter = dotted(call.receiver)
-            if not meter or not self.is_outside(meter, put, each):
+            if method.host is not None and not (meter and self.is_outside(meter, put, each)):
                 return None
             return self._through(put, call, words)
         return None
@@ -284,9 +317,13 @@ class _Graph(Outliving):
         """What comes to PUT when the parameters of its function hold what CALL gives."""
         method = put.fact.scope
         own = words[1:] if method.receiver in words[:1] else words
+        starred = _starred(method)
         for place, word in enumerate(own):
-            argument = call.argument(word, place)
-            what = self.carries(argument, call) if argument is not None else None
+            if word == starred:
+                what = self._any((each.value for each in call.node.keywords if each.arg not in own), call)
+            else:
+                argument = call.argument(word, place)
+                what = self.carries(argument, call) if argument is not None else None
             given = [store for store in method.stores.get(word, ()) if store.how == "parameter"]
             if what is None or not given:
                 continue
@@ -314,10 +351,21 @@ class _Graph(Outliving):
             return self._any(node.args, use)
         if self.script.roles.plays(node.func, use.scope, "criterion"):
             return self._any(node.args, use)
+        if name == "builtins.dict" or self._is_record(node, use):
+            return self._any((*node.args, *(each.value for each in node.keywords)), use)
         if (helper := self._helper(node, use)) is not None:
             return self._returned(helper)
         is_model = not tail or dotted(node.func).startswith(f"{use.scope.receiver}.")
         return "output" if is_model and self.script.roles.plays(node.func, use.scope, "model") else None
+
+    def _is_record(self, node: ast.Call, use: _Use) -> bool:
+        """Whether NODE makes an object of a class of this file that only holds what it is given."""
+        made = self.script.trace.definition(node.func, use.scope)
+        if made is None or not isinstance(made.node, ast.ClassDef) or self.script.trace.method(made, "__init__"):
+            return False
+        kinds = {dotted(each.func if isinstance(each, ast.Call) else each).rpartition(".")[2]
+                 for each in (*made.node.decorator_list, *made.node.bases)}  # fmt: skip
+        return bool(kinds & {"dataclass", "NamedTuple", "define", "Struct"})
 
     def is_off(self, path: tuple[Block, ...], scope: Scope) -> bool:
         """Whether PATH lies under no_grad or inference_mode."""
@@ -328,6 +376,31 @@ class _Graph(Outliving):
             for item in block.owner.items
             if isinstance(call := item.context_expr, ast.Call)
         )
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    """What a sum is made of: both sides, the values of sum(parts.values()), what is stacked and then averaged."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from (left, right)
+        case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            yield from parts
+        case ast.GeneratorExp(generators=rows) | ast.ListComp(generators=rows):
+            yield from (each.iter for each in rows)
+        case ast.Call(func=ast.Attribute(value=whole, attr="values" | "items"), args=[]):
+            yield whole
+        case ast.Call(func=ast.Attribute(value=whole, attr="sum" | "mean" | "backward"), args=[]):
+            yield whole
+        case ast.Call(func=ast.Name(id="sum"), args=[whole, *_]):
+            yield whole
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="sum" | "mean" | "stack"), args=[whole, *_]):
+            yield whole
+
+
+def _starred(function: Scope) -> str:
+    """The name of **kwargs, or ""."""
+    node = function.node
+    return node.args.kwarg.arg if isinstance(node, ast.FunctionDef) and node.args.kwarg is not None else ""
 
 
 def _gone_through(store: Store) -> ast.expr | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cached_property
 
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
@@ -31,19 +32,26 @@ class Outliving:
         """Whether the container was there before the step and the step does not begin it anew."""
         scope = event.fact.scope
         root, dot, _ = name.partition(".")
-        if dot:
-            return root == scope.receiver and not self._is_reset(name, put)
         if name == scope.receiver:
             return True
-        stores = self.script.names.stores(name, scope)
-        if not stores or self._is_reset(name, put):
+        if self._is_reset(name, put) or (dot and root != scope.receiver and self._is_reset(root, put)):
             return False
-        ring = self.step.ring
+        return root == scope.receiver or self._is_older(root, scope)
+
+    def _is_older(self, name: str, scope: Scope) -> bool:
+        """Whether the variable NAME was there before the step."""
+        home, ring = self.script.names.home(name, scope), self.step.ring
+        if home is None or home is not ring.scope:  # a helper's own begins anew in every step, a closure's does not
+            return home is not None and id(home) not in self._inside
+        stores = [store for store in home.stores[name] if store.how not in ("import", "define")]
         if ring.is_loop:
-            own = [store for store in stores if store.how not in ("import", "define")]
-            homes = all(store.scope is ring.scope or store.scope.kind == "module" for store in own)
-            return homes and any(ring.block not in store.path for store in own)
-        return any(store.how == "parameter" or store.scope is not scope for store in stores)
+            return any(ring.block not in store.path for store in stores)
+        return any(store.how == "parameter" for store in stores)
+
+    @cached_property
+    def _inside(self) -> set[int]:
+        """The functions that run in the step."""
+        return {id(event.fact.scope) for event in self.step.events}
 
     def _is_reset(self, name: str, put: Put) -> bool:
         """A sum that is only set to zero now and then still holds the graphs of all steps in between."""
@@ -52,7 +60,8 @@ class Outliving:
             if isinstance(fact, Call):
                 again = fact.tail in _TAKES and dotted(fact.receiver) == name
             else:
-                again = fact.name in (name, f"{name}[]") and fact.node is not put.node and fact.how != "augment"
+                again = fact.name in (name, f"{name}[]") and fact.node is not put.node
+                again = again and fact.how not in ("augment", "parameter")
                 again = again and (not fact.name.endswith("[]") or fact.how == "delete")
             if again and not (put.is_sum and any(block.kind == "arm" for block in event.path)):
                 return True

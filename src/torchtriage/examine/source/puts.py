@@ -33,17 +33,31 @@ def put_in(event: Event) -> Put | None:
 
 
 def _summed(fact: Store) -> Put | None:
-    """Of total += loss, sums[k] = sums.get(k, 0) + loss, s = loss if s is None else 0.9 * s + loss."""
+    """Of total += loss, sums[k] = sums.get(k, 0) + loss, s = loss if s is None else 0.9 * s + loss, l = [*l, loss]."""
     match fact.node:
         case ast.AugAssign(op=ast.Add(), target=target, value=value):
-            return Put(fact.node, fact, target, value, is_sum=True)
+            return Put(fact.node, fact, target, value, is_sum=not isinstance(value, ast.List | ast.Tuple))
         case ast.Assign(targets=[target], value=value):
             parts = (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
             for part in parts:
                 if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add):
                     for old, new in ((part.left, part.right), (part.right, part.left)):
                         if _reads(old, target):
-                            return Put(fact.node, fact, target, new, is_sum=True)
+                            return Put(fact.node, fact, target, new, is_sum=not isinstance(new, ast.List | ast.Tuple))
+                elif (added := _added(part, target)) is not None:
+                    return Put(fact.node, fact, target, added, is_sum=not isinstance(part, ast.List))
+    return None
+
+
+def _added(node: ast.expr, target: ast.expr) -> ast.expr | None:
+    """What comes to TARGET by total.add(loss), torch.add(total, loss), [*losses, loss]."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=old, attr="add"), args=[new]) if _reads(old, target):
+            return new
+        case ast.Call(func=ast.Attribute(attr="add"), args=[old, new]) if _reads(old, target):
+            return new
+        case ast.List(elts=[ast.Starred(value=old), new]) if _reads(old, target):
+            return new
     return None
 
 

@@ -89,7 +89,7 @@ class Roles:
     def _part(self, origin: Origin, node: ast.expr | None) -> Part | None:
         call = origin.call
         if origin.is_parameter:
-            role = self._annotated(origin)
+            role = self._annotated(origin) or self._called_after(origin)
             return Part(role, "annotated") if role else self._habitual(origin, node, "parameter")
         if call is None:
             return self._habitual(origin, node, "unknown")
@@ -108,6 +108,12 @@ class Roles:
         if isinstance(note, ast.Name) and (own := self.names.definition(note.id, origin.scope)) is not None:
             return self._subclass(own)
         return self.of_class(self.names.resolve(note, origin.scope))
+
+    def _called_after(self, origin: Origin) -> str | None:
+        """The role of a parameter that is called after a class of this file."""
+        called = origin.node is None and origin.store is not None and origin.store.name in self.facts.calls
+        host = self.trace.noted(origin) if called else None
+        return self._subclass(host) if host is not None else None
 
     def _own(self, call: ast.Call, scope: Scope) -> str | None:
         made = self.trace.definition(call.func, scope)

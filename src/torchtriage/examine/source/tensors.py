@@ -210,6 +210,10 @@ class Tensors:
         plain = self._is_plain and not self.is_strict
         return plain and isinstance(node, ast.Name) and self._is_whole(node.id, at, scope)
 
+    def is_whole(self, node: ast.expr, at: Spot, scope: Scope) -> bool:
+        """Whether NODE is a batch, as a loop over a loader gives it, of tensors."""
+        return self._is_field(node, at, scope)
+
     def _is_whole(self, name: str, at: Spot, scope: Scope) -> bool:
         """Whether NAME is what a loop over batches gives, as a whole."""
         stores = reaching(scope.stores.get(name, ()), at)

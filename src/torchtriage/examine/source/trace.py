@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -427,6 +428,7 @@ class Trace:
                 return named
         for origin in self.origins(node, scope):
             made = self._maker(origin.call, origin.scope) if origin.call is not None else self._annotated(origin)
+            made = made or self.noted(origin)
             if made is not None and made.kind == "class":
                 return made
         return None
@@ -440,6 +442,24 @@ class Trace:
             note = note.slice
         name = note.value if isinstance(note, ast.Constant) else dotted(note)
         return self.names.definition(name, origin.scope) if isinstance(name, str) and name.isidentifier() else None
+
+    def noted(self, origin: Origin) -> Scope | None:
+        """The class of this file that a parameter with neither annotation nor callers is called after."""
+        if not origin.is_parameter or origin.node is not None or origin.store is None:
+            return None
+        used = origin.store.name in self.facts.calls or _has_no_default(origin)
+        return self._classes.get(origin.store.name) if used else None
+
+    @cached_property
+    def _classes(self) -> dict[str, Scope]:
+        """The classes of the file's top level, by the variables that are called after them: tracker, video_tracker."""
+        found = {
+            each.name: each
+            for each in self.facts.scopes
+            if each.kind == "class" and each.parent is self.facts.scopes[0]
+        }
+        snakes = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower(): each for name, each in found.items()}
+        return {name: each for name, each in snakes.items() if each.name != name}
 
     def _maker(self, call: ast.Call, scope: Scope) -> Scope | None:
         """What CALL calls; None where that is asked already: in m = m.load() the maker is its own result."""
@@ -544,3 +564,12 @@ def _is_computed(store: Store, name: str) -> bool:
 def _is_property(node: ast.AST) -> bool:
     words = (dotted(each).rpartition(".")[2] for each in getattr(node, "decorator_list", ()))
     return any(word in ("property", "cached_property") for word in words)
+
+
+def _has_no_default(origin: Origin) -> bool:
+    """Whether a parameter must be given: levels=8 is no Levels."""
+    node = origin.scope.node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or origin.store is None:
+        return False
+    plain = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    return origin.store.name in plain[: len(plain) - len(node.args.defaults)]

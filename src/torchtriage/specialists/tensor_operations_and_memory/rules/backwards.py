@@ -16,6 +16,8 @@ from torchtriage.examine.source.tensors import FACTORIES, Tensors
 
 _NO_GRADIENT = ("zero_grad", "no_grad", "clip_grad", "set_grad_enabled", "requires_grad", "get_grad_norm", "grad_norm_")
 _STEP = re.compile(r"step|batch|iter|train|update")
+# Names of parameters that two losses may be computed from with one graph.
+_MADE = re.compile(r"loss|err|logit|out|pred|feat|hidden|emb|value|log_?p|fake|cost|objective")
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
 _LETS_GO = frozenset({"detach_", "zero_", "clear", "detach", "fill_", "copy_"})
 _LOOKS = frozenset(
@@ -27,9 +29,12 @@ _LOOKS = frozenset(
 def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
     """The graph is retained although nothing goes through it a second time."""
     kept = [each for each in step.backwards if _is_set(each.call, "retain_graph")]
-    if not kept or not _repeats(step) or any(_takes_gradients(event) for event in step.events):
+    if not kept or not _repeats(step):
         return
+    taken = [event for event in step.events if _takes_gradients(event)]
     for each in kept:
+        if any(reaches(each.event, event) for event in taken):
+            continue
         later = [other for other in step.backwards if other is not each and reaches(each.event, other.event)]
         if (
             any(_share(step, each, other) for other in later)
@@ -56,10 +61,9 @@ def _sources(step: TrainingStep, backward: Backward) -> set[int]:
     """The calls behind what is propagated, but those that make tensors out of nothing, and what detach() cuts off."""
     found: set[int] = set()
     seen: set[int] = set()
-    waiting: list[ast.AST] = [_start(backward)]
-    scope = backward.call.scope
+    waiting: list[tuple[ast.AST, Scope]] = [(_start(backward), backward.call.scope)]
     while waiting:
-        node = waiting.pop()
+        node, scope = waiting.pop()
         if isinstance(node, ast.Call):
             tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             head, _, last = step.script.names.resolve(node.func, scope).rpartition(".")
@@ -67,17 +71,30 @@ def _sources(step: TrainingStep, backward: Backward) -> set[int]:
                 continue
             if tail not in _PASSES:
                 found.add(id(node))
-            waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
-            waiting += [node.func.value] if isinstance(node.func, ast.Attribute) else []
+            waiting += [(each, scope) for each in (*node.args, *(keyword.value for keyword in node.keywords))]
+            waiting += [(node.func.value, scope)] if isinstance(node.func, ast.Attribute) else []
             continue
         name = dotted(node)
         for store in _stores(name, scope) if name else ():
-            if id(store) not in seen and store.value is not None and store.how in ("assign", "augment"):
+            if id(store) not in seen:
                 seen.add(id(store))
-                waiting.append(store.value)
+                given = _given(step, store)
+                found.update({0} if store.how == "parameter" and not given and _MADE.search(store.name) else ())
+                waiting += given
         if not name:
-            waiting += ast.iter_child_nodes(node)
+            waiting += [(each, scope) for each in ast.iter_child_nodes(node)]
     return found
+
+
+def _given(step: TrainingStep, store: Store) -> list[tuple[ast.AST, Scope]]:
+    """What STORE is given: a parameter, what the callers give it."""
+    if store.how != "parameter":
+        is_value = store.value is not None and store.how in ("assign", "augment")
+        return [(store.value, store.scope)] if is_value and store.value is not None else []
+    words = [each.arg for each in store.scope.parameters]
+    place = words.index(store.name) - (store.scope.receiver in words[:1])
+    given = ((site.argument(store.name, place), site.scope) for site in step.script.trace.sites(store.scope))
+    return [(each, scope) for each, scope in given if each is not None]
 
 
 _CUTS = frozenset({"detach", "item", "size", "dim", "numel", "tolist", "new_zeros", "new_ones", "new_full"})
@@ -128,7 +145,7 @@ def hidden_state_not_detached(step: TrainingStep) -> Iterator[Sighting]:
         return
     for event in step.events:
         call = event.call
-        if call is None or not step.script.roles.plays(call.node.func, call.scope, "model"):
+        if call is None or not (step.script.roles.plays(call.node.func, call.scope, "model") or _unrolls(step, call)):
             continue
         if not _is_direct(step, event) or _is_off(step, event, call):
             continue
@@ -138,6 +155,30 @@ def hidden_state_not_detached(step: TrainingStep) -> Iterator[Sighting]:
         found = _own_state(step, call)
         if found is not None and _propagates(step, event, call):
             yield step.script.seen(found[1], _fact(step, found[0]))
+
+
+def _unrolls(step: TrainingStep, call: Call) -> bool:
+    """Whether a function of this file takes a state, gives it to a model again and again, and returns the last one."""
+    helper = step.script.trace.definition(call.node.func, call.scope)
+    if helper is None or helper.kind != "function" or not isinstance(call.statement, ast.Assign):
+        return False
+    words = {each.arg for each in helper.parameters}
+    taken = {dotted(each) for each in _targets(call.statement)} & {dotted(each) for each in call.arguments} - {""}
+    if not taken or any(each.tail in ("detach", "detach_", "no_grad", "inference_mode") for each in helper.calls):
+        return False
+    ends = {name for each in helper.returns for name in _names(each.node)} & words
+    return any(
+        store.value is inner.node and any(dotted(each) == store.name for each in inner.arguments)
+        for inner in helper.calls
+        if step.script.roles.plays(inner.node.func, helper, "model")
+        for name in ends
+        for store in helper.stores.get(name, ())
+    )
+
+
+def _targets(statement: ast.Assign) -> Iterator[ast.expr]:
+    for target in statement.targets:
+        yield from _flat(target)
 
 
 def _fact(step: TrainingStep, name: str) -> str:
@@ -171,11 +212,13 @@ def _carried(step: TrainingStep, call: Call) -> str:
     for name in sorted(read - {""}):
         stores = _stores(name, call.scope)
         given = [store for store in stores if _is_given(store, call)]
-        inside = [e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in (name, f"{name}[]")]
+        local = name.partition(".")[0] != call.scope.receiver
+        inside = [e.fact for e in step.events if isinstance(e.fact, Store) and e.fact.name in (name, f"{name}[]")
+                  and e.fact.how != "parameter" and (e.fact.scope is call.scope or not local)]  # fmt: skip
+        inside += [store for store in stores if step.ring.block in store.path and store not in inside]
         if not given or any(not _is_given(store, call) for store in inside):
             continue
         before = [store for store in stores if store not in inside and store.how in ("assign", "parameter")]
-        local = "." not in name
         if local and (call.scope is not step.ring.scope or not any(step.ring.block not in s.path for s in before)):
             continue
         if before and not _is_let_go(step, name) and not name.rpartition(".")[2].startswith("mem"):
@@ -194,7 +237,7 @@ def _is_given(store: Store, call: Call) -> bool:
 
 def _stores(name: str, scope: Scope) -> list[Store]:
     root, dot, rest = name.partition(".")
-    if not dot:
+    if not dot or root != scope.receiver:
         return scope.stores.get(name, [])
     return scope.host.attributes.get(rest, []) if scope.host is not None and root == scope.receiver else []
 

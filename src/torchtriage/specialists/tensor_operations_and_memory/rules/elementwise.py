@@ -42,7 +42,7 @@ def python_loop_over_tensor(script: Script) -> Iterator[Sighting]:
                 if store.how != "element" or not isinstance(owner, ast.For) or id(owner) in seen:
                     continue
                 seen.add(id(owner))
-                if len(owner.body) == 1 and finder.is_outermost(store, scope) and finder.is_elementwise(store, scope):
+                if finder.is_outermost(store, scope) and finder.is_elementwise(store, scope):
                     yield script.seen(
                         owner,
                         f"line {_last(owner).lineno} runs once for each element, with an operation and a new tensor "
@@ -52,7 +52,7 @@ def python_loop_over_tensor(script: Script) -> Iterator[Sighting]:
 
 def _last(statement: ast.stmt) -> ast.stmt:
     while isinstance(statement, ast.For | ast.If):
-        statement = statement.body[0]
+        statement = statement.body[-1]
     return statement
 
 
@@ -71,11 +71,11 @@ class _Finder:
         return not self._enter(outer, store, scope, _Loops())
 
     def is_elementwise(self, store: Store, scope: Scope) -> bool:
-        found, body = _Loops(), store.node
+        found, body, before = _Loops(), store.node, list[ast.expr]()
         while isinstance(body, ast.For):
-            if len(body.body) != 1 or not self._enter(body, store, scope, found):
+            if not self._enter(body, store, scope, found) or not self._prepares(body.body[:-1], found, scope, before):
                 return False
-            body = body.body[0]
+            body = body.body[-1]
         tests: list[ast.expr] = []
         if isinstance(body, ast.If):
             tests, body = [body.test], _either(body)
@@ -84,14 +84,40 @@ class _Finder:
             return False
         if not all(self._is_test(each, found, scope) for each in tests):
             return False
-        inside = [node for each in (value, *tests) for node in ast.walk(each)]
+        places = list(_places(target)) if isinstance(target, ast.Subscript) else []
+        if places and not (
+            all(self._is_place(each, found, scope) for each in places)
+            and self.tensors.is_tensor(_base(target), store, scope)
+        ):
+            return False
+        inside = [node for each in (value, *tests, *before, *places) for node in ast.walk(each)]
         read = [_base(node) for node in inside if isinstance(node, ast.Subscript)]
         chosen = {dotted(each) for each in read} | {n.id for n in inside if isinstance(n, ast.Name)}
-        if not (read or chosen & found.elements) or not _may_run_at_once(target, chosen, found):
-            return False
-        if isinstance(target, ast.Subscript) and not self.tensors.is_tensor(_base(target), store, scope):
-            return False
-        return any(self.tensors.is_tensor(each, store, scope) or _is_sized(each, store.node) for each in found.over)
+        return (
+            bool(read or chosen & found.elements)
+            and _may_run_at_once(target, chosen, found, body)
+            and any(
+                self.tensors.is_tensor(each, store, scope) or _is_sized(each, store.node) or self._is_flat(each)
+                for each in found.over
+            )
+        )
+
+    def _prepares(self, statements: list[ast.stmt], found: _Loops, scope: Scope, before: list[ast.expr]) -> bool:
+        """Whether the STATEMENTS before the last only compute with the elements: e = abs(x[i] - y[i])."""
+        for each in statements:
+            match each:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if self._is_pointwise(value, found, scope):
+                    before.append(value)
+                    if any(dotted(node) == name for one in before for node in ast.walk(one)):
+                        return False  # level = 0.9 * level + x[i]: what the turn before left
+                    found.elements.add(name)
+                case _:
+                    return False
+        return True
+
+    def _is_place(self, node: ast.expr, found: _Loops, scope: Scope) -> bool:
+        """Whether NODE chooses a place by what the loops count or by an element: i, label[i]."""
+        return isinstance(node, ast.Slice | ast.Constant) or self._is_pointwise(node, found, scope)
 
     def _enter(self, owner: ast.For, at: Store, scope: Scope, found: _Loops) -> bool:
         """Notes what a loop counts or goes through; False when it is neither a length nor tensors."""
@@ -107,11 +133,20 @@ class _Finder:
             case _:
                 return False
         names = owner.target.elts if isinstance(owner.target, ast.Tuple) else [owner.target]
-        if len(names) != len(parts) or not all(self.tensors.is_tensor(each, at, scope) for each in parts):
+        if len(names) != len(parts) or not all(
+            self.tensors.is_tensor(each, at, scope) or self._is_flat(each) for each in parts
+        ):
             return False
         found.elements.update(dotted(each) for each in names)
         found.over += parts
         return True
+
+    def _is_flat(self, node: ast.expr) -> bool:
+        """x.flatten() and x.view(-1), where the file has no arrays but torch's."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(), attr="flatten" | "view" | "reshape")):
+                return not any(name.split(".")[0] in ("numpy", "jax", "cupy") for name in self.script.facts.imports)
+        return False
 
     def _length(self, node: ast.expr, at: Store, scope: Scope) -> ast.expr | None:
         """The tensor that has the length of a range: range(x.size(0)), range(x.shape[1]), range(len(x)), range(n)."""
@@ -131,9 +166,9 @@ class _Finder:
         if isinstance(test, ast.BoolOp):
             return all(self._is_test(each, found, scope) for each in test.values)
         parts = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
-        return any(isinstance(n, ast.Subscript) for each in parts for n in ast.walk(each)) and all(
-            self._is_pointwise(each, found, scope) for each in parts
-        )
+        return any(
+            isinstance(n, ast.Subscript) or dotted(n) in found.elements for each in parts for n in ast.walk(each)
+        ) and all(self._is_pointwise(each, found, scope) for each in parts)
 
     def _is_pointwise(self, value: ast.expr, found: _Loops, scope: Scope) -> bool:
         """Whether VALUE is arithmetic on the elements that the loops choose."""
@@ -149,8 +184,10 @@ class _Finder:
                 return self._is_pointwise(operand, found, scope)
             case ast.Subscript():
                 places = list(_places(value))
-                chosen = all(dotted(each) in found.counters or isinstance(each, ast.Slice) for each in places)
-                return bool(dotted(_base(value))) and chosen
+                chosen = all(
+                    dotted(each) in found.counters or isinstance(each, ast.Slice | ast.Constant) for each in places
+                )
+                return bool(dotted(_base(value))) and chosen and not all(isinstance(e, ast.Constant) for e in places)
             case ast.Call(func=ast.Attribute(value=of, attr=attr), args=arguments) if attr in _POINTWISE:
                 library = self.script.names.resolve(value.func, scope)
                 inside = arguments if library else [of, *arguments]
@@ -184,14 +221,21 @@ def _written(statement: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
     return None, None
 
 
+def _same(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)
+
+
 def _either(choice: ast.If) -> ast.stmt:
     """The assignment under an if; of two to the same place, one with both values."""
     match choice.body, choice.orelse:
         case [one], []:
             return one
         case [ast.Assign(targets=[place], value=one)], [ast.Assign(targets=[same], value=other)]:
-            if ast.dump(place) == ast.dump(same):
+            if _same(place, same):
                 return ast.Assign([place], ast.BinOp(one, ast.Add(), other))
+        case [ast.AugAssign(place, ast.Add() as op, one)], [ast.AugAssign(same, ast.Add(), other)]:
+            if _same(place, same):
+                return ast.AugAssign(place, op, ast.BinOp(one, op, other))
     return choice
 
 
@@ -208,12 +252,14 @@ def _places(node: ast.expr) -> Iterator[ast.expr]:
         node = node.value
 
 
-def _may_run_at_once(target: ast.expr, chosen: set[str], found: _Loops) -> bool:
+def _may_run_at_once(target: ast.expr, chosen: set[str], found: _Loops, statement: ast.AST) -> bool:
     """Whether no turn needs what another one wrote, and each writes a place of its own or adds to one sum."""
     if isinstance(target, ast.Name):
         return target.id not in chosen
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):  # counts[label[i]] += 1
+        return bool(dotted(_base(target))) and dotted(_base(target)) not in chosen
     places = {dotted(each) for each in _places(target)}
-    whole = bool(found.counters) and not found.elements and places >= found.counters
+    whole = bool(found.counters) and places >= found.counters
     return whole and bool(dotted(_base(target))) and dotted(_base(target)) not in chosen
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches, reaching
 from torchtriage.examine.source.grad_mode import is_decorated, is_guarded, may_switch
 from torchtriage.examine.source.script import Script
@@ -24,6 +24,17 @@ _NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validatio
 _WANTS = re.compile(
     r"backward|^grad$|autograd|jacobian|hessian|^vjp$|^jvp$|requires_grad|enable_grad|attack|adversar|perturb|pgd|fgsm"
     r"|saliency|gradcam|grad_cam|attribut|explain|^step$|zero_grad|force|adapt"
+)
+
+
+# Those that leave the loop over the evaluation to its author, and autograd as it is.
+_LEAVE_IT = frozenset({None, "Accelerate", "apex", "Horovod", "DeepSpeed", "Opacus", "Ray Train"})
+# What gives the module itself, so that model.to(device).eval() is the eval() of model.
+_SAME = frozenset({"to", "cuda", "cpu", "eval", "train", "float", "half", "double", "bfloat16", "requires_grad_"})
+# Parts and methods of modules whose call is a forward pass.
+_PARTS = frozenset(
+    {"forward", "module", "encoder", "decoder", "backbone", "features", "classifier", "head", "forward_features"}
+    | {"encode_image", "encode_text", "get_image_features", "get_text_features", "extract_features", "fc", "unet"}
 )
 
 
@@ -64,7 +75,7 @@ class _Forward(Struct, frozen=True):
 @detector("source/eval-builds-graph")
 def eval_builds_graph(script: Script) -> Iterator[Sighting]:
     """A model is evaluated outside of no_grad and inference_mode."""
-    if script.names.framework() or _is_switched_off(script):
+    if script.names.framework() not in _LEAVE_IT or _is_switched_off(script):
         return
     for each in unused(script):
         if not (_is_frozen(script, each.call) or _is_read_out(script, each.call) or _is_wanted(each.call.scope)):
@@ -153,16 +164,40 @@ def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
 
 def _runs(script: Script, call: Call, told: Call) -> bool:
     """Whether CALL is that of the model which TOLD has put into eval mode, or of a helper that calls it."""
-    model = dotted(told.receiver)
-    if not model or dotted(call.node.func) == model:
+    model = _told(told)
+    if not model or _is_part(dotted(call.node.func), model, call):
         return bool(model)
     helper = script.trace.definition(call.node.func, call.scope)
     if helper is None or helper.kind != "function" or is_decorated(helper):
         return False
-    inner = [each for each in helper.calls if dotted(each.node.func) == model and each.arguments]
+    words = [each.arg for each in helper.parameters]
+    bound = helper.receiver in words[:1]
+    given = {word for place, word in enumerate(words) if dotted(call.argument(word, place - bound)) == model}
+    inner = [each for each in helper.calls if dotted(each.node.func) in given | {model} and each.arguments]
     if any(loops(each.path) for each in inner) or any(_tells(each, on=False) for each in helper.calls):
         return False  # the helper is looked at by itself
     return bool(inner) and not any(may_switch(block) for each in inner for block in each.path)
+
+
+def _told(call: Call) -> str:
+    """The model that an eval() or train() is called on: model of model.cuda().eval() and of model = Net().eval()."""
+    node = call.receiver
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
+        node = node.func.value
+    match call.statement:
+        case ast.Assign(targets=[target], value=value) if not dotted(node):
+            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value is not call.node:
+                value = value.func.value
+            return dotted(target) if value is call.node else ""
+    return dotted(node)
+
+
+def _is_part(called: str, model: str, call: Call) -> bool:
+    """Whether CALLED is the model, one of several under a key, or what it does forward with."""
+    if called == model:
+        return True
+    rest = called.removeprefix(f"{model}.") if called.startswith(f"{model}.") else ""
+    return rest in _PARTS or (bool(rest) and isinstance(call.node.func, ast.Subscript))
 
 
 def _tells(call: Call, on: bool) -> bool:
@@ -177,9 +212,7 @@ def _tells(call: Call, on: bool) -> bool:
 
 def _holds(told: Call, call: Call) -> bool:
     """Whether the eval() of TOLD still holds where CALL stands: no train() in between."""
-    back = [
-        each for each in call.scope.calls if _tells(each, on=True) and dotted(each.receiver) == dotted(told.receiver)
-    ]
+    back = [each for each in call.scope.calls if _tells(each, on=True) and _told(each) == _told(told)]
     return reaches(told, call) and not any(reaches(told, each) and reaches(each, call) for each in back)
 
 
@@ -188,7 +221,7 @@ def _region(script: Script, call: Call, told: Call | None) -> Ring | None:
 
     A function counts only when a loop calls it.
     """
-    around = loops(call.path)
+    around = [block for block in loops(call.path) if not _is_short(block)]
     if told is not None:
         outer = [block for block in around if block not in told.path]
         if outer or around:
@@ -198,6 +231,11 @@ def _region(script: Script, call: Call, told: Call | None) -> Ring | None:
     if call.scope.kind == "function" and (around or _is_repeated(script, call.scope, set())):
         return Ring(call.scope.body, call.scope)
     return None
+
+
+def _is_short(block: Block) -> bool:
+    """Whether a loop goes through a few things that are written out."""
+    return isinstance(block.owner, ast.For) and isinstance(block.owner.iter, ast.List | ast.Tuple)
 
 
 def _is_comprehended(script: Script, call: Call) -> bool:
@@ -243,7 +281,7 @@ def _is_frozen(script: Script, call: Call) -> bool:
     last = dotted(call.node.func).rpartition(".")[2]
     for each in script.calls("requires_grad_"):
         off = any(isinstance(given, ast.Constant) and given.value is False for given in each.arguments)
-        if off and (last in dotted(each.receiver).split(".") or isinstance(each.receiver, ast.Name)):
+        if off and (last in (*dotted(each.receiver).split("."), _told(each)) or isinstance(each.receiver, ast.Name)):
             return True
     stores = (store for scope in script.facts.scopes for name, found in scope.stores.items()
               if name.endswith(".requires_grad") for store in found)  # fmt: skip

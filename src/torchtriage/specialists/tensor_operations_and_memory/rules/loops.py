@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from torchtriage.core.evidence import Edit
@@ -15,8 +16,10 @@ from torchtriage.examine.source.tensors import is_batches
 
 _EMPTIES = ("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache", "torch.accelerator.empty_cache")
 # Methods that a framework calls once for every batch.
-_EVERY_BATCH = frozenset(
-    {"training_step", "validation_step", "on_train_batch_end", "on_train_batch_start", "on_step_end", "on_step_begin"}
+_EVERY_BATCH = re.compile(
+    r"(?:training|validation|train|test)_step"
+    r"|(?:on_)?(?:after|before|post|pre)_(?:\w+_)?(?:batch|step|iter|iteration|backward)"
+    r"|on_(?:\w+_)?(?:batch|step|iter|iteration|backward)(?:_end|_start|_begin)?|(?:batch|step|iter)_(?:end|start|begin)"
 )
 _DEVICES = ("cuda", "mps", "xpu", "gpu", "accelerator")
 
@@ -58,7 +61,7 @@ def _in_its_own_loop(script: Script, call: Call) -> int:
             continue
         if _has_model(script, call, block):
             return owner.lineno if _is_always(script, inside) else 0
-    if not around and call.scope.host is not None and call.scope.name in _EVERY_BATCH:
+    if not around and call.scope.host is not None and _EVERY_BATCH.fullmatch(call.scope.name):
         return getattr(call.scope.node, "lineno", 0) if _is_always(script, call.path[1:]) else 0
     return 0
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
 
@@ -17,13 +17,50 @@ _METHODS = (
     *("to", "cuda", "float", "half", "double", "bfloat16", "long", "detach", "clamp", "clip", "contiguous"),
     *("view", "reshape", "permute", "transpose", "squeeze", "unsqueeze", "masked_fill", "type"),
     *("nan_to_num", "clamp_min", "clamp_max", "flatten", "abs", "sigmoid", "relu", "index_fill", "scatter"),
+    *(
+        "bool",
+        "int",
+        "softmax",
+        "log_softmax",
+        "tanh",
+        "exp",
+        "log",
+        "sqrt",
+        "mul",
+        "div",
+        "sub",
+        "neg",
+        "round",
+        "expand",
+    ),
+    *("repeat", "roll", "flip", "t", "scatter_add", "index_add", "index_copy", "masked_scatter", "type_as", "movedim"),
 )
 _FUNCTIONS = tuple(
     f"torch.{each}"
-    for each in ("clamp", "clip", "nan_to_num", "relu", "squeeze", "unsqueeze", "flatten", "permute", "transpose")
-) + tuple(f"torch.nn.functional.{each}" for each in ("normalize", "relu", "dropout", "softmax", "pad"))
+    for each in (
+        *("clamp", "clip", "nan_to_num", "relu", "squeeze", "unsqueeze", "flatten", "permute", "transpose", "sigmoid"),
+        *("abs", "exp", "log", "sqrt", "tanh", "softmax", "mul", "div", "sub", "add", "reshape", "round", "where"),
+    )
+) + tuple(
+    f"torch.nn.functional.{each}"
+    for each in (
+        "normalize",
+        "relu",
+        "dropout",
+        "softmax",
+        "log_softmax",
+        "pad",
+        "layer_norm",
+        "sigmoid",
+        "tanh",
+        "gelu",
+    )
+)
 # Methods that tensors have and hardly anything else: where one stands alone, its operand needs no other sign.
-_SURE = frozenset({"clamp", "clamp_min", "clamp_max", "masked_fill", "unsqueeze", "index_fill", "nan_to_num"})
+_SURE = frozenset(
+    {"clamp", "clamp_min", "clamp_max", "masked_fill", "unsqueeze", "index_fill", "nan_to_num", "masked_scatter"}
+    | {"scatter_add", "index_add", "index_copy", "log_softmax"}
+)
 # Those of what else a file may hold beside tensors, but neither a module nor a plain object that is computed with.
 _LIKELY = frozenset(
     {"detach", "contiguous", "permute", "squeeze", "view", "sigmoid", "float", "long", "double", "half", "to", "cuda"}
@@ -62,11 +99,14 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
             continue
         known = (
             _is_weight(call, operand)
+            or _gone_through(tensors, call, operand) is not None
             or tensors.is_tensor(operand, call, call.scope)
             or _is_by_use(script, call, operand)
         )
         lost = known and (_is_weight(call, operand) or (_is_sure(call) and "." in name))
         later = _next_use(call, operand) or (call.statement.lineno if lost else 0)
+        if (whole := _gone_through(tensors, call, operand)) is not None:
+            later = _next_use(call, whole) or later
         if later and (known or _is_tested(script, call, name)):
             rest = (
                 f"line {later} goes on with the old {name}" if later > call.node.lineno else f"{name} stays as it was"
@@ -89,10 +129,30 @@ def _is_weight(call: Call, operand: ast.expr) -> bool:
     return bool(given) and all(dotted(each.func).endswith((".parameters", ".named_parameters")) for each in given)
 
 
+def _gone_through(tensors: Tensors, call: Call, operand: ast.expr) -> ast.expr | None:
+    """The tensors that a loop goes through to call a method on each: batch of for x in batch.values(): x.to(device)."""
+    stores = call.scope.stores.get(operand.id, []) if isinstance(operand, ast.Name) else []
+    if len(stores) != 1 or stores[0].how != "element" or stores[0].value is None:
+        return None
+    match stores[0]:
+        case Store(value=ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]), index=None):
+            return whole if tensors.is_whole(whole, call, call.scope) else None
+        case Store(value=ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]), index=1):
+            return whole if tensors.is_whole(whole, call, call.scope) else None
+        case Store(value=ast.Tuple(elts=parts) | ast.List(elts=parts), index=None) if parts:
+            known = all(tensors.is_tensor(part, call, call.scope) for part in parts)
+            return parts[0] if known and all(dotted(part) for part in parts) else None
+        case Store(value=ast.Name() as whole, index=None):
+            return whole if tensors.is_whole(whole, call, call.scope) else None
+    return None
+
+
 def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
     """Whether the method is one that only tensors have, or one that they have and the operand is computed with."""
     own = script.trace.instance(operand, call.scope) is not None or script.names.resolve(operand, call.scope)
     if call.receiver is not operand or own or not any(name.split(".")[0] == "torch" for name in script.facts.imports):
+        return False
+    if any(call.tail in scope.inner for scope in script.classes):  # a batch of the file's own may have such a method
         return False
     if _is_sure(call):
         return True
@@ -138,7 +198,17 @@ def _is_part(script: Script, call: Call, operand: ast.expr) -> bool:
 
 
 def _is_alone(call: Call) -> bool:
-    return isinstance(call.statement, ast.Expr) and call.statement.value is call.node
+    """Whether CALL is a statement, or the chain of which a statement consists: x.float().to(device)."""
+    if not isinstance(call.statement, ast.Expr):
+        return False
+    node = call.statement.value
+    while isinstance(node, ast.Call) and node is not call.node and isinstance(node.func, ast.Attribute):
+        if node.func.attr not in _METHODS:
+            return False
+        node = node.func.value
+    return node is call.node and bool(
+        dotted(call.receiver) or isinstance(call.receiver, ast.Subscript) or call.node.args
+    )
 
 
 def _place(node: ast.expr | None) -> str:
@@ -146,6 +216,8 @@ def _place(node: ast.expr | None) -> str:
     match node:
         case ast.Subscript(value=value, slice=ast.Constant(value=key)):
             return f"{dotted(value)}[{key!r}]" if dotted(value) else ""
+        case ast.Subscript(value=value, slice=ast.Name(id=key)):
+            return f"{dotted(value)}[{key}]" if dotted(value) else ""
     return dotted(node)
 
 
