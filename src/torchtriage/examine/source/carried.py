@@ -20,7 +20,7 @@ _SETTING = re.compile(
 )
 # Names of what a model has computed, and that may be kept with its graph; other parts of a loop's items are data.
 _COMPUTED = re.compile(
-    r"log_?p|logit|value|hidden|loss|emb|feat|out|pred|latent|memory|prob|carry|(?:.*_)?(?:h|z|hx|cx|q|c)$"
+    r"log_?p|logit|value|hidden|loss|err|cost|total|objective|emb|feat|out|pred|latent|memory|prob|carry|(?:.*_)?(?:h|z|hx|cx|q|c)$"
 )
 _STORES = re.compile(r"buffer|replay|data|load|sampler|batch|stream|env|iter")
 _DRAWS = re.compile(r"sample|get_batch|next_batch|draw|fetch|__next__")
@@ -192,7 +192,7 @@ class Carried:
         if _SETTING.fullmatch(store.name.lower()) or store.name == store.scope.receiver:
             return True
         if store.scope is self.step.ring.scope or id(store) in self._open:
-            return store.name in BATCH or store.name in _WHOLE
+            return store.name in BATCH or not _COMPUTED.search(store.name.lower())
         words = [each.arg for each in store.scope.parameters]
         place = words.index(store.name) - (store.scope.receiver in words[:1])
         sites = self.script.trace.sites(store.scope)

@@ -219,6 +219,7 @@ def _carried(step: TrainingStep, call: Call) -> str:
         if not given or any(not _is_given(store, call) for store in inside):
             continue
         before = [store for store in stores if store not in inside and store.how in ("assign", "parameter")]
+        before += [] if before else _records(step, name, call.scope)
         if local and (call.scope is not step.ring.scope or not any(step.ring.block not in s.path for s in before)):
             continue
         if before and not _is_let_go(step, name) and not name.rpartition(".")[2].startswith("mem"):
@@ -226,9 +227,16 @@ def _carried(step: TrainingStep, call: Call) -> str:
     return ""
 
 
+def _records(step: TrainingStep, name: str, scope: Scope) -> list[Store]:
+    """The dicts, made before the step, of which NAME is an entry: state of state["h"]."""
+    root, dot, _ = name.partition(".")
+    stores = scope.stores.get(root, []) if dot and root != scope.receiver else []
+    return [] if any(step.ring.block in store.path for store in stores) else stores
+
+
 def _is_given(store: Store, call: Call) -> bool:
     """Whether STORE takes what CALL gave: at once, or under another name that nothing else has (hidden = new)."""
-    if store.value is call.node:
+    if call.node in ((store.value.body, store.value.orelse) if isinstance(store.value, ast.IfExp) else (store.value,)):
         return True
     name = dotted(store.value) if isinstance(store.value, ast.Name) and store.index is None else ""
     others = call.scope.stores.get(name, [])

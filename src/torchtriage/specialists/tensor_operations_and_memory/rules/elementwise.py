@@ -15,7 +15,7 @@ from torchtriage.examine.source.tensors import Tensors
 
 _POINTWISE = frozenset(
     {"exp", "log", "sqrt", "abs", "sin", "cos", "tanh", "sigmoid", "relu", "pow", "max", "min", "clamp", "log1p"}
-    | {"float", "square", "rsqrt", "maximum", "minimum", "fabs", "item"}
+    | {"float", "square", "rsqrt", "maximum", "minimum", "fabs", "item", "norm", "dot", "dist"}
 )
 
 

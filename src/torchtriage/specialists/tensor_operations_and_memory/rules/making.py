@@ -92,13 +92,30 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
 def _source(node: ast.expr | None) -> ast.expr | None:
     """What is given another shape before it is moved: torch.arange(n).unsqueeze(0) → torch.arange(n)."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
-        if not isinstance(node.func.value, ast.Call):
+        inside = node.func.value if not isinstance(node.func.value, ast.Name) else next(iter(node.args), None)
+        if not isinstance(inside, ast.Call):
             break
-        node = node.func.value
+        node = inside
     return node
 
 
-_SHAPES = frozenset({"unsqueeze", "view", "reshape", "expand", "repeat", "float", "long", "bool"})
+_SHAPES = frozenset(
+    {
+        "unsqueeze",
+        "squeeze",
+        "view",
+        "reshape",
+        "expand",
+        "repeat",
+        "float",
+        "long",
+        "bool",
+        "triu",
+        "tril",
+        "t",
+        "half",
+    }
+)
 
 
 def _is_free(made: ast.Call) -> bool:
@@ -160,6 +177,7 @@ def _replacement(script: Script, call: Call, code: str, remedy: str) -> tuple[Ed
 @detector("source/checkpoint-reentrant-unset")
 def checkpoint_reentrant_unset(script: Script) -> Iterator[Sighting]:
     """Activation checkpointing is not told which of its two ways to go."""
+    yield from _prepared(script)
     for call in script.named(*_CHECKPOINTS):
         if any(keyword.arg in ("use_reentrant", None) for keyword in call.node.keywords):
             continue
@@ -169,6 +187,18 @@ def checkpoint_reentrant_unset(script: Script) -> Iterator[Sighting]:
                 f"{call.tail}() without use_reentrant warns, and recomputes in the old way: what is inside gets no "
                 "gradient when none of the inputs requires one",
                 _told(script, call),
+            )
+
+
+def _prepared(script: Script) -> Iterator[Sighting]:
+    """partial(checkpoint, …), where no call adds use_reentrant later."""
+    for call in script.named("functools.partial"):
+        name = script.names.resolve(next(iter(call.node.args), None), call.scope)
+        told = {keyword.arg for keyword in call.node.keywords}
+        if name in _CHECKPOINTS and not told & {"use_reentrant", None} and b"use_reentrant" not in script.text.data:
+            last = name.rpartition(".")[2]
+            yield script.seen(
+                call.node, f"{last}() without use_reentrant warns, and recomputes in the old way", _told(script, call)
             )
 
 

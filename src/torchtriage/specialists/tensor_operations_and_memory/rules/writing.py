@@ -103,7 +103,8 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
             or tensors.is_tensor(operand, call, call.scope)
             or _is_by_use(script, call, operand)
         )
-        lost = known and (_is_weight(call, operand) or (_is_sure(call) and "." in name))
+        surely = _is_sure(call) or tensors.is_tensor(operand, call, call.scope)
+        lost = known and (_is_weight(call, operand) or (surely and "." in name))
         later = _next_use(call, operand) or (call.statement.lineno if lost else 0)
         if (whole := _gone_through(tensors, call, operand)) is not None:
             later = _next_use(call, whole) or later
@@ -131,19 +132,24 @@ def _is_weight(call: Call, operand: ast.expr) -> bool:
 
 def _gone_through(tensors: Tensors, call: Call, operand: ast.expr) -> ast.expr | None:
     """The tensors that a loop goes through to call a method on each: batch of for x in batch.values(): x.to(device)."""
+    match call.statement:
+        case ast.Expr(value=ast.ListComp(elt=made, generators=[each])) if made is call.node:
+            whole = each.iter if dotted(each.target) == dotted(operand) else None
+            return whole if whole is not None and tensors.is_whole(whole, call, call.scope) else None
     stores = call.scope.stores.get(operand.id, []) if isinstance(operand, ast.Name) else []
-    if len(stores) != 1 or stores[0].how != "element" or stores[0].value is None:
-        return None
-    match stores[0]:
-        case Store(value=ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]), index=None):
+    return _looped(tensors, call, stores[0]) if len(stores) == 1 and stores[0].how == "element" else None
+
+
+def _looped(tensors: Tensors, call: Call, store: Store) -> ast.expr | None:
+    match store:
+        case (
+            Store(value=ast.Call(func=ast.Attribute(value=whole, attr="values"), args=[]), index=None)
+            | Store(value=ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]), index=1)
+            | Store(value=ast.Name() as whole, index=None)
+        ):
             return whole if tensors.is_whole(whole, call, call.scope) else None
-        case Store(value=ast.Call(func=ast.Attribute(value=whole, attr="items"), args=[]), index=1):
-            return whole if tensors.is_whole(whole, call, call.scope) else None
-        case Store(value=ast.Tuple(elts=parts) | ast.List(elts=parts), index=None) if parts:
-            known = all(tensors.is_tensor(part, call, call.scope) for part in parts)
-            return parts[0] if known and all(dotted(part) for part in parts) else None
-        case Store(value=ast.Name() as whole, index=None):
-            return whole if tensors.is_whole(whole, call, call.scope) else None
+        case Store(value=ast.Tuple(elts=[first, *_] as parts) | ast.List(elts=[first, *_] as parts), index=None):
+            return first if all(dotted(each) and tensors.is_tensor(each, call, call.scope) for each in parts) else None
     return None
 
 
@@ -158,7 +164,7 @@ def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
         return True
     if call.tail not in _LIKELY:
         return False
-    is_part = _is_part(script, call, operand)
+    is_part = call.tail == "detach" or _is_part(script, call, operand)
     return any(_computes(script, node, call.scope, operand, is_part) for node in ast.walk(call.scope.node))
 
 
@@ -176,7 +182,8 @@ def _computes(script: Script, node: ast.AST, scope: Scope, operand: ast.expr, is
         case ast.BinOp(left=left, right=right, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.MatMult()):
             return name in (_place(left), _place(right))
         case ast.Call(func=func, args=args, keywords=keywords):
-            if name not in {_place(each) for each in (*args, *(each.value for each in keywords if each.arg))}:
+            given = (*args, *(each.value for each in keywords if each.arg))
+            if name not in {_place(each) for whole in given for each in getattr(whole, "elts", (whole,))}:
                 return False
             head, _, last = script.names.resolve(func, scope).rpartition(".")
             if head in ("torch", "torch.nn.functional"):
@@ -202,6 +209,8 @@ def _is_alone(call: Call) -> bool:
     if not isinstance(call.statement, ast.Expr):
         return False
     node = call.statement.value
+    if isinstance(node, ast.ListComp):  # [x.to(device) for x in batch]
+        return node.elt is call.node
     while isinstance(node, ast.Call) and node is not call.node and isinstance(node.func, ast.Attribute):
         if node.func.attr not in _METHODS:
             return False
