@@ -20,7 +20,7 @@ _SETTING = re.compile(
 )
 # Names of what a model has computed, and that may be kept with its graph; other parts of a loop's items are data.
 _COMPUTED = re.compile(
-    r"log_?p|logit|value|hidden|loss|err|cost|total|objective|emb|feat|out|pred|latent|memory|prob|carry|(?:.*_)?(?:h|z|hx|cx|q|c)$"
+    r"log_?p|logit|value|hidden|loss|err|cost|total|objective|emb|feat|out|pred|latent|memory|prob|carry|(?:^|_)(?:h|z|hx|cx|q|c)$"
 )
 _STORES = re.compile(r"buffer|replay|data|load|sampler|batch|stream|env|iter")
 _DRAWS = re.compile(r"sample|get_batch|next_batch|draw|fetch|__next__")

@@ -275,7 +275,10 @@ class _Graph(Outliving):
             return
         for site in self.script.trace.sites(ring.scope):
             match site.statement:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=made)) if made is site.node:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=made))
+                    | ast.AugAssign(target=ast.Name(id=name), value=ast.ListComp(elt=made))
+                ) if made is site.node:
                     what = self._returned(ring.scope)
                     if (
                         what is not None

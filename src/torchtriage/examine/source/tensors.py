@@ -95,7 +95,10 @@ class Tensors:
                 return self._named(name, at, scope)
             case ast.Call():
                 return self._called(node, at, scope)
-            case ast.BinOp(left=one, right=other):
+            case (
+                ast.Compare(left=one, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[other])
+                | ast.BinOp(left=one, right=other)
+            ):
                 return self.is_tensor(one, at, scope) or self.is_tensor(other, at, scope)
             case ast.Attribute(attr=attr) if attr not in _SAME:
                 return self._attribute(node, scope)
@@ -235,6 +238,8 @@ class Tensors:
             return head == "torch.nn.functional" and last[:1].islower() and last not in _NOT_ONE
         if isinstance(call.func, ast.Attribute):
             tail = call.func.attr
+            if tail in _METHODS and any(_is_dim(each) for each in call.keywords):
+                return True
             if tail in _METHODS or (tail in ("max", "min") and not call.args and not call.keywords):
                 return self.is_tensor(call.func.value, at, scope)
         return self.script.roles.plays(call.func, scope, "criterion") or self._is_forward(call, scope)
@@ -247,6 +252,12 @@ class Tensors:
         if self.script.trace.definition(call.func, scope) is not None:
             return False
         return any(part.role == "model" and part.by != "unknown" for part in self.script.roles.parts(call.func, scope))
+
+
+def _is_dim(keyword: ast.keyword) -> bool:
+    """dim=1: arrays have an axis, and the dimensions of xarray have names."""
+    value = keyword.value.operand if isinstance(keyword.value, ast.UnaryOp) else keyword.value
+    return keyword.arg == "dim" and isinstance(value, ast.Constant) and isinstance(value.value, int)
 
 
 def _starred(scope: Scope) -> set[str]:

@@ -98,7 +98,7 @@ class _Finder:
             and _may_run_at_once(target, chosen, found, body)
             and any(
                 self.tensors.is_tensor(each, store, scope) or _is_sized(each, store.node) or self._is_flat(each)
-                for each in found.over
+                for each in (*found.over, *read)
             )
         )
 
@@ -184,10 +184,10 @@ class _Finder:
                 return self._is_pointwise(operand, found, scope)
             case ast.Subscript():
                 places = list(_places(value))
-                chosen = all(
-                    dotted(each) in found.counters or isinstance(each, ast.Slice | ast.Constant) for each in places
-                )
-                return bool(dotted(_base(value))) and chosen and not all(isinstance(e, ast.Constant) for e in places)
+                fixed = [isinstance(each, ast.Constant) for each in places]
+                counted = [isinstance(each, ast.Slice) or _is_counted(each, found.counters) for each in places]
+                chosen = any(counted) and all(one or other for one, other in zip(fixed, counted, strict=True))
+                return bool(dotted(_base(value))) and chosen
             case ast.Call(func=ast.Attribute(value=of, attr=attr), args=arguments) if attr in _POINTWISE:
                 library = self.script.names.resolve(value.func, scope)
                 inside = arguments if library else [of, *arguments]
@@ -223,6 +223,16 @@ def _written(statement: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
 
 def _same(one: ast.expr, other: ast.expr) -> bool:
     return ast.dump(one) == ast.dump(other)
+
+
+def _is_counted(node: ast.expr, counters: set[str]) -> bool:
+    """Whether NODE is a place that the loops count: i, -i, i + 1."""
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _is_counted(inner, counters)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=ast.Constant()):
+            return _is_counted(left, counters)
+    return dotted(node) in counters
 
 
 def _either(choice: ast.If) -> ast.stmt:

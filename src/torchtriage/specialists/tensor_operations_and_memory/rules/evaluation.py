@@ -189,6 +189,10 @@ def _told(call: Call) -> str:
             while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value is not call.node:
                 value = value.func.value
             return dotted(target) if value is call.node else ""
+    stores = call.scope.stores.get(node.id, []) if isinstance(node, ast.Name) else []
+    match stores:
+        case [Store(how="element", index=None, value=ast.Call(func=ast.Attribute(value=whole, attr="values")))]:
+            return dotted(whole)  # for net in nets.values(): net.eval()
     return dotted(node)
 
 

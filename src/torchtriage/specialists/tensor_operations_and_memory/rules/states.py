@@ -35,12 +35,12 @@ def hidden_state_not_detached(step: TrainingStep) -> Iterator[Sighting]:
         call = event.call
         if call is None or not (step.script.roles.plays(call.node.func, call.scope, "model") or _unrolls(step, call)):
             continue
-        if not is_direct(step, event) or _is_off(step, event, call):
+        if _is_off(step, event, call):
             continue
         name = _carried(step, call)
         if name and _propagates(step, event, call):
             yield step.script.seen(call.node, _fact(step, name))
-        found = _own_state(step, call)
+        found = _own_state(step, call) if is_direct(step, event) else None
         if found is not None and _propagates(step, event, call):
             yield step.script.seen(found[1], _fact(step, found[0]))
 
@@ -190,6 +190,9 @@ def _comes_from(backward: Backward, call: Call) -> bool:
                 if store.value is not None and _holds(store.value, call.node):
                     return True
                 known.update(_names(store.value) if store.value is not None else ())
+        for added in scope.calls:
+            if added.tail in ("append", "extend") and dotted(added.receiver) in known:
+                known.update(name for each in added.arguments for name in _names(each))
     return _holds(root, call.node)
 
 

@@ -211,6 +211,8 @@ def _is_alone(call: Call) -> bool:
     node = call.statement.value
     if isinstance(node, ast.ListComp):  # [x.to(device) for x in batch]
         return node.elt is call.node
+    if isinstance(node, ast.Tuple):  # x.to(device), y.to(device)
+        return call.node in node.elts
     while isinstance(node, ast.Call) and node is not call.node and isinstance(node.func, ast.Attribute):
         if node.func.attr not in _METHODS:
             return False
@@ -297,6 +299,8 @@ def _assignment(script: Script, call: Call, operand: ast.expr) -> tuple[Edit, ..
     name = dotted(operand)
     stores = call.scope.stores.get(name, [])
     if not isinstance(operand, ast.Name) or not stores or name in call.scope.outside or _is_weight(call, operand):
+        return ()
+    if not isinstance(call.statement, ast.Expr) or not isinstance(call.statement.value, ast.Call):
         return ()
     if any(store.value is not None and "grad" in script.source(store.value) for store in stores):
         return ()
