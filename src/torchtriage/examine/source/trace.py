@@ -393,9 +393,7 @@ class Trace:
         match called:
             case ast.Name(id="cls") if scope.receiver == "cls":  # in a class method
                 return scope.host
-            case ast.Name(id=name) if (found := self.names.definition(name, scope)) is not None:
-                return found
-            case ast.Name() if (found := self._closure(called, scope)) is not None:
+            case ast.Name(id=name) if found := self.names.definition(name, scope) or self._closure(called, scope):
                 return found
             case ast.Attribute() if self.names.links.is_any and (name := self.names.resolve(called, scope)):
                 return self.names.links.definition(name, scope)  # utils.save, of a module of this project
