@@ -20,7 +20,7 @@ import pytest
         ("import torch\ndef make():\n    return torch.optim.SGD(p)\nx = make()\nuse(x)", "optimizer"),
         ("import torch\ndef make():\n    return 1, torch.optim.SGD(p)\n_, x = make()\nuse(x)", "optimizer"),
         ("import torch\na, x = 1, torch.optim.SGD(p)\nuse(x)", "optimizer"),
-        ("import torch\nclass M:\n    def __call__(self, x):\n        use(x)\nm = M()\nm(torch.optim.SGD(p))", "optimizer"),
+        ("import torch\nclass M:\n    def __call__(self, x):\n        use(x)\n        x.step()\nm = M()\nm(torch.optim.SGD(p))", "optimizer"),
         ("import torch\nclass M:\n    def __init__(self):\n        self.o = torch.optim.SGD(p)\n"
          "def f(m: M):\n    use(m.o)", "optimizer"),
         ("import torch\nmake = lambda: torch.optim.SGD(p)\nx = make()\nuse(x)", "optimizer"),

@@ -14,6 +14,7 @@ from torchtriage.examine.source.names import Names
 
 _DEPTH = 12
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "builtins.dict"})
+_TRAINING = frozenset({"backward", "step", "unscale_", "zero_grad", "clip_grad_norm_"})
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "requires_grad_"})
 
 
@@ -506,9 +507,10 @@ class Trace:
 
     @cached_property
     def _makes_callables(self) -> bool:
-        """Whether this file makes objects of an own class that has a method __call__."""
-        own = (each.name for each in self.facts.scopes if each.kind == "class" and "__call__" in each.inner)
-        return any(name in self.facts.calls for name in own)
+        """Whether this file makes objects whose own __call__ trains: of transforms and the like nobody asks."""
+        classes = (each for each in self.facts.scopes if each.kind == "class" and each.name in self.facts.calls)
+        calls = (each.inner["__call__"].calls for each in classes if "__call__" in each.inner)
+        return any(call.tail in _TRAINING for each in calls for call in each)
 
     def _calls_of_objects(self) -> dict[int, tuple[Call, ...]]:
         """The calls of objects of own classes, by the method __call__ that each runs.
