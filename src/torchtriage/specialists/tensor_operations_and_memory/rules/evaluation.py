@@ -11,26 +11,29 @@ from msgspec import Struct
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.events import Event, Ring
+from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import loops, reaches, reaching
+from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.grad_mode import is_decorated, is_guarded, may_switch
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import is_batches
 from torchtriage.specialists.tensor_operations_and_memory.rules.both_ways import Unused, after_eval, unused
-
-_NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validation|test|predict|inference)(?:_|\d|$)")
-# Words of code that wants gradients without a training: attacks, saliency, physics, adaptation at test time.
-_WANTS = re.compile(
-    r"backward|^grad$|autograd|jacobian|hessian|^vjp$|^jvp$|requires_grad|enable_grad|attack|adversar|perturb|pgd|fgsm"
-    r"|saliency|gradcam|grad_cam|attribut|explain|^step$|zero_grad|force|adapt"
+from torchtriage.specialists.tensor_operations_and_memory.rules.gradients import (
+    is_frozen,
+    is_off_inside,
+    is_propagated,
+    is_read_out,
+    is_wanted,
+    tells,
+    told_model,
+    wants,
 )
 
+_NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validation|test|predict|inference)(?:_|\d|$)")
 
 # Those that leave the loop over the evaluation to its author, and autograd as it is.
 _LEAVE_IT = frozenset({None, "Accelerate", "apex", "Horovod", "DeepSpeed", "Opacus", "Ray Train"})
-# What gives the module itself, so that model.to(device).eval() is the eval() of model.
-_SAME = frozenset({"to", "cuda", "cpu", "eval", "train", "float", "half", "double", "bfloat16", "requires_grad_"})
+
 # Parts and methods of modules whose call is a forward pass.
 _PARTS = frozenset(
     {"forward", "module", "encoder", "decoder", "backbone", "features", "classifier", "head", "forward_features"}
@@ -65,7 +68,7 @@ class _Forward(Struct, frozen=True):
         if not self._begins_inside():
             return facts
         after = facts[next(place for place, fact in enumerate(facts) if fact is self.told) :]
-        return takewhile(lambda fact: not (isinstance(fact, Call) and _tells(fact, on=True)), after)
+        return takewhile(lambda fact: not (isinstance(fact, Call) and tells(fact, on=True)), after)
 
     def _begins_inside(self) -> bool:
         told, region = self.told, self.region
@@ -78,7 +81,7 @@ def eval_builds_graph(script: Script) -> Iterator[Sighting]:
     if script.names.framework() not in _LEAVE_IT or _is_switched_off(script):
         return
     for each in unused(script):
-        if not (_is_frozen(script, each.call) or _is_read_out(script, each.call) or _is_wanted(each.call.scope)):
+        if not (is_frozen(script, each.call) or is_read_out(script, each.call) or is_wanted(each.call.scope)):
             yield script.seen(each.call.node, _left_out(each))
     if not {"eval", "train"} & script.facts.calls.keys():
         return
@@ -114,17 +117,11 @@ def _read_only(script: Script) -> Iterator[Sighting]:
         scope = each.call.scope
         facts = [event.fact for event in script.written.events(Ring(scope.body, scope))]
         named = _NAMED.match(scope.name) is not None  # looked at by itself
-        if id(scope) in seen or named or any(_wants(fact) for fact in facts) or _is_frozen(script, each.call):
+        if id(scope) in seen or named or any(wants(fact) for fact in facts) or is_frozen(script, each.call):
             continue
         seen.add(id(scope))
-        if not (_is_read_out(script, each.call) or _is_off_inside(script, each.call)):
+        if not (is_read_out(script, each.call) or is_off_inside(script, each.call)):
             yield script.seen(each.call.node, _left_out(each))
-
-
-def _is_wanted(scope: Scope) -> bool:
-    """Whether a function that also trains wants gradients for something else."""
-    words = {call.tail.lower() for call in scope.calls} - {"backward", "step", "zero_grad"}
-    return any(_WANTS.search(word) for word in words)
 
 
 def _decorator(forward: _Forward) -> tuple[Edit, ...]:
@@ -135,7 +132,7 @@ def _decorator(forward: _Forward) -> tuple[Edit, ...]:
         return ()
     ring = Ring(scope.body, scope)
     known = script.names.resolve(ast.Name("torch", ast.Load()), scope) == "torch"
-    if not known or any(_wants(event.fact) for event in script.written.events(ring)):
+    if not known or any(wants(event.fact) for event in script.written.events(ring)):
         return ()
     return script.line_above("no-grad", node.lineno, "@torch.no_grad()")
 
@@ -147,7 +144,7 @@ def _is_switched_off(script: Script) -> bool:
 
 
 def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
-    told = [call for call in scope.calls if _tells(call, on=False)]
+    told = [call for call in scope.calls if tells(call, on=False)]
     named = scope.kind == "function" and _NAMED.match(scope.name) is not None and bool(script.trace.sites(scope))
     if not (told or named) or (scope.host is not None and scope.name.startswith(("forward", "__call__"))):
         return
@@ -164,7 +161,7 @@ def _forwards(script: Script, scope: Scope) -> Iterator[_Forward]:
 
 def _runs(script: Script, call: Call, told: Call) -> bool:
     """Whether CALL is that of the model which TOLD has put into eval mode, or of a helper that calls it."""
-    model = _told(told)
+    model = told_model(told)
     if not model or _is_part(dotted(call.node.func), model, call):
         return bool(model)
     helper = script.trace.definition(call.node.func, call.scope)
@@ -174,26 +171,9 @@ def _runs(script: Script, call: Call, told: Call) -> bool:
     bound = helper.receiver in words[:1]
     given = {word for place, word in enumerate(words) if dotted(call.argument(word, place - bound)) == model}
     inner = [each for each in helper.calls if dotted(each.node.func) in given | {model} and each.arguments]
-    if any(loops(each.path) for each in inner) or any(_tells(each, on=False) for each in helper.calls):
+    if any(loops(each.path) for each in inner) or any(tells(each, on=False) for each in helper.calls):
         return False  # the helper is looked at by itself
     return bool(inner) and not any(may_switch(block) for each in inner for block in each.path)
-
-
-def _told(call: Call) -> str:
-    """The model that an eval() or train() is called on: model of model.cuda().eval() and of model = Net().eval()."""
-    node = call.receiver
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME:
-        node = node.func.value
-    match call.statement:
-        case ast.Assign(targets=[target], value=value) if not dotted(node):
-            while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value is not call.node:
-                value = value.func.value
-            return dotted(target) if value is call.node else ""
-    stores = call.scope.stores.get(node.id, []) if isinstance(node, ast.Name) else []
-    match stores:
-        case [Store(how="element", index=None, value=ast.Call(func=ast.Attribute(value=whole, attr="values")))]:
-            return dotted(whole)  # for net in nets.values(): net.eval()
-    return dotted(node)
 
 
 def _is_part(called: str, model: str, call: Call) -> bool:
@@ -204,19 +184,9 @@ def _is_part(called: str, model: str, call: Call) -> bool:
     return rest in _PARTS or (bool(rest) and isinstance(call.node.func, ast.Subscript))
 
 
-def _tells(call: Call, on: bool) -> bool:
-    """Whether CALL is model.eval() (or, with ON, model.train())."""
-    if call.receiver is None:
-        return False
-    off = any(isinstance(each, ast.Constant) and each.value is False for each in call.arguments)
-    if call.tail == "train":
-        return off != on
-    return call.tail == "eval" and not call.arguments and not on
-
-
 def _holds(told: Call, call: Call) -> bool:
     """Whether the eval() of TOLD still holds where CALL stands: no train() in between."""
-    back = [each for each in call.scope.calls if _tells(each, on=True) and _told(each) == _told(told)]
+    back = [each for each in call.scope.calls if tells(each, on=True) and told_model(each) == told_model(told)]
     return reaches(told, call) and not any(reaches(told, each) and reaches(each, call) for each in back)
 
 
@@ -261,98 +231,8 @@ def _is_repeated(script: Script, scope: Scope, seen: set[int]) -> bool:
 
 def _builds(forward: _Forward) -> bool:
     script, call = forward.script, forward.call
-    if is_guarded(script, call, 0) or _is_frozen(script, call):
+    if is_guarded(script, call, 0) or is_frozen(script, call):
         return False
-    if any(_wants(fact) for fact in forward.facts):
+    if any(wants(fact) for fact in forward.facts):
         return False
-    return not (_is_propagated(forward) or _is_read_out(script, call) or _is_off_inside(script, call))
-
-
-def _wants(fact: Call | Store) -> bool:
-    if isinstance(fact, Store):
-        return fact.name.endswith((".requires_grad", ".grad")) or _is_volatile(fact.value)
-    words = [fact.tail, *(keyword.arg or "" for keyword in fact.node.keywords)]
-    return any(_WANTS.search(word.lower()) for word in words) or _is_volatile(fact.node)
-
-
-def _is_volatile(node: ast.AST | None) -> bool:
-    """Variable(x, volatile=True) did before torch 0.4 what no_grad does since."""
-    return isinstance(node, ast.Call) and any(keyword.arg == "volatile" for keyword in node.keywords)
-
-
-def _is_frozen(script: Script, call: Call) -> bool:
-    """Whether the file switches gradients off for the parameters of a model of that name."""
-    last = dotted(call.node.func).rpartition(".")[2]
-    for each in script.calls("requires_grad_"):
-        off = any(isinstance(given, ast.Constant) and given.value is False for given in each.arguments)
-        if off and (last in (*dotted(each.receiver).split("."), _told(each)) or isinstance(each.receiver, ast.Name)):
-            return True
-    stores = (store for scope in script.facts.scopes for name, found in scope.stores.items()
-              if name.endswith(".requires_grad") for store in found)  # fmt: skip
-    return any(
-        isinstance(block.owner, ast.For) and last in _words(block.owner.iter)
-        for store in stores
-        for block in store.path
-    )
-
-
-def _words(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name):
-            yield each.id
-        elif isinstance(each, ast.Attribute):
-            yield each.attr
-
-
-def _is_propagated(forward: _Forward) -> bool:
-    """Whether a backward comes after the call, in its function or at a caller with what the function returned."""
-    script, call = forward.script, forward.call
-    scope = call.scope
-    again = [each for each in scope.calls if _tells(each, on=True)]
-    for each in scope.calls:
-        between = any(reaches(call, on) and reaches(on, each) for on in again)
-        if each.tail in ("backward", "grad") and reaches(call, each) and not between:
-            return True
-    for site in script.trace.sites(scope) if scope.kind == "function" else ():
-        taken = {store.name for stores in site.scope.stores.values() for store in stores if store.value is site.node}
-        for each in script.calls("backward"):
-            if each.scope is site.scope and taken & set(_words(each.node)):
-                return True
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(scope.node) if scope.kind == "function")
-
-
-def _is_read_out(script: Script, call: Call) -> bool:
-    """Whether the result goes to NumPy as it is: that would raise if it had a graph, so somebody switched it off."""
-    taken = [s for found in call.scope.stores.values() for s in found if s.value is not None and call.node is s.value]
-    for each in script.calls("numpy", "asarray", "array"):
-        if each.scope is not call.scope or not reaches(call, each):
-            continue
-        node: ast.expr | None = each.receiver if each.tail == "numpy" else next(iter(each.node.args), None)
-        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEPS:
-            node = node.func.value
-        if node is call.node:
-            return True
-        if isinstance(node, ast.Name):
-            stores = reaching(call.scope.stores.get(node.id, ()), each)
-            if stores and stores[0] in taken:
-                return True
-    return False
-
-
-_KEEPS = frozenset({"cpu", "squeeze", "float", "view", "reshape", "permute", "flatten", "sigmoid", "softmax", "mean"})
-
-
-def _is_off_inside(script: Script, call: Call) -> bool:
-    """Whether the model's own class in this file switches gradients off, or wants them, in its forward."""
-    host = script.trace.instance(call.node.func, call.scope)
-    method = script.trace.method(host, "forward") if host is not None else None
-    if method is None or host is None:
-        return False
-    if any(may_switch(block) for each in method.calls for block in each.path):
-        return True
-    return is_decorated(method) or any(each.tail == "grad" for each in _of(script, method))
-
-
-def _of(script: Script, scope: Scope) -> Iterable[Call]:
-    events: tuple[Event, ...] = script.written.events(Ring(scope.body, scope))
-    return (event.call for event in events if event.call is not None)
+    return not (is_propagated(forward.script, forward.call) or is_read_out(script, call) or is_off_inside(script, call))

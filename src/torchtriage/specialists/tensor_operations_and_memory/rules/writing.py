@@ -10,70 +10,20 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
+from torchtriage.specialists.tensor_operations_and_memory.rules.operations import (
+    FUNCTIONS,
+    LIKELY,
+    METHODS,
+    NOT_TENSORS,
+    SURE,
+    TAILS,
+)
 
-# Methods that give a new tensor and leave their own as it was; a module's to() and cuda() work in place. Not cpu(),
-# which may stand alone to wait for the device.
-_METHODS = (
-    *("to", "cuda", "float", "half", "double", "bfloat16", "long", "detach", "clamp", "clip", "contiguous"),
-    *("view", "reshape", "permute", "transpose", "squeeze", "unsqueeze", "masked_fill", "type"),
-    *("nan_to_num", "clamp_min", "clamp_max", "flatten", "abs", "sigmoid", "relu", "index_fill", "scatter"),
-    *(
-        "bool",
-        "int",
-        "softmax",
-        "log_softmax",
-        "tanh",
-        "exp",
-        "log",
-        "sqrt",
-        "mul",
-        "div",
-        "sub",
-        "neg",
-        "round",
-        "expand",
-    ),
-    *("repeat", "roll", "flip", "t", "scatter_add", "index_add", "index_copy", "masked_scatter", "type_as", "movedim"),
-)
-_FUNCTIONS = tuple(
-    f"torch.{each}"
-    for each in (
-        *("clamp", "clip", "nan_to_num", "relu", "squeeze", "unsqueeze", "flatten", "permute", "transpose", "sigmoid"),
-        *("abs", "exp", "log", "sqrt", "tanh", "softmax", "mul", "div", "sub", "add", "reshape", "round", "where"),
-    )
-) + tuple(
-    f"torch.nn.functional.{each}"
-    for each in (
-        "normalize",
-        "relu",
-        "dropout",
-        "softmax",
-        "log_softmax",
-        "pad",
-        "layer_norm",
-        "sigmoid",
-        "tanh",
-        "gelu",
-    )
-)
-# Methods that tensors have and hardly anything else: where one stands alone, its operand needs no other sign.
-_SURE = frozenset(
-    {"clamp", "clamp_min", "clamp_max", "masked_fill", "unsqueeze", "index_fill", "nan_to_num", "masked_scatter"}
-    | {"scatter_add", "index_add", "index_copy", "log_softmax"}
-)
-# Those of what else a file may hold beside tensors, but neither a module nor a plain object that is computed with.
-_LIKELY = frozenset(
-    {"detach", "contiguous", "permute", "squeeze", "view", "sigmoid", "float", "long", "double", "half", "to", "cuda"}
-)
-# Functions of torch that are given modules, files, lists and settings as well.
-_NOT_TENSORS = frozenset(
-    {"compile", "save", "load", "tensor", "as_tensor", "from_numpy", "is_tensor", "manual_seed", "device", "vmap"}
-)
-_TAILS = sorted({name.rpartition(".")[2] for name in _FUNCTIONS})
 _HARMLESS = frozenset(
     {"no_grad", "inference_mode", "autocast", "set_grad_enabled", "enable_grad", "tqdm", "trange", "device", "stream"}
     | {"nullcontext", "open", "no_sync", "SummaryWriter"}
 )
+
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "synchronize", "record", "perf_counter_ns", "elapsed_time"})
 
 
@@ -82,11 +32,11 @@ def result_dropped(script: Script) -> Iterator[Sighting]:
     """An operation that gives a new tensor stands alone, so its result is lost."""
     tensors = Tensors(script)
     found = [
-        *((call, call.receiver) for call in script.calls(*_METHODS) if _is_alone(call)),
+        *((call, call.receiver) for call in script.calls(*METHODS) if _is_alone(call)),
         *(
             (call, next(iter(call.node.args), None))
-            for call in script.calls(*_TAILS)
-            if _is_alone(call) and script.name(call) in _FUNCTIONS
+            for call in script.calls(*TAILS)
+            if _is_alone(call) and script.name(call) in FUNCTIONS
         ),
     ]
     for call, operand in found:
@@ -162,14 +112,14 @@ def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
         return False
     if _is_sure(call):
         return True
-    if call.tail not in _LIKELY:
+    if call.tail not in LIKELY:
         return False
     is_part = call.tail == "detach" or _is_part(script, call, operand)
     return any(_computes(script, node, call.scope, operand, is_part) for node in ast.walk(call.scope.node))
 
 
 def _is_sure(call: Call) -> bool:
-    return call.tail in _SURE and bool(call.arguments)
+    return call.tail in SURE and bool(call.arguments)
 
 
 def _computes(script: Script, node: ast.AST, scope: Scope, operand: ast.expr, is_part: bool) -> bool:
@@ -187,7 +137,7 @@ def _computes(script: Script, node: ast.AST, scope: Scope, operand: ast.expr, is
                 return False
             head, _, last = script.names.resolve(func, scope).rpartition(".")
             if head in ("torch", "torch.nn.functional"):
-                return last.islower() and last not in _NOT_TENSORS
+                return last.islower() and last not in NOT_TENSORS
             return is_part and any(script.roles.plays(func, scope, role) for role in ("model", "criterion"))
     return False
 
@@ -214,7 +164,7 @@ def _is_alone(call: Call) -> bool:
     if isinstance(node, ast.Tuple):  # x.to(device), y.to(device)
         return call.node in node.elts
     while isinstance(node, ast.Call) and node is not call.node and isinstance(node.func, ast.Attribute):
-        if node.func.attr not in _METHODS:
+        if node.func.attr not in METHODS:
             return False
         node = node.func.value
     return node is call.node and bool(
