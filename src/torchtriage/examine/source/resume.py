@@ -11,10 +11,9 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.restored import given_states, is_stub
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
-
-_HABITS = {"optim": "optimizer", "opt": "optimizer", "sched": "scheduler", "scaler": "scaler"}
 
 
 class Resume(Struct, frozen=True):
@@ -169,17 +168,23 @@ def _is_shown(script: Script, load: Call, events: list[Event]) -> bool:
 def _hides(script: Script, load: Call, call: Call) -> bool:
     if script.name(call).startswith("torch.") or call.tail in ("load_state_dict", "get"):
         return False
-    if script.trace.definition(call.node.func, call.scope) is not None:
+    own = script.trace.definition(call.node.func, call.scope)
+    if own is not None and not is_stub(own.node):
         return False
     if any(word in call.tail.lower() for word in ("load_", "restore", "resume")):
         return True
-    if script.knows(call) or isinstance(call.receiver, ast.Constant):  # "epoch {}".format(state["epoch"])
+    if (own is None and script.knows(call)) or isinstance(
+        call.receiver, ast.Constant
+    ):  # "epoch {}".format(state["epoch"])
         return False
     return any(_loaded(script, argument, call.scope, [load]) is load for argument in call.arguments)
 
 
 def _restored(script: Script, outer: Ring, before: list[Event]) -> frozenset[str]:
-    found = {_role(script, call) for call in script.calls("load_state_dict") if not _is_never_given(script, call)}
+    loads = (call for call in script.calls("load_state_dict") if not _is_never_given(script, call))
+    found = {role for call in loads for role in given_states(script, call, _bare(call.receiver))}
+    if any(name.startswith("set_") and name.endswith("state_dict") for name in script.facts.calls):
+        found.add("?")  # torch.distributed.checkpoint.state_dict.set_optimizer_state_dict(model, optimizer, …)
     if _starts_anywhere(script, outer):
         found.add("epoch")
     if any(_winds_on(script, event.call) for event in before if event.call is not None):
@@ -215,25 +220,39 @@ def _winds_on(script: Script, call: Call) -> bool:
     return call.argument("last_epoch") is not None
 
 
-def _role(script: Script, call: Call) -> str:
-    parts = script.roles.parts(_bare(call.receiver), call.scope)
-    if parts:
-        return parts[0].role
-    word = dotted(_bare(call.receiver)).rpartition(".")[2].lower()
-    return next((role for habit, role in _HABITS.items() if habit in word), "?")
-
-
 def _starts_anywhere(script: Script, outer: Ring) -> bool:
     """False only for a loop that always starts at its beginning: for epoch in range(n), range(0, n), range(1, n)."""
     match outer.block.owner:
-        case ast.For(body=[ast.If(body=[*_, ast.Continue()]), *_]):  # if epoch < start: continue
+        case ast.For(target=target, body=body) if any(_passes_over(each, dotted(target)) for each in body):
             return True
-        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[_])):
-            return False
+        case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[end])):
+            ends = [end, *(origin.node for origin in script.trace.origins(end, outer.scope))]
+            loads = list(script.named("torch.load"))
+            return any(_is_rest(each) or _loaded(script, each, outer.scope, loads) for each in ends)
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[start, _, *_])):
             origins = script.trace.origins(start, outer.scope)
             return not origins or not all(isinstance(origin.node, ast.Constant) for origin in origins)
     return True
+
+
+def _is_rest(node: ast.expr | None) -> bool:
+    """Whether it is what is left of the epochs: range(epochs - done)."""
+    return node is not None and any(isinstance(each, ast.Sub) for each in ast.walk(node))
+
+
+def _passes_over(statement: ast.stmt, turn: str) -> bool:
+    """Whether an `if` asks how far the loop is: if epoch < start: continue, if epoch >= start: …"""
+    match statement:
+        case ast.If(body=[*_, ast.Continue()]):
+            return True
+        case ast.If(test=ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]) as test):
+            sides = [test.left, *test.comparators]
+            return (
+                bool(turn)
+                and any(dotted(each) == turn for each in sides)
+                and not any(isinstance(each, ast.Constant) for each in sides)
+            )
+    return False
 
 
 def _words(script: Script, load: Call, event: Event) -> str:

@@ -70,6 +70,11 @@ class Roles:
         found = (self._part(origin, node) for origin in self.trace.origins(node, scope))
         return [part for part in found if part is not None]
 
+    def entry(self, held: ast.expr, key: str | int, scope: Scope) -> list[Part]:
+        """Every part that the entry KEY of HELD may play: parts[name], for each name that a loop takes."""
+        found = (self._part(origin, held) for origin in self.trace.entry(held, key, scope))
+        return [part for part in found if part is not None]
+
     def plays(self, node: ast.expr | None, scope: Scope, role: str) -> bool:
         """Whether NODE may play ROLE."""
         return any(part.role == role for part in self.parts(node, scope))

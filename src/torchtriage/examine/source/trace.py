@@ -128,6 +128,10 @@ class Trace:
         if not found or (is_entry and dotted(value).rpartition(".")[2] in self._rewritten):
             yield Origin(node, scope)
 
+    def entry(self, held: ast.expr, key: str | int, scope: Scope) -> tuple[Origin, ...]:
+        """Where the entry KEY of what HELD is may start: of a dictionary, a tuple, a list."""
+        return tuple(each for origin in self.origins(held, scope) for each in self._inside(origin, key))
+
     @cached_property
     def _rewritten(self) -> frozenset[str]:
         """The last words of everything whose entries are written, or that is updated, somewhere in the file."""
