@@ -9,6 +9,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.performance_profiling.rules.batches import Repeats, is_full_batch, selects
 from torchtriage.specialists.performance_profiling.rules.computed import Computed
 from torchtriage.specialists.performance_profiling.rules.lasting import turn
 
@@ -33,7 +34,7 @@ def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
         return
     finder = _Waits(step)
     waits = finder.found()
-    if not waits or not _is_on_device(step):
+    if not waits or not _is_on_device(step) or is_full_batch(step):
         return
     lines = sorted({node.lineno for node in waits})
     weight = sum(finder.weight(node) for node in waits if not isinstance(node, ast.Subscript))
@@ -86,10 +87,7 @@ class _Waits:
     def __init__(self, step: TrainingStep) -> None:
         self.step, self.script, self.computed = step, step.script, Computed(step)
         self.guards: dict[int, int] = {}
-        self.repeated = {
-            id(event.fact.node) for event in step.events if step.ring.block in event.path
-            and any(block.kind == "loop" for block in event.path[event.path.index(step.ring.block) + 1 :])
-        }  # fmt: skip
+        self.repeats = Repeats(step)
         self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
     def weight(self, node: ast.expr) -> int:
@@ -100,7 +98,7 @@ class _Waits:
         shown = call.statement.value if isinstance(call.statement, ast.Expr) else None
         if isinstance(shown, ast.Call) and dotted(shown.func).rpartition(".")[2] in _SHOWN:
             return 2
-        if call.tail in ("item", "float") and id(node) in self.repeated:
+        if call.tail in ("item", "float") and self.repeats.holds(call):
             return 2
         return 1 if call.tail in ("item", "float", "int", "bool") else 2
 
@@ -129,7 +127,9 @@ class _Waits:
         """Under a condition, or behind one that skips most turns: if step % 50: continue."""
         ring, path = self.step.ring.block, event.path
         inside = path[path.index(ring) + 1 :] if ring in path else path
-        if any(block.kind in ("arm", "handler") for block in inside):
+        if any(
+            block.kind == "handler" or (block.kind == "arm" and not selects(tuple(inside), block)) for block in inside
+        ):
             return True
         return getattr(event.fact.node, "lineno", 0) > self._guard(event.fact.scope)
 
@@ -175,7 +175,7 @@ class _Waits:
         if self.computed(node, call.scope, call):
             return True
         grads = (each for each in ast.walk(node) if isinstance(each, ast.Attribute)) if node is not None else ()
-        return id(call.node) in self.repeated and any(each.attr == "grad" for each in grads)
+        return any(each.attr == "grad" for each in grads) and self.repeats.holds(call)
 
     def _is_decided(self, node: ast.expr, scope: Scope) -> bool:
         """Whether Python must know a value of the device to go on from NODE, a test or an index."""
