@@ -116,8 +116,18 @@ def _selected(script: Script, test: ast.expr, scope: Scope, deep: int = 0) -> tu
         case ast.Name() | ast.Attribute() if deep < 3:
             return _named(script, test, scope, deep)
         case ast.Call(func=called):
-            return ("main", True) if _MAIN.fullmatch(_last(called)) else (None, False)
+            named: tuple[Who | None, bool] = ("main", True) if _MAIN.fullmatch(_last(called)) else (None, False)
+            return _answered(script, called, scope, deep) or named
     return None, False
+
+
+def _answered(script: Script, called: ast.expr, scope: Scope, deep: int) -> tuple[Who, bool] | None:
+    """What a function or property of this file, that returns a test of the rank, answers."""
+    own = script.trace.definition(called, scope) if deep < 3 else None
+    if own is None or len(own.returns) != 1 or own.returns[0].node.value is None:
+        return None
+    who, pure = _selected(script, own.returns[0].node.value, own, deep + 1)
+    return (who, pure) if who is not None else None
 
 
 def _combined(
@@ -146,6 +156,11 @@ def _named(script: Script, test: ast.Name | ast.Attribute, scope: Scope, deep: i
             who, pure = _selected(script, each.node, each.scope, deep + 1)
             if who is not None:
                 return who, pure
+    answer = (
+        _answered(script, test, scope, deep) if isinstance(test, ast.Attribute) and not known else None
+    )  # a property
+    if answer is not None:
+        return answer
     if known and not _MAIN.fullmatch(_last(test)):
         return None, False
     return ("main", True) if _MAIN.fullmatch(_last(test)) else (None, False)

@@ -68,6 +68,8 @@ class Script:
         own = self.trace.definition(call.node.func, call.scope)
         if own is not None:
             return not isinstance(getattr(own.node, "lineno", 1), Elsewhere)
+        if self.trace.is_record(call):
+            return True
         known: list[str] = table()["known"]
         if self.name(call).partition(".")[0] in known or self.roles.of_class(self.name(call)) is not None:
             return True

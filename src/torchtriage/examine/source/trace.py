@@ -252,6 +252,11 @@ class Trace:
         return [each.target.id for each in made.node.body
                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]  # fmt: skip
 
+    def is_record(self, call: Call) -> bool:
+        """Whether CALL only puts its arguments together: an instance of a namedtuple of this file."""
+        name = isinstance(call.node.func, ast.Name)
+        return name and any(self._record(end) for end in self.origins(call.node.func, call.scope))
+
     def _record(self, origin: Origin) -> list[str]:
         """The fields of namedtuple("Parts", "net optimizer")."""
         call = origin.call

@@ -61,10 +61,16 @@ def wrappers(script: Script) -> Iterator[Wrapper]:
             yield Wrapper(script, call, _KINDS[name], name)
 
 
-def kinds(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> list[tuple[Kind, ast.Call]]:
-    """The wrappers that NODE may be, each with the call that made it; a compiled wrapper is one, too."""
-    found: list[tuple[Kind, ast.Call]] = []
+def kinds(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -> list[tuple[Kind, ast.expr]]:
+    """The wrappers that NODE may be, each with the call that made it, or the annotation of the parameter that it is.
+
+    A compiled wrapper is one, too.
+    """
+    found: list[tuple[Kind, ast.expr]] = []
     for origin in script.trace.origins(node, scope):
+        if origin.is_parameter and origin.node is not None:
+            noted = _KINDS.get(script.names.resolve(origin.node, origin.scope))
+            found += [(noted, origin.node)] if noted is not None else []
         if origin.call is None:
             continue
         name = script.names.resolve(origin.call.func, origin.scope)

@@ -10,7 +10,7 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Block, Call, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
-from torchtriage.examine.source.wrappers import kinds, wrappers
+from torchtriage.examine.source.wrappers import kinds
 
 _HELD = frozenset({"no_sync", "require_backward_grad_sync", "set_requires_gradient_sync", "join", "register_comm_hook"})
 
@@ -19,7 +19,7 @@ _HELD = frozenset({"no_sync", "require_backward_grad_sync", "set_requires_gradie
 def no_sync_missing(step: TrainingStep) -> Iterator[Sighting]:
     """Gradients are accumulated, and yet averaged over the ranks after every micro-batch."""
     script = step.script
-    wrapped = None if script.hidden or not wrappers(script) else next(_replicated(step), None)
+    wrapped = None if script.hidden or not step.backwards else next(_replicated(step), None)
     if wrapped is None:
         return
     held = _is_held(step)
@@ -42,7 +42,7 @@ def no_sync_missing(step: TrainingStep) -> Iterator[Sighting]:
             return
 
 
-def _replicated(step: TrainingStep) -> Iterator[ast.Call]:
+def _replicated(step: TrainingStep) -> Iterator[ast.expr]:
     for event in step.events:
         call = event.call
         if call is not None and isinstance(call.node.func, ast.Name | ast.Attribute):
@@ -132,9 +132,17 @@ def _counted(step: TrainingStep, event: Event) -> list[Block]:
 
 def _counts(step: TrainingStep, test: ast.expr) -> bool:
     """Whether TEST counts turns: by a remainder, or by a counter that starts anew."""
-    tests = [test]
-    if isinstance(test, ast.Name):
-        tests = [store.value for s in step.script.facts.scopes for store in s.stores.get(test.id, ()) if store.value]
+    flags = {dotted(node) for node in ast.walk(test) if isinstance(node, ast.Name | ast.Attribute)} - {""}
+    tests = [
+        test,
+        *(
+            store.value
+            for s in step.script.facts.scopes
+            for flag in flags
+            for store in s.stores.get(flag, ())
+            if store.value is not None and isinstance(store.value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp)
+        ),
+    ]
     inside = [node for each in tests for node in ast.walk(each)]
     if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in inside):
         return True

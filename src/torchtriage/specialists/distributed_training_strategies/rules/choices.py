@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.trace import Origin
 from torchtriage.examine.source.wrappers import Wrapper, wrappers
 
 _SMALL = 16
-_WITH_NORMS = tuple(f"torchvision.models.{each}" for each in ("resn", "densenet", "mobilenet", "efficientnet", "wide_"))
+_FAMILIES = ("resn", "densenet", "mobilenet", "efficientnet", "wide_", "segmentation.", "video.r", "regnet", "mnasnet")
+_WITH_NORMS = tuple(f"torchvision.models.{each}" for each in _FAMILIES)
 _NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
 
 
@@ -61,8 +63,21 @@ def _sizes(script: Script) -> Iterator[int | None]:
     """The batch sizes of the loaders, where they are written out."""
     for call in script.named("torch.utils.data.DataLoader"):
         for origin in script.trace.origins(call.argument("batch_size", 1), call.scope):
-            match origin.node:
+            match _default(origin) if origin.is_parameter else origin.node:
                 case ast.Constant(value=int(size)):
                     yield size
                 case _:
                     yield 1 << 30
+
+
+def _default(origin: Origin) -> ast.expr | None:
+    """The default of a parameter that no caller in this file gives."""
+    given = getattr(origin.scope.node, "args", None)
+    if not isinstance(given, ast.arguments) or origin.store is None:
+        return None
+    places = [*given.posonlyargs, *given.args]
+    pairs = [
+        *zip(places[::-1], given.defaults[::-1], strict=False),
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    return next((value for each, value in pairs if each.arg == origin.store.name), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
@@ -12,7 +11,7 @@ from torchtriage.examine.source.ranks import Guard, guards, is_then, ways
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.wrappers import kinds
 
-_HOME = "torch.distributed."
+HOME = "torch.distributed."
 # Every rank of the group must call these; the place of the argument `group`, from 0 (None: there is none).
 _PLACES = {
     None: "new_group",
@@ -21,7 +20,7 @@ _PLACES = {
     3: "reduce reduce_scatter reduce_scatter_tensor scatter gather gather_object scatter_object_list",
     4: "all_to_all_single",
 }
-_COLLECTIVES = {name: place for place, names in _PLACES.items() for name in names.split()}
+COLLECTIVES = {name: place for place, names in _PLACES.items() for name in names.split()}
 _CHECKPOINTS = "torch.distributed.checkpoint."
 _STATES = frozenset({"get_state_dict", "get_model_state_dict", "get_optimizer_state_dict"})
 
@@ -63,9 +62,9 @@ def _said(script: Script, call: Call, guard: Guard) -> str:
 
 
 def _collectives(script: Script) -> Iterator[Call]:
-    for tail, place in _COLLECTIVES.items():
+    for tail, place in COLLECTIVES.items():
         for call in script.facts.calls.get(tail, ()):
-            if script.name(call).startswith(_HOME) and not _is_grouped(call, place):
+            if script.name(call).startswith(HOME) and not _is_grouped(call, place):
                 yield call
     yield from _hidden_collectives(script)
 
@@ -116,57 +115,3 @@ _SPEAKS = frozenset({"info", "debug", "warning", "error", "write", "log", "add_s
 
 def _is_harmless(call: Call) -> bool:
     return call.tail in _SPEAKS
-
-
-@detector("source/handle-not-waited")
-def handle_not_waited(script: Script) -> Iterator[Sighting]:
-    """An asynchronous transfer is started and never waited for."""
-    for call in _asynchronous(script):
-        name = _kept_as(call)
-        what = dotted(call.node.func)
-        if name == "":
-            yield script.seen(
-                call.node, f"what {what} returns is thrown away: nothing can wait until the transfer is done"
-            )
-        elif name is not None and not _is_used(call, name):
-            yield script.seen(call.node, f"{name} is never used again: nothing waits until the transfer is done")
-
-
-def _asynchronous(script: Script) -> Iterator[Call]:
-    for call in script.calls("isend", "irecv", "batch_isend_irecv"):
-        if script.name(call).startswith(_HOME):
-            yield call
-    for tail in _COLLECTIVES:
-        for call in script.facts.calls.get(tail, ()):
-            flag = call.argument("async_op")
-            if isinstance(flag, ast.Constant) and flag.value is True and script.name(call).startswith(_HOME):
-                yield call
-
-
-def _kept_as(call: Call) -> str | None:
-    """The local name that the handle gets; "" when it gets none at all, None when it goes elsewhere."""
-    match call.statement:
-        case ast.Expr(value=value) if value is call.node:
-            return ""
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_or_lists(value, call.node):
-            outside = name in call.scope.outside or name.startswith("_") or call.scope.kind == "class"
-            return None if outside else name
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value])):
-            here = value is call.node and call.scope.kind == "function"
-            made = [store.value for store in call.scope.stores.get(name, ()) if name not in call.scope.outside]
-            return name if here and made and all(isinstance(each, ast.List) for each in made) else None
-    return None
-
-
-def _is_or_lists(value: ast.expr, call: ast.Call) -> bool:
-    return value is call or (isinstance(value, ast.ListComp) and value.elt is call)
-
-
-def _is_used(call: Call, name: str) -> bool:
-    """Whether the handle, or the list that it is put into, is ever read; more of append alone is no use."""
-    nodes = list(ast.walk(call.scope.node))
-    puts = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in ("append", "clear")}
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) and id(node) not in puts
-        for node in nodes
-    )

@@ -12,10 +12,17 @@ from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.wrappers import kinds
+from torchtriage.specialists.distributed_training_strategies.rules.things import is_of, things
 
 _RANKED = re.compile(r"rank|world|shard|replica|num_procs|process_index|split_by|worker_id|distribut", re.IGNORECASE)
+_GIVEN = ("sampler", "batch_sampler")
 _STREAMED = re.compile(r"stream|iterable|webdataset|wds|dali|synthetic|fake|dummy|random_?data", re.IGNORECASE)
 _SETS = ("torch.utils.data.TensorDataset", "torch.utils.data.Subset", "torch.utils.data.random_split")
+# What a data set gives back when it is changed as a whole.
+_CHANGED = frozenset(
+    {"map", "filter", "shuffle", "with_format", "select", "remove_columns", "rename_column", "rename_columns", "cast"}
+    | {"set_format", "with_transform", "train_test_split", "select_columns", "flatten", "sort"}
+)
 _DRAWN = frozenset({"rand", "randn", "randint", "rand_like", "normal", "uniform"})
 
 
@@ -26,10 +33,12 @@ def same_data_on_ranks(step: TrainingStep) -> Iterator[Sighting]:
     if step.hidden or not step.backwards:
         return
     model = next(_replicated(step), None)
-    if model is None or _is_seeded_by_rank(script):
+    if model is None:
         return
     parts = list(step.loaders()) or list(_drawn(step))
-    if not parts or not all(_is_undivided(script, part) for part in parts):
+    if not parts or not all(_is_undivided(script, part) or _is_forgotten(script, part) for part in parts):
+        return
+    if _is_seeded_by_rank(script) and not all(_is_forgotten(script, part) for part in parts):
         return
     for part in {id(each.made): each for each in parts}.values():
         if part.made is not None and not script.shows(part.made, "loader"):
@@ -40,7 +49,7 @@ def same_data_on_ranks(step: TrainingStep) -> Iterator[Sighting]:
             )
 
 
-def _replicated(step: TrainingStep) -> Iterator[ast.Call]:
+def _replicated(step: TrainingStep) -> Iterator[ast.expr]:
     """The wrappers of the models that the step calls."""
     for event in step.events:
         call = event.call
@@ -57,6 +66,23 @@ def _drawn(step: TrainingStep) -> Iterator[Part]:
             match origin.node:
                 case ast.Call(func=ast.Name(id="iter"), args=[loader]):
                     yield from step.script.roles.made(loader, origin.scope, "loader")
+
+
+def _is_forgotten(script: Script, part: Part) -> bool:
+    """Whether a sampler was made for the data of a loader, and is given to nobody."""
+    if part.made is None or part.scope is None or any(k.arg in (None, *_GIVEN) for k in part.made.keywords):
+        return False
+    data = next((k.value for k in part.made.keywords if k.arg == "dataset"), next(iter(part.made.args), None))
+    mine = things(script, data, part.scope)
+    for sampler in script.named("torch.utils.data.distributed.DistributedSampler"):
+        if sampler.scope is part.scope and mine & things(script, sampler.argument("dataset", 0), sampler.scope):
+            return not any(
+                is_of(script, each, call.scope, sampler.node)
+                for calls in script.facts.calls.values()
+                for call in calls
+                for each in call.arguments
+            )
+    return False
 
 
 def _is_seeded_by_rank(script: Script) -> bool:
@@ -106,6 +132,15 @@ def _is_whole(script: Script, data: ast.expr, scope: Scope) -> bool:
 
 
 def _is_plain(script: Script, node: ast.expr | None, scope: Scope) -> bool:
+    match node:
+        case (
+            ast.Subscript(value=held, slice=ast.Constant(value=str()))
+            | ast.Call(func=ast.Attribute(value=held, attr=_))
+        ):
+            changed = isinstance(node, ast.Subscript) or getattr(node.func, "attr", "") in _CHANGED
+            ends = script.trace.origins(held, scope) if changed and not script.names.resolve(held, scope) else ()
+            if any(each.call is not None for each in ends):
+                return all(_is_plain(script, each.node, each.scope) for each in ends)
     if not isinstance(node, ast.Call):
         return node is None or isinstance(node, ast.Name | ast.Attribute)
     text = ast.unparse(node)
@@ -128,8 +163,18 @@ def _is_fixed(script: Script, own: Scope) -> bool:
     if "__iter__" in inner or "__getitem__" not in inner:
         return False
     methods = [each for each in script.facts.scopes if each.host is own]
-    if any(call.tail in _DRAWN for each in methods if each.name != "__init__" for call in each.calls):
+    drawn = any(call.tail in _DRAWN for each in methods if each.name != "__init__" for call in each.calls)
+    if drawn and not any(_indexes(each) for each in methods if each.name == "__getitem__"):
         return False
     return not any(_RANKED.search(call.tail) for each in methods for call in each.calls) and not _RANKED.search(
         " ".join(own.attributes)
+    )
+
+
+def _indexes(method: Scope) -> bool:
+    """Whether __getitem__ takes a stored sample by its number: what it draws is but a change of that."""
+    words = {each.arg for each in method.parameters[1:2]}
+    return any(
+        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in words
+        for node in ast.walk(method.node)
     )

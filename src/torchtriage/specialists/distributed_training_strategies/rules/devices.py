@@ -77,11 +77,21 @@ def _asked(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) -
         case ast.Call(func=called, args=arguments):
             if script.names.resolve(called, scope) == "torch.distributed.get_rank" and not arguments:
                 return node
-            named = script.names.resolve(called, scope) in ("os.environ.get", "os.getenv")
+            named = script.names.resolve(called, scope) == "os.getenv" or (
+                isinstance(called, ast.Attribute)
+                and called.attr == "get"
+                and _is_environment(script, called.value, scope)
+            )
             return node if named and _is_global(arguments[:1]) else None
         case ast.Subscript(value=value, slice=key):
-            return node if script.names.resolve(value, scope) == "os.environ" and _is_global([key]) else None
+            return node if _is_global([key]) and _is_environment(script, value, scope) else None
     return None
+
+
+def _is_environment(script: Script, node: ast.expr, scope: Scope) -> bool:
+    """Whether NODE is os.environ, also by another name."""
+    ends = [(node, scope), *((end.node, end.scope) for end in script.trace.origins(node, scope))]
+    return any(script.names.resolve(each, home) == "os.environ" for each, home in ends)
 
 
 def _is_global(key: list[ast.expr]) -> bool:

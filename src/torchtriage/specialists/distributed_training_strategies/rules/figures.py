@@ -92,10 +92,11 @@ def _counted(script: Script, scope: Scope, *, inline: bool) -> Iterator[Sighting
         if sampler is None:
             continue
         end = getattr(store.block.owner, "end_lineno", 0) or 0
-        inside = [each for each in _sums(scope) if store.block in each.path]
+        inside = [each for each in (*_sums(scope), *_metered(script, scope)) if store.block in each.path]
         sums = {dotted(s.receiver) if isinstance(s, Call) else s.name: s.node for s in inside}
         for name, node in sums.items():
-            if not _is_divided(scope, {name, *_parts(scope, name, end)}, end):
+            averaged = isinstance(node, ast.Call) and _is_asked(script, scope, node, end)
+            if not averaged and not _is_divided(scope, {name, *_parts(scope, name, end)}, end):
                 continue
             yield script.seen(
                 node,
@@ -117,6 +118,43 @@ def _sums(scope: Scope) -> list[Store | Call]:
             else each.how == "augment"
         )
     ]
+
+
+def _metered(script: Script, scope: Scope) -> Iterator[Call]:
+    """What is given to an object of this file that counts: meter.update(loss.item(), len(x))."""
+    for call in scope.calls:
+        if call.tail in ("update", "add", "append", "accumulate", "record") and call.receiver is not None:
+            host = script.trace.instance(call.receiver, scope)
+            if host is not None and dotted(call.receiver) != scope.receiver and _averaging(script, host):
+                yield call
+
+
+def _averaging(script: Script, host: Scope) -> set[str]:
+    """The attributes and methods of a class that give an average: those that divide."""
+    found = {
+        name
+        for each in script.trace.lineage(host)
+        for name, inner in each.inner.items()
+        if any(r.node.value is not None and _divides(r.node.value) for r in inner.returns)
+    }
+    stores = (pair for each in script.trace.lineage(host) for pair in each.attributes.items())
+    return found | {name for name, given in stores if any(s.value is not None and _divides(s.value) for s in given)}
+
+
+def _divides(node: ast.expr) -> bool:
+    return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div) for each in ast.walk(node))
+
+
+def _is_asked(script: Script, scope: Scope, node: ast.Call, end: int) -> bool:
+    """Whether the average of the object that NODE tells is read after line END."""
+    held = node.func.value if isinstance(node.func, ast.Attribute) else None
+    host = script.trace.instance(held, scope) if held is not None else None
+    words = _averaging(script, host) if host is not None else set()
+    return any(
+        isinstance(each, ast.Attribute) and each.attr in words and dotted(each.value) == dotted(held)
+        for each in ast.walk(scope.node)
+        if getattr(each, "lineno", 0) > end
+    )
 
 
 def _parts(scope: Scope, name: str, end: int) -> set[str]:

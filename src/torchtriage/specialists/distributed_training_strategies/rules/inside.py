@@ -7,8 +7,15 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.distributed_training_strategies.rules.placement import MOVES, has_move
+from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.specialists.distributed_training_strategies.rules.placement import (
+    MOVES,
+    has_move,
+    is_device,
+    takes_as_is,
+)
 
 _MADE = frozenset({"zeros", "ones", "arange", "randn", "rand", "full", "eye", "linspace", "randint", "empty"})
 _SHAPED = frozenset(
@@ -39,6 +46,41 @@ def made_inside(script: Script, forward: Scope) -> Iterator[Sighting]:
                 use, f"{name} is made on the CPU in line {made.lineno}, and the input is on the device of the model"
             )
             return
+
+
+def made_on_the_way(step: TrainingStep) -> Iterator[Sighting]:
+    """A tensor that the loop itself makes on the CPU, and gives to a model together with a part of the batch."""
+    script, scope = step.script, step.ring.scope
+    moved = {
+        dotted(call.receiver)
+        for _, call in step.calls(*MOVES)
+        if call.scope is scope and dotted(call.receiver) and is_device(step, call)
+    }
+    for event in step.events:
+        store = event.fact
+        if isinstance(store, Call) or store.how != "assign" or store.index is not None or store.scope is not scope:
+            continue
+        made = _creation(script, store.value, scope)
+        if made is None or "." in store.name or len(scope.stores[store.name]) != 1 or not _is_loose(scope, store):
+            continue
+        for later in step.events:
+            call = later.call
+            if call is None or call.scope is not scope or not reaches(event, later):
+                continue
+            given = {dotted(each) for each in call.arguments}
+            if store.name in given and given & moved and takes_as_is(script, call):
+                other = sorted(given & moved)[0]
+                yield script.seen(
+                    call.node, f"{store.name} is made on the CPU in line {made.lineno}, and {other} is on the device"
+                )
+                return
+
+
+def _is_loose(scope: Scope, store: Store) -> bool:
+    """Whether nothing ever moves what STORE names."""
+    return not any(
+        dotted(call.receiver) == store.name and call.tail in (*MOVES, "type_as", "cpu") for call in scope.calls
+    )
 
 
 def _inputs(forward: Scope) -> set[str]:

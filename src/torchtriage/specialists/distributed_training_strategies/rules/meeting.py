@@ -11,7 +11,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.wrappers import kinds
-from torchtriage.specialists.distributed_training_strategies.rules.inside import made_inside
+from torchtriage.specialists.distributed_training_strategies.rules.inside import made_inside, made_on_the_way
 from torchtriage.specialists.distributed_training_strategies.rules.placement import (
     MOVES,
     has_move,
@@ -40,6 +40,7 @@ def device_mismatch(step: TrainingStep) -> Iterator[Sighting]:
         return
     yield from _by_key(step)
     yield from _weights(step)
+    yield from made_on_the_way(step)
     model = _model(step)
     move = placed(step, model) if model is not None else None
     if model is not None and move is None:

@@ -6,47 +6,62 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Call, Scope, dotted
-from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.wrappers import Wrapper, kinds
+from torchtriage.specialists.distributed_training_strategies.rules.things import meetings, things
 
 
 @detector("source/optimizer-before-sharding")
 def optimizer_before_sharding(wrapper: Wrapper) -> Iterator[Sighting]:
     """The optimizer holds the parameters as they were before sharding replaced them."""
-    script = wrapper.script
+    script, call = wrapper.script, wrapper.call
     if wrapper.kind not in ("flattened", "sharded") or _keeps_parameters(wrapper):
         return
-    for call, name in _places(wrapper):
-        for made in call.scope.calls:
-            target = (
-                _target(made) if reaches(made, call) and script.roles.made(made.node, call.scope, "optimizer") else ""
-            )
-            if target and _takes(made, name, call.scope) and not _is_replaced(script, target, call):
-                yield script.seen(
-                    made.node,
-                    f"{dotted(call.node.func)} in line {call.node.lineno} replaces the parameters: "
-                    f"{target} goes on with the old ones, and training stands still",
-                )
+    model = things(script, wrapper.module, call.scope) - {id(call.node)}
+    made = [each for each in _optimizers(script) if _things_of(script, each) & {*model, id(call.node)}]
+    met = [(each, meeting) for each in made for meeting in meetings(script, each, call)]
+    right = {id(meeting.first.scope) for _, meeting in met if not meeting.in_order}
+    early = [pair for pair in met if id(pair[1].first.scope) not in right and not _is_changed(script, pair[0])]
+    for each, meeting in early[:1]:
+        alone = len(script.trace.sites(each.scope)) <= 1
+        yield script.seen(
+            (each if alone else meeting.first).node,
+            f"{dotted(call.node.func)} in line {call.node.lineno} replaces the parameters: "
+            f"{_target(each if alone else meeting.first)} goes on with the old ones, and training stands still",
+        )
 
 
-def _places(wrapper: Wrapper) -> Iterator[tuple[Call, str]]:
-    """Where a model is sharded, and its name there: at the wrapper, or where a function that wraps is called."""
-    name, scope = dotted(wrapper.module), wrapper.call.scope
-    words = [each.arg for each in scope.parameters]
-    sites = wrapper.script.trace.sites(scope) if name in words else ()
-    if name and not sites:
-        yield wrapper.call, name
-    root, _, rest = name.partition(".")
-    if rest and root == scope.receiver:  # a method of the class that also makes the optimizer
-        for site in wrapper.script.trace.sites(scope):
-            if site.scope.host is scope.host and dotted(site.receiver) == site.scope.receiver:
-                yield site, f"{site.scope.receiver}.{rest}"
-    for site in sites:
-        given = dotted(site.argument(name, words.index(name) - (scope.receiver in words[:1])))
-        if given:
-            yield site, given
+def _optimizers(script: Script) -> list[Call]:
+    return [
+        call
+        for calls in script.facts.calls.values()
+        for call in calls
+        if script.roles.of_class(script.name(call)) == "optimizer"
+    ]
+
+
+def _things_of(script: Script, made: Call) -> set[int]:
+    """The models whose parameters an optimizer is made of: directly, through names and lists, or by a helper."""
+    found: set[int] = set()
+    asked: set[int] = set()
+    values = [(each, made.scope) for each in made.arguments]
+    while values:
+        value, scope = values.pop()
+        if id(value) in asked or len(asked) > 60:
+            continue
+        asked.add(id(value))
+        for node in ast.walk(value):
+            match node:
+                case ast.Call(func=ast.Attribute(value=model, attr="parameters" | "named_parameters")):
+                    found |= things(script, model, scope)
+                case ast.Call() if script.trace.definition(node.func, scope) is not None:
+                    for each in node.args:
+                        found |= things(script, each, scope)
+                case ast.Name(id=name):
+                    stores = script.names.stores(name, scope)
+                    values += [(s.value, s.scope) for s in stores if s.value is not None and s.how == "assign"]
+    return found
 
 
 def _keeps_parameters(wrapper: Wrapper) -> bool:
@@ -61,40 +76,20 @@ def _keeps_parameters(wrapper: Wrapper) -> bool:
 
 def _target(made: Call) -> str:
     match made.statement:
-        case ast.Assign(targets=[target], value=value) if value is made.node:
+        case ast.Assign(targets=[target], value=value) if value is made.node and dotted(target):
             return dotted(target)
-    return ""
+    return "the optimizer"
 
 
-def _takes(made: Call, name: str, scope: Scope) -> bool:
-    """Whether the optimizer is made of NAME's parameters, directly, through one local name or by a helper."""
-    if any(dotted(each) == name for each in made.arguments):
+def _is_changed(script: Script, made: Call) -> bool:
+    """Whether the optimizer may be made again by other code, or be given other parameters, after the sharding."""
+    if any(script.calls("add_param_group")) or script.shows(made.node, "optimizer"):
         return True
-    given = made.argument("params", 0)
-    values = [store.value for store in scope.stores.get(dotted(given), ())] if isinstance(given, ast.Name) else [given]
-    wanted = {f"{name}.parameters", f"{name}.named_parameters"}
     return any(
-        isinstance(node, ast.Call) and dotted(node.func) in wanted
-        for value in values
-        if value is not None
-        for node in ast.walk(value)
+        name.rpartition(".")[2].removesuffix("[]") == "param_groups" and "." in name
+        for scope in script.facts.scopes
+        for name in scope.stores
     )
-
-
-def _is_replaced(script: Script, target: str, call: Call) -> bool:
-    """Whether the optimizer is made again, or given other parameters, after the sharding."""
-    root, _, rest = target.partition(".")
-    host = call.scope.host if root == call.scope.receiver else None
-    stores = host.attributes.get(rest, []) if host is not None else call.scope.stores.get(target, [])
-    if sum(1 for store in stores if store.how == "assign" and not _is_none(store.value)) > 1:
-        return True
-    return any(script.calls("add_param_group")) or "param_groups" in {
-        name.rpartition(".")[2].removesuffix("[]") for scope in script.facts.scopes for name in scope.stores
-    }
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 @detector("source/clip-on-sharded")
@@ -139,9 +134,10 @@ def _owner(value: ast.expr | None) -> ast.expr | None:
     return None
 
 
-def _is_unsharded(script: Script, made: ast.Call) -> bool:
+def _is_unsharded(script: Script, made: ast.expr) -> bool:
     """Whether the wrapper may keep whole parameters on every rank: NO_SHARD, or a strategy that is not known."""
-    given = next((k.value for k in made.keywords if k.arg in ("sharding_strategy", None)), None)
+    keywords = made.keywords if isinstance(made, ast.Call) else []
+    given = next((k.value for k in keywords if k.arg in ("sharding_strategy", None)), None)
     return given is not None and not script.names.resolve(given, script.facts.scopes[0]).endswith(
         (".FULL_SHARD", ".SHARD_GRAD_OP", ".HYBRID_SHARD")
     )

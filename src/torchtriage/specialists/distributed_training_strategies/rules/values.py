@@ -78,6 +78,9 @@ def _makers(script: Script, host: Scope) -> Iterator[Call]:
     for call in script.calls(host.name):
         if script.trace.definition(call.node.func, call.scope) is host:
             yield call
+    for call in script.calls("cls"):
+        if call.scope.host is host and call.scope.receiver == "cls":
+            yield call
 
 
 def _default(value: ast.expr) -> ast.expr:

@@ -10,6 +10,7 @@ from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.wrappers import Wrapper, kinds, wrappers
+from torchtriage.specialists.distributed_training_strategies.rules.things import is_of, things
 
 _REDUCES = ("all_reduce", "reduce_scatter", "all_gather", "all_reduce_coalesced", "average_gradients", "allreduce")
 
@@ -25,7 +26,9 @@ def wrapper_bypassed(step: TrainingStep) -> Iterator[Sighting]:
     if any(_is_wrapped(script, call.node.func, call.scope) for call in forwards):
         return
     for call in forwards:
-        wrapper = _inside(script, call.node.func, call.scope) or _left_aside(replicated, call)
+        wrapper = (
+            _inside(script, call.node.func, call.scope) or _left_aside(replicated, call) or _beside(replicated, call)
+        )
         if wrapper is not None and _is_propagated(step, call):
             yield script.seen(
                 call.node,
@@ -55,7 +58,7 @@ def _is_wrapped(script: Script, node: ast.expr, scope: Scope) -> bool:
     return wrapped and _taken_out(script, node, scope) is None
 
 
-def _inside(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
+def _inside(script: Script, node: ast.expr, scope: Scope) -> ast.expr | None:
     """The wrapper around the module that NODE is: wrapper.module, or a name for that."""
     if isinstance(node, ast.Attribute) and node.attr != "module":  # model.module.loss(x), as model.module(x)
         owner = _inside(script, node.value, scope) if not script.names.resolve(node, scope) else None
@@ -73,7 +76,7 @@ def _inside(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
     return None
 
 
-def _taken_out(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
+def _taken_out(script: Script, node: ast.expr, scope: Scope) -> ast.expr | None:
     """The wrapper that a name was freed of: net = model.module if hasattr(model, "module") else model."""
     if not isinstance(node, ast.Name):
         return None
@@ -118,6 +121,20 @@ def _left_aside(replicated: list[Wrapper], call: Call) -> ast.Call | None:
             last = each.target.rpartition(".")[2]
             if last not in each.script.facts.calls and not _is_handed_on(each.script, last):
                 return each.call.node
+    return None
+
+
+def _beside(replicated: list[Wrapper], call: Call) -> ast.Call | None:
+    """The wrapper around the very model that is called here, when a helper gave back both."""
+    for each in replicated:
+        script = each.script
+        if call.scope is each.call.scope or is_of(script, call.node.func, call.scope, each.call.node):
+            continue
+        mine = things(script, each.module, each.call.scope)
+        called = things(script, call.node.func, call.scope)
+        once = len(script.trace.sites(each.call.scope)) == 1
+        if once and called and called <= mine:
+            return each.call.node
     return None
 
 
