@@ -42,3 +42,21 @@ def test_an_entry_of_unknown_things_stays_what_it_is(reads) -> None:
     script = reads("def f(x, i):\n    x[i].step()")
     call = next(script.calls("step"))
     assert [type(end.node) for end in script.trace.origins(call.receiver, call.scope)] == [ast.Subscript]
+
+
+def test_what_a_helper_put_into_the_dictionary_that_it_returns_is_found(reads) -> None:
+    script = reads(
+        MADE + "def build():\n    out = {}\n    for key in 'ab':\n        out[key] = SGD()\n    return out\n"
+        "class T:\n    def __init__(self):\n        self.solvers = build()\n    def f(self):\n"
+        "        self.solvers['a'].step()"
+    )
+    call = next(script.calls("step"))
+    assert [part.name for part in script.roles.made(call.receiver, call.scope, "optimizer")] == ["torch.optim.SGD"]
+
+
+def test_an_instance_that_is_called_runs_its_call_method(reads) -> None:
+    script = reads(
+        MADE + "class Stop:\n    def __call__(self, solver):\n        solver.step()\nstop = Stop()\nstop(SGD())"
+    )
+    call = next(script.calls("step"))
+    assert [part.name for part in script.roles.made(call.receiver, call.scope, "optimizer")] == ["torch.optim.SGD"]

@@ -122,8 +122,10 @@ class Trace:
             found = [each for end, home in self._property(value, key, scope) for each in self.origins(end, home)]
         if (is_entry or not found) and not self.names.resolve(value, scope):
             found += [each for origin in self.origins(value, scope) for each in self._inside(origin, key)]
-        if is_entry:
-            found += [each for given, home in self._put_in(dotted(value), scope) for each in self.origins(given, home)]
+        for name, home in self._names_of(value, scope) if is_entry else ():
+            found += [each for given, inner in self._put_in(name, home) for each in self.origins(given, inner)]
+            own = self._puts(f"{name}.{key}", home) if name != dotted(value) else []
+            found += [each for store in own for each in self._stored(store)]
         yield from found
         if not found or (is_entry and dotted(value).rpartition(".")[2] in self._rewritten):
             yield Origin(node, scope)
@@ -135,7 +137,12 @@ class Trace:
     @cached_property
     def _rewritten(self) -> frozenset[str]:
         """The last words of everything whose entries are written, or that is updated, somewhere in the file."""
-        written = (name[:-2] for scope in self.facts.scopes for name in scope.stores if name.endswith("[]"))
+        written = (
+            name[:-2]
+            for scope in self.facts.scopes
+            for name, stores in scope.stores.items()
+            if name.endswith("[]") and any(not self._is_followed(name[:-2], each) for each in stores)
+        )
         updated = (
             dotted(call.receiver) for tail in ("update", "setdefault") for call in self.facts.calls.get(tail, ())
         )
@@ -153,6 +160,12 @@ class Trace:
         method = self.method(host, str(key)) if host is not None else None
         if method is not None and _is_property(method.node):
             yield from ((each.node.value, method) for each in method.returns if each.node.value is not None)
+
+    def _is_followed(self, name: str, store: Store) -> bool:
+        """Whether STORE writes an entry of NAME under a key that is written out, where that name is at home."""
+        root = name.partition(".")[0]
+        here = root in store.scope.stores or (root == store.scope.receiver and store.scope.host is not None)
+        return here and store.how == "assign" and not _is_computed(store, name)
 
     def _puts(self, name: str, scope: Scope) -> list[Store]:
         """The stores to NAME, "a.b": of self.b those of the class and its bases, of others those beside a's own."""
@@ -326,10 +339,10 @@ class Trace:
                     yield from ((each, origin.scope) for each in values)
                 case ast.DictComp(value=each):
                     yield each, origin.scope
-        name = dotted(held)
-        for store in self._puts(f"{name}[]", scope) if name else ():
-            if store.value is not None and store.index is None and store.how == "assign":
-                yield store.value, store.scope
+        for name, home in self._names_of(held, scope):
+            for store in self._puts(f"{name}[]", home):
+                if store.value is not None and store.index is None and store.how == "assign":
+                    yield store.value, store.scope
 
     def _parts(self, value: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         for origin in self.origins(value, scope):
@@ -338,7 +351,17 @@ class Trace:
                     yield from ((each, origin.scope) for each in parts if not isinstance(each, ast.Starred))
                 case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
                     yield each, origin.scope
-        yield from self._put_in(dotted(value), scope)
+        for name, home in self._names_of(value, scope):
+            yield from self._put_in(name, home)
+
+    def _names_of(self, held: ast.expr, scope: Scope) -> list[tuple[str, Scope]]:
+        """The names that what HELD holds has where it was made: of self.loaders = build(), the name in build."""
+        found = [(dotted(held), scope)] if dotted(held) else []
+        for origin in self.origins(held, scope):
+            made = isinstance(origin.node, ast.Dict | ast.List | ast.Call)
+            if made and origin.store is not None and origin.store.index is None:
+                found.append((origin.store.name, origin.store.scope))
+        return list(dict.fromkeys(found))
 
     def _unpacked(self, store: Store, value: ast.expr, index: int) -> Iterator[Origin]:
         found = [each for origin in self.origins(value, store.scope) for each in self._inside(origin, index)]

@@ -143,6 +143,9 @@ def _counts(step: TrainingStep, test: ast.expr) -> bool:
             if store.value is not None and isinstance(store.value, ast.Compare | ast.BoolOp | ast.UnaryOp | ast.BinOp)
         ),
     ]
+    for each in ast.walk(test):
+        own = step.script.trace.definition(each.func, step.ring.scope) if isinstance(each, ast.Call) else None
+        tests += [end.node.value for end in own.returns if end.node.value is not None] if own is not None else []
     inside = [node for each in tests for node in ast.walk(each)]
     if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) for node in inside):
         return True

@@ -66,8 +66,19 @@ def _sizes(script: Script) -> Iterator[int | None]:
             match _default(origin) if origin.is_parameter else origin.node:
                 case ast.Constant(value=int(size)):
                     yield size
+                case ast.Attribute(attr=word) if defaults := list(_settings(script, word)):
+                    yield from defaults
                 case _:
                     yield 1 << 30
+
+
+def _settings(script: Script, word: str) -> Iterator[int]:
+    """The defaults of an option of the command line."""
+    for call in script.calls("add_argument"):
+        options = [str(each.value) for each in call.node.args if isinstance(each, ast.Constant)]
+        match call.argument("default"):
+            case ast.Constant(value=int(value)) if any(o.lstrip("-").replace("-", "_") == word for o in options):
+                yield value
 
 
 def _default(origin: Origin) -> ast.expr | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
@@ -21,6 +23,7 @@ _PLACES = {
     4: "all_to_all_single",
 }
 COLLECTIVES = {name: place for place, names in _PLACES.items() for name in names.split()}
+_ALONE = re.compile(r"_?(?:on_?)?(?:run_?on_?)?(?:rank_?(?:zero|0)|(?:main|master)_(?:process|rank|only))(?:_only)?")
 _CHECKPOINTS = "torch.distributed.checkpoint."
 _STATES = frozenset({"get_state_dict", "get_model_state_dict", "get_optimizer_state_dict"})
 
@@ -34,6 +37,7 @@ def collective_on_some_ranks(script: Script) -> Iterator[Sighting]:
         for way in ways(script, call)
         if (guard := next((g for step in reversed(way) for g in guards(script, step)), None)) is not None
     ]
+    yield from _decorated(script)
     seen: set[int] = set()
     for call, guard in guarded:
         if id(guard.call) in seen or _is_left_open(script, guard):
@@ -41,6 +45,16 @@ def collective_on_some_ranks(script: Script) -> Iterator[Sighting]:
         if not any(other.tail == call.tail and _answers(script, theirs, guard, call) for other, theirs in guarded):
             seen.add(id(guard.call))
             yield script.seen(guard.call.node, _said(script, call, guard))
+
+
+def _decorated(script: Script) -> Iterator[Sighting]:
+    """Collectives of a function that a decorator lets only the first rank run."""
+    for call in _collectives(script):
+        marks = [each for each in getattr(call.scope.node, "decorator_list", ()) if not isinstance(each, ast.Call)]
+        for mark in marks:
+            if _ALONE.fullmatch(dotted(mark).rpartition(".")[2]):
+                fact = f"{dotted(mark)} lets only rank 0 run {call.scope.name}, while every rank must reach this"
+                yield script.seen(call.node, fact)
 
 
 def _answers(script: Script, theirs: Guard, guard: Guard, call: Call) -> bool:

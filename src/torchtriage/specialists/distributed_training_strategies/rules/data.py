@@ -11,7 +11,7 @@ from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.examine.source.wrappers import kinds
+from torchtriage.examine.source.wrappers import kinds, wrappers
 from torchtriage.specialists.distributed_training_strategies.rules.things import is_of, things
 
 _RANKED = re.compile(r"rank|world|shard|replica|num_procs|process_index|split_by|worker_id|distribut", re.IGNORECASE)
@@ -57,6 +57,12 @@ def _replicated(step: TrainingStep) -> Iterator[ast.expr]:
             for kind, made in kinds(step.script, call.node.func, call.scope):
                 if kind in ("replicated", "flattened"):
                     yield made
+    sharded = [each for each in wrappers(step.script) if each.kind == "sharded" and len(each.call.arguments) == 1]
+    inside = {each for wrapper in sharded for each in things(step.script, wrapper.module, wrapper.call.scope)}
+    for event in step.events if inside else ():
+        call = event.call
+        if call is not None and things(step.script, call.node.func, call.scope) & inside:
+            yield sharded[0].call.node
 
 
 def _drawn(step: TrainingStep) -> Iterator[Part]:
@@ -175,6 +181,7 @@ def _indexes(method: Scope) -> bool:
     """Whether __getitem__ takes a stored sample by its number: what it draws is but a change of that."""
     words = {each.arg for each in method.parameters[1:2]}
     return any(
-        isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and node.slice.id in words
+        isinstance(node, ast.Subscript)
+        and any(isinstance(each, ast.Name) and each.id in words for each in ast.walk(node.slice))
         for node in ast.walk(method.node)
     )

@@ -11,7 +11,8 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 
 _REDUCES = re.compile(r"reduc|gather|sync|collect|broadcast|accelerat|concat_all|world", re.IGNORECASE)
-_METRICS = re.compile(r"metric|torcheval|^evaluate", re.IGNORECASE)
+_METRICS = re.compile(r"(?<!sklearn\.)metric|torcheval|^evaluate", re.IGNORECASE)
+_SCORES = re.compile(r"_score$|^roc_auc|^average_precision|^classification_report$|^confusion_matrix$|^mean_.*_error$")
 _OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
 _OTHER = frozenset({"synchronize", "convert_sync_batchnorm", "no_sync", "ReduceLROnPlateau", "get_world_size"})
 
@@ -85,6 +86,12 @@ def _is_off(script: Script, loop: Store) -> bool:
 
 def _counted(script: Script, scope: Scope, *, inline: bool) -> Iterator[Sighting]:
     """Sums over a loader with a DistributedSampler that the function divides afterwards; INLINE: under no_grad."""
+    for listed in _listed(scope) if not inline else ():
+        looped = listed.value.generators[0].iter if isinstance(listed.value, ast.ListComp) else None
+        sampler = _sampler(script, looped, scope) if looped is not None else None
+        if sampler is not None and _is_divided(scope, {listed.name}, getattr(listed.node, "end_lineno", 0)):
+            yield script.seen(listed.node, _said(sampler, listed.name, scope))
+            return
     for store in scope.actions:
         if isinstance(store, Call) or store.how != "element" or store.value is None or store.block.kind != "loop":
             continue
@@ -98,22 +105,39 @@ def _counted(script: Script, scope: Scope, *, inline: bool) -> Iterator[Sighting
             averaged = isinstance(node, ast.Call) and _is_asked(script, scope, node, end)
             if not averaged and not _is_divided(scope, {name, *_parts(scope, name, end)}, end):
                 continue
-            yield script.seen(
-                node,
-                f"the sampler of line {sampler.lineno} gives this rank its share only, and no rank adds the others' "
-                f"{name} before {scope.name} divides it",
-            )
+            yield script.seen(node, _said(sampler, name, scope))
             return
+
+
+def _said(sampler: ast.Call, name: str, scope: Scope) -> str:
+    return (
+        f"the sampler of line {sampler.lineno} gives this rank its share only, and no rank adds the others' {name} "
+        f"before {scope.name} makes one figure of it"
+    )
+
+
+def _starts_list(store: Store) -> bool:
+    value = store.value
+    if isinstance(value, ast.Tuple) and store.index is not None and store.index < len(value.elts):
+        value = value.elts[store.index]
+    return isinstance(value, ast.List)
+
+
+def _listed(scope: Scope) -> Iterator[Store]:
+    """Lists of figures, one for each batch: losses = [step(batch) for batch in loader]."""
+    for store in list(scope.actions):
+        if isinstance(store, Store) and store.how == "assign" and isinstance(store.value, ast.ListComp):
+            yield store
 
 
 def _sums(scope: Scope) -> list[Store | Call]:
     """What is added up, or put into a local list."""
-    lists = {name for name, stores in scope.stores.items() if all(isinstance(each.value, ast.List) for each in stores)}
+    lists = {name for name, stores in scope.stores.items() if all(_starts_list(each) for each in stores)}
     return [
         each
         for each in scope.actions
         if (
-            each.tail == "append" and dotted(each.receiver) in lists
+            each.tail in ("append", "extend") and dotted(each.receiver) in lists
             if isinstance(each, Call)
             else each.how == "augment"
         )
@@ -191,6 +215,9 @@ def _is_divided(scope: Scope, names: set[str], end: int) -> bool:
                     return True
             case ast.Call(func=ast.Name(id="mean" | "fmean"), args=[inner]) if _holds(inner, names):
                 return True
+            case ast.Call(func=ast.Name(id=word) | ast.Attribute(attr=word), args=arguments) if _SCORES.search(word):
+                if any(_holds(each, names) for each in arguments):
+                    return True
     return False
 
 

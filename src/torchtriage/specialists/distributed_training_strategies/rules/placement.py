@@ -25,21 +25,45 @@ def split_batch(step: TrainingStep) -> Iterator[Sighting]:
     script, owner = step.script, step.ring.block.owner
     if step.script.hidden or not isinstance(owner, ast.For) or not step.backwards:
         return
-    batch = parts(owner)
-    if len(batch) != 2 or not is_loader(step, owner.iter) or _is_touched(step, batch):
+    scope, batch = _taken_apart(step, owner)
+    if len(batch) != 2 or not is_loader(step, owner.iter) or _is_touched(step, batch, scope):
         return
-    moves = {name: moved_by(step, name) for name in batch}
+    moves = {name: moved_by(step, name, scope) for name in batch}
     moved = [name for name in batch if moves[name] is not None]
     if len(moved) == 1:
         left = next(name for name in batch if name not in moved)
-        use, move = met(step, left, moved[0]), moves[moved[0]]
+        use, move = met(step, left, moved[0], scope), moves[moved[0]]
         if use is not None and move is not None and not _is_elsewhere(script, use):
             yield script.seen(
                 use.node,
                 f"{moved[0]} is moved to the device in line {move.node.lineno}, {left} stays where the loader made it",
             )
-    if not moved or moved == batch[1:]:
+    if (not moved or moved == batch[1:]) and scope is step.ring.scope:
         yield from _fed(step, batch[0], sure=bool(moved))
+
+
+def _taken_apart(step: TrainingStep, owner: ast.For) -> tuple[Scope, list[str]]:
+    """The names of an input and a target, and the function that takes the batch apart: the loop's, or one it calls."""
+    scope, batch = step.ring.scope, parts(owner)
+    target = owner.target.elts[-1] if isinstance(owner.target, ast.Tuple) and owner.target.elts else owner.target
+    whole = target.id if isinstance(target, ast.Name) else ""
+    for event in step.events:
+        call = event.call
+        if call is None or call.scope is not step.ring.scope:
+            continue
+        own = step.script.trace.definition(call.node.func, call.scope)
+        if own is None or own.kind != "function" or len(step.script.trace.sites(own)) != 1:
+            continue
+        words = [each.arg for each in own.parameters][1 if own.receiver else 0 :]
+        given = [dotted(each.value if isinstance(each, ast.Starred) else each) for each in call.node.args]
+        if batch and given[: len(batch)] == batch and not any(moved_by(step, each) for each in batch):
+            return own, words[: len(batch)]
+        if not batch and whole in given:
+            name = words[given.index(whole)] if given.index(whole) < len(words) else ""
+            pair = next((p for s in getattr(own.node, "body", ()) if (p := _unpacked(s, name)) is not None), None)
+            names = [each.id for each in pair.elts if isinstance(each, ast.Name)] if pair is not None else []
+            return own, names
+    return scope, batch
 
 
 def _fed(step: TrainingStep, name: str, *, sure: bool) -> Iterator[Sighting]:
@@ -141,14 +165,16 @@ def is_loader(step: TrainingStep, node: ast.expr) -> bool:
     return bool(made) or script.roles.plays(node, scope, "loader")
 
 
-def _is_touched(step: TrainingStep, batch: list[str]) -> bool:
+def _is_touched(step: TrainingStep, batch: list[str], scope: Scope) -> bool:
     """Whether other code gets parts of the batch in its hands first and may move them: x, y = prepare(x, y)."""
     for event in step.events:
         store = event.fact
-        if isinstance(store, Call) or store.name not in batch or store.how == "element":
+        if isinstance(store, Call) or store.name not in batch or store.how in ("element", "parameter"):
             continue
         whole = isinstance(store.value, ast.Name) and isinstance(store.node, ast.Assign) and store.index is not None
-        if not (whole or _is_move(store.value)) or store.scope is not step.ring.scope:
+        if store.scope is not scope and store.scope is not step.ring.scope:
+            return True
+        if store.scope is scope and not (whole or _is_move(store.value)):
             return True
     return False
 
@@ -159,10 +185,10 @@ def _is_move(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
 
 
-def moved_by(step: TrainingStep, name: str) -> Call | None:
+def moved_by(step: TrainingStep, name: str, scope: Scope | None = None) -> Call | None:
     """The move of NAME to a device, in whatever form; a dictionary or a list of tensors is not known."""
     for _, call in step.calls(*MOVES):
-        if dotted(call.receiver) == name and call.scope is step.ring.scope and is_device(step, call):
+        if dotted(call.receiver) == name and call.scope is (scope or step.ring.scope) and is_device(step, call):
             return call
     return None
 
@@ -178,9 +204,9 @@ def is_device(step: TrainingStep, call: Call) -> bool:
     return bool(_DEVICE.fullmatch(word)) or Devices(step.script).is_accelerator(target, call.scope)
 
 
-def met(step: TrainingStep, left: str, moved: str) -> Call | None:
+def met(step: TrainingStep, left: str, moved: str, scope: Scope | None = None) -> Call | None:
     """The call of a loss in which LEFT, as it came, meets what the model made of MOVED, or the other way round."""
-    scope = step.ring.scope
+    scope = scope or step.ring.scope
     uses = [call for event in step.events if (call := event.call) is not None and call.scope is scope]
     if any(_holds(each, left) and call.tail in (*MOVES, "type_as") for call in uses for each in _all(call)):
         return None
@@ -215,9 +241,17 @@ def _comes_from(step: TrainingStep, node: ast.expr, moved: str, scope: Scope) ->
     if isinstance(node, ast.Name):
         stores = [store for store in scope.stores.get(node.id, ()) if store.how == "assign"]
         return len(stores) == 1 and stores[0].value is not None and _comes_from(step, stores[0].value, moved, scope)
+    while isinstance(node, ast.Attribute | ast.Subscript) or _is_shaped(node):
+        node = node.func.value if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]  # as tested
     if not isinstance(node, ast.Call) or not step.script.roles.plays(node.func, scope, "model"):
         return False
     return any(_holds(each, moved) for each in node.args)
+
+
+def _is_shaped(node: ast.expr) -> bool:
+    """Whether NODE only gives another shape to what a model gave: output.view(-1), output.squeeze(1)."""
+    shapes = ("view", "squeeze", "flatten", "transpose", "reshape", "permute", "unsqueeze", "float", "contiguous")
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in shapes
 
 
 def _is_elsewhere(script: Script, use: Call) -> bool:

@@ -74,8 +74,10 @@ def _shuffles(call: Call) -> bool:
 
 
 def _takes(script: Script, loader: Call, made: Call) -> bool:
-    given = loader.argument("sampler", 3)
-    return given is not None and is_of(script, given, loader.scope, made.node)
+    given = [loader.argument("sampler", 3)]
+    for origin in script.trace.origins(loader.argument("batch_sampler", 4), loader.scope):
+        given += origin.call.args[:1] if origin.call is not None else []
+    return any(each is not None and is_of(script, each, loader.scope, made.node) for each in given)
 
 
 # where a loader starts anew
@@ -106,6 +108,10 @@ def _passes(scope: Scope) -> Iterator[tuple[Block, ast.expr]]:
             if is_pass and store.value is not None and id(store.block) not in known:
                 known.add(id(store.block))
                 yield store.block, store.value
+    for call in scope.calls:
+        for each in ast.walk(call.statement) if call.statement.lineno else ():
+            if isinstance(each, ast.ListComp | ast.GeneratorExp) and each.elt is call.node:
+                yield Block("loop", each, (*call.path, Block("loop", each))), each.generators[0].iter
     blocks = {id(block): block for action in scope.actions for block in action.path if block.kind == "loop"}
     for block in blocks.values():
         for each in getattr(block.owner, "body", ()):
@@ -129,6 +135,10 @@ def _trains(script: Script, block: Block, scope: Scope) -> bool:
     """Whether what runs in BLOCK propagates, or gives the batches on to somebody who may."""
     if isinstance(block.owner, ast.Expr):
         return True
+    if isinstance(block.owner, ast.ListComp | ast.GeneratorExp) and isinstance(block.owner.elt, ast.Call):
+        own = script.trace.definition(block.owner.elt.func, scope)
+        events = script.written.events(Ring(own.body, own)) if own is not None and own.kind == "function" else ()
+        return any(each.call is not None and each.call.tail == "backward" for each in events)
     if any(e.call is not None and e.call.tail == "backward" for e in script.written.events(Ring(block, scope))):
         return True
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(block.owner))

@@ -21,6 +21,9 @@ _RANKED = re.compile(
 # A path with such a word in its name may be another one on each rank; one that is only on its way to another may not.
 _APART = re.compile(r"rank|gpu|pid|uuid|temp|tmp|buffer|stream|proc|device|host", re.IGNORECASE)
 _PASSING = re.compile(r"^_?(?:temp|tmp)", re.IGNORECASE)
+_MEASURE = re.compile(
+    r"best|score|loss|acc|metric|epoch|step|iter|val|psnr|miou|dice|f1|auc|reward|return", re.IGNORECASE
+)
 _LEAVES = ast.Return | ast.Continue | ast.Break | ast.Raise
 _JOINS = frozenset(
     {"os.path.join", "pathlib.Path", "builtins.str", "os.path.abspath", "os.fspath", "os.path.expanduser"}
@@ -129,6 +132,8 @@ def _is_ranked(script: Script, test: ast.expr, scope: Scope, deep: int = 0) -> b
         return True
     if any(isinstance(each, ast.Call) and not _is_plain(script, each, scope) for each in ast.walk(test)):
         return True
+    if isinstance(test, ast.Compare) and all(_is_measure(each) for each in (test.left, *test.comparators)):
+        return False
     flags = list(_flags(test))
     if any(_is_flag_ranked(script, each, scope, deep) for each in flags):
         return True
@@ -172,7 +177,22 @@ def _is_flag_ranked(script: Script, flag: ast.Name | ast.Attribute, scope: Scope
 
 def _is_plain(script: Script, call: ast.Call, scope: Scope) -> bool:
     """Whether a call in a test says the same on every rank: len(loader), os.path.exists(path)."""
-    return script.names.resolve(call.func, scope).partition(".")[0] in ("builtins", "os", "math", "torch")
+    if isinstance(call.func, ast.Attribute) and call.func.attr in (
+        "item",
+        "mean",
+        "sum",
+        "get",
+        "float",
+        "avg",
+        "compute",
+    ):
+        return True
+    return script.names.resolve(call.func, scope).partition(".")[0] in ("builtins", "os", "math", "torch", "numpy")
+
+
+def _is_measure(node: ast.expr) -> bool:
+    """Whether NODE is a figure of the training, which has a name of its kind, or a constant to compare it with."""
+    return isinstance(node, ast.Constant) or bool(_MEASURE.search(dotted(node).rpartition(".")[2]))
 
 
 def _is_option(flag: ast.expr) -> bool:

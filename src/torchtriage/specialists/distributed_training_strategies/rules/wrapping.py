@@ -78,10 +78,11 @@ def _inside(script: Script, node: ast.expr, scope: Scope) -> ast.expr | None:
 
 def _taken_out(script: Script, node: ast.expr, scope: Scope) -> ast.expr | None:
     """The wrapper that a name was freed of: net = model.module if hasattr(model, "module") else model."""
-    if not isinstance(node, ast.Name):
-        return None
-    for store in script.names.stores(node.id, scope):
-        given, home = store.value, store.scope
+    values: list[tuple[ast.expr | None, Scope]] = [(node, scope)] if isinstance(node, ast.Call) else []
+    if isinstance(node, ast.Name):
+        values = [(store.value, store.scope) for store in script.names.stores(node.id, scope)]
+    for value, home in values:
+        given = value
         if isinstance(given, ast.Call) and len(given.args) == 1 and (own := script.trace.definition(given.func, home)):
             if not _frees(own):
                 continue
@@ -104,6 +105,8 @@ def _frees(own: Scope) -> bool:
     if len(ends) == 1 and isinstance(ends[0], ast.IfExp):
         return _is_freed(ends[0])
     name = own.parameters[0].arg
+    if any(dotted(store.value) == f"{name}.module" for store in own.stores.get(name, ()) if store.value is not None):
+        return {dotted(each) for each in ends} == {name}
     return {dotted(each) for each in ends} == {name, f"{name}.module"}
 
 
