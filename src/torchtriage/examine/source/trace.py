@@ -163,8 +163,7 @@ class Trace:
 
     def _is_followed(self, name: str, store: Store) -> bool:
         """Whether STORE writes an entry of NAME under a key that is written out, where that name is at home."""
-        root = name.partition(".")[0]
-        here = root in store.scope.stores or (root == store.scope.receiver and store.scope.host is not None)
+        here = name in store.scope.stores and "." not in name
         return here and store.how == "assign" and not _is_computed(store, name)
 
     def _puts(self, name: str, scope: Scope) -> list[Store]:
