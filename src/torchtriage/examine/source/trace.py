@@ -15,6 +15,7 @@ from torchtriage.examine.source.names import Names
 _DEPTH = 12
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "builtins.dict"})
 _TRAINING = frozenset({"backward", "step", "unscale_", "zero_grad", "clip_grad_norm_"})
+_CONTAINERS = frozenset({"dict", "list", "defaultdict", "OrderedDict", "collections.defaultdict"})
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "requires_grad_"})
 
 
@@ -117,12 +118,13 @@ class Trace:
     def _held(self, node: ast.expr, value: ast.expr, key: str | int, scope: Scope) -> Iterator[Origin]:
         """What is put into VALUE under KEY: an attribute, an entry of a dictionary, an element of a tuple or list."""
         found = [each for store in self._puts(dotted(node), scope) for each in self._stored(store)]
-        is_entry = isinstance(node, ast.Subscript)
+        is_entry, ends = isinstance(node, ast.Subscript), tuple[Origin, ...]()
         if not found and not is_entry and key in self._properties:
             found = [each for end, home in self._property(value, key, scope) for each in self.origins(end, home)]
         if (is_entry or not found) and not self.names.resolve(value, scope):
-            found += [each for origin in self.origins(value, scope) for each in self._inside(origin, key)]
-        for name, home in self._names_of(value, scope) if is_entry else ():
+            ends = self.origins(value, scope)
+            found += [each for origin in ends for each in self._inside(origin, key)]
+        for name, home in self._names_of(value, scope, ends) if is_entry else ():
             found += [each for given, inner in self._put_in(name, home) for each in self.origins(given, inner)]
             own = self._puts(f"{name}.{key}", home) if name != dotted(value) else []
             found += [each for store in own for each in self._stored(store)]
@@ -332,32 +334,33 @@ class Trace:
                         yield row.elts[store.index], scope
 
     def _values(self, held: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
-        for origin in self.origins(held, scope):
+        for origin in (ends := self.origins(held, scope)):
             match origin.node:
                 case ast.Dict(values=values):
                     yield from ((each, origin.scope) for each in values)
                 case ast.DictComp(value=each):
                     yield each, origin.scope
-        for name, home in self._names_of(held, scope):
+        for name, home in self._names_of(held, scope, ends):
             for store in self._puts(f"{name}[]", home):
                 if store.value is not None and store.index is None and store.how == "assign":
                     yield store.value, store.scope
 
     def _parts(self, value: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
-        for origin in self.origins(value, scope):
+        for origin in (ends := self.origins(value, scope)):
             match origin.node:
                 case ast.Tuple(elts=parts) | ast.List(elts=parts):
                     yield from ((each, origin.scope) for each in parts if not isinstance(each, ast.Starred))
                 case ast.ListComp(elt=each) | ast.GeneratorExp(elt=each):
                     yield each, origin.scope
-        for name, home in self._names_of(value, scope):
+        for name, home in self._names_of(value, scope, ends):
             yield from self._put_in(name, home)
 
-    def _names_of(self, held: ast.expr, scope: Scope) -> list[tuple[str, Scope]]:
-        """The names that what HELD holds has where it was made: of self.loaders = build(), the name in build."""
+    def _names_of(self, held: ast.expr, scope: Scope, ends: tuple[Origin, ...]) -> list[tuple[str, Scope]]:
+        """The names that HELD, which starts at ENDS, has where it was made: that in build of self.x = build()."""
         found = [(dotted(held), scope)] if dotted(held) else []
-        for origin in self.origins(held, scope):
-            made = isinstance(origin.node, ast.Dict | ast.List | ast.Call)
+        for origin in ends:
+            empty = origin.call is not None and dotted(origin.call.func) in _CONTAINERS
+            made = isinstance(origin.node, ast.Dict | ast.List) or empty
             if made and origin.store is not None and origin.store.index is None:
                 found.append((origin.store.name, origin.store.scope))
         return list(dict.fromkeys(found))

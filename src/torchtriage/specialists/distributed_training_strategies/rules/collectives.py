@@ -11,7 +11,7 @@ from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.ranks import Guard, guards, is_then, ways
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.wrappers import kinds
+from torchtriage.examine.source.wrappers import kinds, wrappers
 
 HOME = "torch.distributed."
 # Every rank of the group must call these; the place of the argument `group`, from 0 (None: there is none).
@@ -88,7 +88,8 @@ def _hidden_collectives(script: Script) -> Iterator[Call]:
     for call in script.calls("save", "async_save", "load", *_STATES):
         if script.name(call).startswith(_CHECKPOINTS) and not _is_alone(call):
             yield call
-    for call in script.calls("state_dict"):
+    flat = any(each.kind == "flattened" for each in wrappers(script))
+    for call in script.calls("state_dict") if flat else ():
         if any(kind == "flattened" for kind, _ in kinds(script, call.receiver, call.scope)):
             yield call
     yield from (call for call in script.calls("full_tensor", "wait_for_everyone") if call.receiver is not None)
