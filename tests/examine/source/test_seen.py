@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source import names
 from torchtriage.examine.source.files import STDIN, Means, examine, named
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.seen import Memory, Seen, look
@@ -105,9 +106,18 @@ def test_several_processes_see_what_one_sees_in_the_same_order(code: Path) -> No
     assert one.files == 26
 
 
-def test_code_that_is_too_entangled_is_said_to_be_so() -> None:
-    called = "; ".join(f"f{number}(x)" for number in range(6))
-    circles = "".join(f"def f{number}(x):\n    {called}\n\n" for number in range(6))
-    step = "def t(model, opt, loader):\n  for x in loader:\n    model(f3(x)).backward()\n    opt.step()\n"
-    seen = look("a.py", f"import torch\n{circles}{step}".encode(), tuple(detectors("rules")))
+CALLED = "; ".join(f"f{number}(x)" for number in range(6))
+CIRCLES = "".join(f"def f{number}(x):\n    {CALLED}\n\n" for number in range(6))
+STEP = "def t(model, opt, loader):\n  for x in loader:\n    model(f3(x)).backward()\n    opt.step()\n"
+ENTANGLED = f"import torch\n{CIRCLES}{STEP}".encode()
+
+
+def test_functions_that_call_each_other_in_circles_are_followed() -> None:
+    seen = look("a.py", ENTANGLED, tuple(detectors("rules")))
+    assert (seen.is_read, seen.inconclusive) == (True, ())
+
+
+def test_code_that_is_too_entangled_is_said_to_be_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "MOST", 100)
+    seen = look("a.py", ENTANGLED, tuple(detectors("rules")))
     assert {each.why for each in seen.inconclusive} == {"a.py: the code is too entangled to be followed"}

@@ -14,7 +14,7 @@ from torchtriage.examine.source.names import Names
 
 _DEPTH = 12
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "builtins.dict"})
-_TRAINING = frozenset({"backward", "step", "unscale_", "zero_grad", "clip_grad_norm_"})
+_TRAINING = frozenset({"backward", "step", "unscale_", "zero_grad", "clip_grad_norm_", "save"})
 _CONTAINERS = frozenset({"dict", "list", "defaultdict", "OrderedDict", "collections.defaultdict"})
 _SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "requires_grad_"})
 
