@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from torchtriage.examine.source.facts import Action, Block, Call, Scope, Store
 from torchtriage.examine.source.names import Names
+from torchtriage.examine.source.overridden import Overrides
 from torchtriage.examine.source.trace import Trace
 
 _DEEP, _MANY = 4, 4000
@@ -51,7 +52,7 @@ class Written:
     """The events of one file's rings, each written once; calls are followed four functions deep."""
 
     def __init__(self, names: Names, trace: Trace) -> None:
-        self.names, self.trace = names, trace
+        self.names, self.trace, self.overrides = names, trace, Overrides(trace)
         self._known: dict[int, tuple[Event, ...]] = {}
 
     def events(self, ring: Ring) -> tuple[Event, ...]:
@@ -88,4 +89,4 @@ class Written:
                 yield closure
         own = self.trace.definition(action.node.func, action.scope)
         if own is not None and own.kind == "function":
-            yield own
+            yield self.overrides.run(action.node.func, own, action.scope)

@@ -13,6 +13,7 @@ from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.cadence import Cadence, cadence, is_conditional
 from torchtriage.specialists.mixed_precision_and_optimization.rules.formats import behind
+from torchtriage.specialists.mixed_precision_and_optimization.rules.reduced import may_be_sum
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
     UNSCALERS,
     of_scaler,
@@ -111,6 +112,8 @@ def _is_divided(step: TrainingStep, backward: Backward, found: Cadence) -> bool:
     values = [backward.root, *(e.fact.value for e in behind(step, backward) if isinstance(e.fact, Store))]
     augmented = (e.fact.node for e in behind(step, backward))
     if any(isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div | ast.Mult) for node in augmented):
+        return True
+    if may_be_sum(step, backward):
         return True
     return any(_divides(node, count) for value in values if value is not None for node in ast.walk(value))
 

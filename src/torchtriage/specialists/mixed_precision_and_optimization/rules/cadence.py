@@ -12,6 +12,8 @@ from torchtriage.examine.source.facts import Block, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import propagations
 
+_OTHERS = re.compile("bptt|seq|horizon|rollout|unroll|trunc|task|episode|window|time|branch|head")
+
 
 class Cadence(Struct, frozen=True):
     """Every how many batches a step is made.
@@ -31,7 +33,15 @@ def cadence(step: TrainingStep) -> Cadence | None:
     steps = [event for event, _, _ in step.optimizing()]
     if not step.ring.is_loop or not steps or not propagations(step):
         return None
-    return _inner_loop(step, steps) or _by_arm(step, steps) or _by_continue(step, steps)
+    found = _inner_loop(step, steps) or _by_arm(step, steps) or _by_continue(step, steps)
+    return None if found is None or _is_of_others(found.every) else found
+
+
+def _is_of_others(every: ast.expr) -> bool:
+    """Whether what is counted are no batches: tasks, the time steps of truncated backpropagation, turns of a game."""
+    counts = isinstance(every, ast.Call) and dotted(every.func) == "len"
+    words = [dotted(each).lower() for each in ast.walk(every) if isinstance(each, ast.Name | ast.Attribute)]
+    return counts or any(_OTHERS.search(word) for word in words)
 
 
 def _by_arm(step: TrainingStep, steps: list[Event]) -> Cadence | None:

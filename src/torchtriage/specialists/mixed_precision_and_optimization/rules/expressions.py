@@ -23,6 +23,7 @@ _BOUNDS = re.compile(
 )
 # Words of quantities that are small: durations, counts and coordinates are not, and lose nothing in 1 + x.
 _SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|perturb|noise|growth|drift|interest|yield|strain")
+_DISTANCE = re.compile("dist(?!rib)|norm|square|sq$|pow|d2$")
 _DEEP = 6
 
 
@@ -146,7 +147,14 @@ class Reading:
 
     def is_bounded(self, node: ast.expr) -> bool:
         """Whether the words in NODE, and in what its names were given, speak of a bound."""
-        return any(_BOUNDS.search(word) for word in self._words(node, 0))
+        return self._is_negated_distance(node) or any(_BOUNDS.search(word) for word in self._words(node, 0))
+
+    def _is_negated_distance(self, node: ast.expr) -> bool:
+        """Whether NODE is -d, -gamma * d2 or d / -2: never above 0, as a distance never lies below it."""
+        if any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Sub) for each in ast.walk(node)):
+            return False
+        signs = sum(isinstance(each, ast.USub) for each in ast.walk(node))
+        return signs == 1 and any(_DISTANCE.search(word) for word in self._words(node, 0))
 
     def _words(self, node: ast.expr, deep: int) -> Iterator[str]:
         for inner in ast.walk(node):

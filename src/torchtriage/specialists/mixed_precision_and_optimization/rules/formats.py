@@ -13,6 +13,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import Autocast, Regions, regions_of
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import propagations, unrelated
+from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import is_frozen
 
 _SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
 _DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
@@ -61,13 +62,20 @@ def _forward(step: TrainingStep, backward: Backward) -> Autocast | None:
     regions = regions_of(step.script)
     for event in behind(step, backward):
         region = regions.around(event.path)
-        if region is not None and not regions.is_without_graph(event.path):
+        if region is not None and not regions.is_without_graph(event.path) and not _is_of_frozen(step.script, event):
             return region
     for value, scope in _values(step, backward):
         region = _inside(step.script, regions, value, scope)
         if region is not None:
             return region
     return None
+
+
+def _is_of_frozen(script: Script, event: Event) -> bool:
+    """Whether EVENT stores what a frozen model gives, which no gradient flows through."""
+    value = event.fact.value if isinstance(event.fact, Store) else None
+    called = value.func if isinstance(value, ast.Call) else None
+    return called is not None and bool(dotted(called)) and is_frozen(script, called, event.fact.scope)
 
 
 def _values(step: TrainingStep, backward: Backward) -> Iterator[tuple[ast.expr | None, Scope]]:

@@ -106,8 +106,13 @@ def _precedes(step: TrainingStep, spot: Call, part: Part) -> bool:
         return any(spot.scope is site.scope and spot.order < site.order for site in step.sites)
     if spot.scope is step.ring.scope:
         first = min((event.fact.order for event in step.events if event.fact.scope is spot.scope), default=0)
-        return spot.order < first
-    return spot.scope is part.scope
+        return spot.order < first and not _is_left(spot)
+    return spot.scope is part.scope and not _is_left(spot)
+
+
+def _is_left(spot: Call) -> bool:
+    """Whether the function is left where SPOT stands: if args.test_only: net.half(); …; return."""
+    return any(block.kind == "arm" and block.leaves == "function" for block in spot.path)
 
 
 def _is_returned(script: Script, cast: Call) -> bool:

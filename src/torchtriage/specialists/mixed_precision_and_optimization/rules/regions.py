@@ -111,6 +111,8 @@ class Regions:
         elif isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef):
             for decorator in owner.decorator_list:
                 yield from self._context(decorator, scope.parent or scope)
+                if isinstance(decorator, ast.Call) and any(k.arg == "cast_inputs" for k in decorator.keywords):
+                    yield Autocast(decorator, scope, "", "", True, False)  # custom_fwd leaves autocast then
 
     def _context(self, node: ast.expr, scope: Scope) -> Iterator[Autocast | str]:
         helper = self.script.trace.definition(node.func, scope) if isinstance(node, ast.Call) else None

@@ -89,6 +89,23 @@ def _family(scope: Scope) -> Iterator[Scope]:
         inside = inside.parent
 
 
+def is_overridden(step: TrainingStep, *tails: str) -> bool:
+    """Whether a method that the step does not show calls one of TAILS, under the name of one that it runs.
+
+    Which of the two a training runs, only the class of its object says.
+    """
+    hidden = [call.scope for call in step.script.calls(*tails) if call.scope.host is not None]
+    shown = {id(event.fact.scope) for event in step.events} if hidden else set()
+    calls = [call for event in step.events if hidden and (call := event.call) is not None and call.scope.host]
+    are_joined = step.script.written.overrides.are_joined
+    return any(
+        id(scope) not in shown and call.tail == scope.name and are_joined(scope.host, call.scope.host)
+        for scope in hidden
+        for call in calls
+        if scope.host is not None and call.scope.host is not None
+    )
+
+
 def is_disabled(step: TrainingStep, backward: Backward) -> bool:
     """Whether the scaler is made with enabled=False."""
     return any(isinstance(each, ast.Constant) and each.value is False for each in enabled(step, backward))

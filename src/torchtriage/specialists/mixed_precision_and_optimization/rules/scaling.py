@@ -17,6 +17,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     UNSCALERS,
     is_disabled,
     is_elsewhere,
+    is_overridden,
     propagations,
     scaler_steps,
 )
@@ -28,6 +29,8 @@ def clip_before_unscale(step: TrainingStep) -> Iterator[Sighting]:
     """Gradients are clipped after a scaled backward, with no unscale_ before."""
     script = step.script
     if any(step.calls("get_scale")) or step.handed_over("scaler"):  # unscaled by hand, or out of sight
+        return
+    if is_overridden(step, *UNSCALERS):
         return
     for backward in propagations(step):
         if backward.scaler is None or is_disabled(step, backward):

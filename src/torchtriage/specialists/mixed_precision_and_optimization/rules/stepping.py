@@ -17,6 +17,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     enabled,
     is_disabled,
     is_elsewhere,
+    is_overridden,
     of_scaler,
     plain_steps,
     propagations,
@@ -38,6 +39,8 @@ def scaler_bypassed(step: TrainingStep) -> Iterator[Sighting]:
     if not scaled and not any(scaler_steps(step)):
         return
     if step.script.aside & UNSCALERS or any(step.calls("get_scale")) or step.handed_over("scaler"):
+        return
+    if is_overridden(step, "scale", *UNSCALERS):
         return
     for event, call in plain_steps(step) if scaled else ():
         backward = _last(step, event)

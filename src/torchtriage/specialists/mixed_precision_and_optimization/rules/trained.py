@@ -31,6 +31,27 @@ def optimized(script: Script, part: Part) -> set[int]:
     }
 
 
+def is_frozen(script: Script, model: ast.expr, scope: Scope) -> bool:
+    """Whether the file freezes MODEL: by its own requires_grad_, or its parameters in a loop."""
+    mine = starts(script, model, scope)
+    loops = (
+        each
+        for each in script.calls("parameters", "named_parameters")
+        if mine & starts(script, each.receiver, each.scope)
+    )
+    frozen = any(mine & starts(script, each.receiver, each.scope) for each in script.calls("requires_grad_"))
+    return frozen or any(_freezes(each) for each in loops)
+
+
+def _freezes(parameters: Call) -> bool:
+    """Whether the loop that stands over PARAMETERS says requires_grad."""
+    loop = parameters.statement
+    if not isinstance(loop, ast.For | ast.AsyncFor):
+        return False
+    inside = (inner for each in loop.body for inner in ast.walk(each) if isinstance(inner, ast.Attribute))
+    return any(inner.attr in ("requires_grad", "requires_grad_") for inner in inside)
+
+
 def _wholes(script: Script, model: ast.expr, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
     """MODEL, what it is a part of (net of net.head), and what it wraps (net of DataParallel(net))."""
     yield model, scope

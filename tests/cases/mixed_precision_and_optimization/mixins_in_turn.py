@@ -1,0 +1,39 @@
+"""Mixins of which one unscales before the other clips."""
+
+import torch
+from torch import nn
+
+
+class Loop:
+    def __init__(self, net, loader):
+        self.net, self.loader = net, loader
+        self.opt = torch.optim.AdamW(net.parameters())
+        self.scaler = torch.amp.GradScaler("cuda")
+
+    def pre_step(self): ...
+
+    def run(self):
+        for x, y in self.loader:
+            self.opt.zero_grad()
+            with torch.autocast("cuda"):
+                loss = nn.functional.mse_loss(self.net(x), y)
+            self.scaler.scale(loss).backward()
+            self.pre_step()
+            self.scaler.step(self.opt)
+            self.scaler.update()
+
+
+class Unscale:
+    def pre_step(self):
+        self.scaler.unscale_(self.opt)
+        super().pre_step()
+
+
+class Clip:
+    def pre_step(self):
+        super().pre_step()
+        nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+
+
+class Clipped(Clip, Unscale, Loop):
+    pass
