@@ -150,7 +150,7 @@ class _Graph(Outliving):
     def _key(self, name: str, scope: Scope) -> tuple[str, int]:
         root, dot, _ = name.partition(".")
         if dot and root == scope.receiver:
-            return name, id(scope.host)
+            return name, id(self.script.trace.lineage(scope.host)[-1]) if scope.host is not None else 0
         return name, id(self.script.names.home(root, scope))
 
     def is_needed(self, name: str, scope: Scope) -> bool:

@@ -7,9 +7,11 @@ from functools import cached_property
 
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.overridden import overriding
 from torchtriage.examine.source.puts import Put, inner
 from torchtriage.examine.source.steps import TrainingStep
 
+_KNOWN = frozenset({"builtins", "collections", "torch", "queue", "types"})
 _TAKES = frozenset({"clear", "pop", "popleft", "popitem"})
 
 
@@ -21,12 +23,20 @@ class Outliving:
 
     def outlives(self, put: Put, event: Event) -> bool:
         base, name = inner(put.container), dotted(inner(put.container))
-        if not name or self.is_bounded(base, event.fact.scope):
+        if not name or self.is_bounded(base, event.fact.scope) or self._is_foreign(put.container, event.fact.scope):
+            return False
+        if put.fact.scope is not self.step.ring.scope and any(overriding(self.script.trace, put.fact.scope)):
             return False
         if put.container is not base and not isinstance(put.fact, Call) and not put.is_sum:
             grows = isinstance(put.container, ast.Subscript) and self.is_new(put.container.slice)
             return grows and self.is_table(base, event.fact.scope) and self.is_outside(name, put, event)
         return self.is_outside(name, put, event)
+
+    def _is_foreign(self, container: ast.expr, scope: Scope) -> bool:
+        """Whether CONTAINER is an object of an imported class, which may take numbers out of what it is given."""
+        ends = self.script.trace.origins(container, scope)
+        names = [self.script.names.resolve(end.call.func, end.scope) for end in ends if end.call is not None]
+        return any(name and name.partition(".")[0] not in _KNOWN for name in names)
 
     def is_outside(self, name: str, put: Put, event: Event) -> bool:
         """Whether the container was there before the step and the step does not begin it anew."""

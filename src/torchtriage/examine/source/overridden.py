@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import cached_property
 
 from torchtriage.examine.source.facts import Scope, dotted
@@ -42,6 +43,16 @@ class Overrides:
         derived = self._derived.get(id(scope.host), ())
         found = {id(each): each for host in derived if (each := self.trace.method(host, method.name)) is not None}
         return next(iter(found.values())) if len(found) == 1 else method
+
+
+def overriding(trace: Trace, method: Scope) -> Iterator[Scope]:
+    """The methods of this file that take METHOD's place in a class which derives from its own."""
+    if method.host is None:
+        return
+    for each in trace.facts.scopes:
+        own = each.inner.get(method.name) if each.kind == "class" and each is not method.host else None
+        if own is not None and method.host in trace.lineage(each):
+            yield own
 
 
 def _is_empty(method: Scope) -> bool:

@@ -63,7 +63,10 @@ Spot = Call | Store | Return
 
 def is_batches(script: Script, node: ast.expr, scope: Scope) -> bool:
     """Whether a loop over NODE goes through batches: a loader, or what is called one, in the usual wrappers."""
-    word = dotted(node).rpartition(".")[2].lower()
+    called = isinstance(node, ast.Call) and dotted(node.func).endswith("Loader")
+    word = dotted(node.func if called and isinstance(node, ast.Call) else node).rpartition(".")[2].lower()
+    if word.endswith("loaders"):  # a loader each turn
+        return False
     if "loader" in word or word == "dl" or word.endswith("_dl") or script.roles.plays(node, scope, "loader"):
         return True
     if isinstance(node, ast.Call):

@@ -11,6 +11,7 @@ from torchtriage.examine.source.carried import Carried
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches
+from torchtriage.examine.source.overridden import overriding
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.examine.source.tensors import FACTORIES, Tensors
 
@@ -28,7 +29,7 @@ def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
         return
     taken = [event for event in step.events if _takes_gradients(event)]
     for each in kept:
-        if any(reaches(each.event, event) for event in taken):
+        if any(reaches(each.event, event) for event in taken) or _is_handed_on(step, each):
             continue
         later = [other for other in step.backwards if other is not each and reaches(each.event, other.event)]
         if (
@@ -43,6 +44,53 @@ def retain_graph_needless(step: TrainingStep) -> Iterator[Sighting]:
                 "retain_graph=True keeps every activation alive after this backward, and nothing goes through the "
                 f"graph again: {_name(step)} line {_line(step)} builds a new one every time",
             )
+
+
+def _is_handed_on(step: TrainingStep, backward: Backward) -> bool:
+    """Whether what is not followed may go through the graph: a callback that gets the loss, or a method's override."""
+    scope, names = backward.call.scope, {dotted(start(backward))} - {""}
+    names |= {scope.receiver} if any("." in name for name in names) and scope.receiver else set()
+    for name in tuple(names):
+        for stores in scope.stores.values():
+            names |= {store.name for store in stores if store.how == "assign" and _lists(store.value, name)}
+    for event in step.events:
+        call = event.call
+        if call is None or not reaches(backward.event, event):
+            continue
+        given = any(_lists(each, name) or dotted(each) == name for each in call.arguments for name in names)
+        if given and call.tail not in _NOTES and _is_open(step, call):
+            return True
+        method = step.script.trace.definition(call.node.func, call.scope)
+        for other in overriding(step.script.trace, method) if method is not None else ():
+            if any("grad" in each.tail or each.tail == "backward" for each in other.calls):
+                return True
+    return False
+
+
+def _is_open(step: TrainingStep, call: Call) -> bool:
+    """Whether CALL runs what the function is given, or goes through: a callback, a hook."""
+    if step.script.knows(call):
+        return False
+    name = dotted(call.node.func).partition(".")[0]
+    stores = call.scope.stores.get(name, [])
+    return (
+        bool(stores) and all(store.how in ("parameter", "element") for store in stores) and name != call.scope.receiver
+    )
+
+
+def _lists(node: ast.AST | None, name: str) -> bool:
+    """Whether NODE is a dict, list or tuple, written out, with NAME in it."""
+    match node:
+        case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return any(dotted(each) == name for each in parts)
+    return False
+
+
+# What writes a loss down.
+_NOTES = frozenset(
+    {"append", "extend", "add", "update", "add_scalar", "log", "info", "debug", "write", "record", "print", "item"}
+    | {"set_postfix", "set_description", "log_metrics", "push", "observe", "put"}
+)
 
 
 def _share(step: TrainingStep, one: Backward, other: Backward) -> bool:

@@ -95,6 +95,33 @@ def eval_builds_graph(script: Script) -> Iterator[Sighting]:
             yield script.seen(forward.call.node, _fact(forward), _decorator(forward))
 
 
+def _is_elsewhere(script: Script, scope: Scope) -> bool:
+    """Whether code that is not followed may call the function of SCOPE, under no_grad.
+
+    It is handed over as a value, bound anew, or the method of a class whose base stands in another file.
+    """
+    if scope.kind != "function" or scope.parent is None:
+        return False
+    if any(store.how == "assign" for store in scope.parent.stores.get(scope.name, ())):
+        return True
+    if script.trace.sites(scope):
+        return False
+    if scope.host is not None and scope.host is scope.parent and not script.trace.is_whole(scope.host):
+        return True
+    given = (argument for calls in script.facts.calls.values() for call in calls for argument in call.arguments)
+    return any(dotted(each).rpartition(".")[2] == scope.name for each in given)
+
+
+def _is_off_by_batches(forward: _Forward) -> bool:
+    """Whether the batches come from a generator of this file that switches gradients off while it gives them."""
+    for block in loops(forward.call.path):
+        node = block.owner.iter if isinstance(block.owner, ast.For) else None
+        made = forward.script.trace.definition(node.func, forward.call.scope) if isinstance(node, ast.Call) else None
+        if made is not None and any("grad" in call.tail for call in made.calls):
+            return True
+    return False
+
+
 def _fact(forward: _Forward) -> str:
     told = f" (eval() in line {forward.told.node.lineno} does not stop that)" if forward.told else ""
     return (
@@ -234,5 +261,7 @@ def _builds(forward: _Forward) -> bool:
     if is_guarded(script, call, 0) or is_frozen(script, call):
         return False
     if any(wants(fact) for fact in forward.facts):
+        return False
+    if _is_elsewhere(script, call.scope) or _is_off_by_batches(forward):
         return False
     return not (is_propagated(forward.script, forward.call) or is_read_out(script, call) or is_off_inside(script, call))

@@ -48,7 +48,8 @@ def _every_batch(script: Script, call: Call) -> int:
         for event, each in step.calls(call.tail):
             inside = event.path[event.path.index(step.ring.block) + 1 :]
             around = loops(event.path)
-            if each is call and {id(b) for b in around[:1]} <= turning and _is_always(script, inside):
+            always = _is_always(script, inside) and _is_every_turn(call, owner)
+            if each is call and {id(b) for b in around[:1]} <= turning and always:
                 return int(getattr(owner, "lineno", 0))
     return _in_its_own_loop(script, call)
 
@@ -60,7 +61,7 @@ def _in_its_own_loop(script: Script, call: Call) -> int:
         if not isinstance(owner, ast.For) or not is_batches(script, owner.iter, call.scope):
             continue
         if _has_model(script, call, block):
-            return owner.lineno if _is_always(script, inside) else 0
+            return owner.lineno if _is_always(script, inside) and _is_every_turn(call, owner) else 0
     if not around and call.scope.host is not None and _EVERY_BATCH.fullmatch(call.scope.name):
         return getattr(call.scope.node, "lineno", 0) if _is_always(script, call.path[1:]) else 0
     return 0
@@ -73,6 +74,18 @@ def _is_step(scope: Scope) -> bool:
 
 def _is_epochs(owner: ast.AST) -> bool:
     return isinstance(owner, ast.For) and "epoch" in ast.unparse(owner.target).lower()
+
+
+def _is_every_turn(call: Call, owner: ast.AST) -> bool:
+    """Whether the loop of OWNER neither ends in its first turn, nor goes on before CALL in all turns but every n-th."""
+    body: list[ast.stmt] = getattr(owner, "body", [])
+    if any(isinstance(each, ast.Break | ast.Return) for each in body) and isinstance(owner, ast.For | ast.While):
+        return False
+    tests = (each for each in body if isinstance(each, ast.If) and each.lineno < call.node.lineno)
+    return not any(
+        isinstance(each.body[-1], ast.Continue) and any(isinstance(node, ast.Mod) for node in ast.walk(each.test))
+        for each in tests
+    )
 
 
 def _is_always(script: Script, inside: Sequence[Block]) -> bool:

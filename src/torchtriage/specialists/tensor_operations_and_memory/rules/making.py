@@ -140,9 +140,14 @@ def _goal(script: Script, call: Call) -> str:
 def _is_hot(script: Script, call: Call, seen: set[int]) -> bool:
     """Whether CALL runs for every batch: in a loop that runs a model, in forward, or in what those call."""
     scope = call.scope
+    if _is_remembered(call):
+        return False
     if any(_is_busy(script, block, scope) for block in loops(call.path)):
         return True
     if scope.kind != "function" or scope.name == "__init__" or id(scope) in seen:
+        return False
+    decorators = getattr(scope.node, "decorator_list", [])
+    if any("cache" in dotted(each.func if isinstance(each, ast.Call) else each) for each in decorators):
         return False
     seen.add(id(scope))
     if scope.name == "forward" and scope.host is not None:
@@ -150,10 +155,20 @@ def _is_hot(script: Script, call: Call, seen: set[int]) -> bool:
     return any(_is_hot(script, site, seen) for site in script.trace.sites(scope))
 
 
+def _is_remembered(call: Call) -> bool:
+    """Whether CALL only fills what is kept: if self.mask is None: self.mask = …, except KeyError: cache[n] = …"""
+    targets = call.statement.targets if isinstance(call.statement, ast.Assign) else []
+    kept = any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets)
+    return kept and any(block.kind in ("arm", "handler") for block in call.path)
+
+
 def _is_busy(script: Script, block: Block, scope: Scope) -> bool:
     """Whether the loop of BLOCK goes through batches, or runs or trains a model directly."""
-    if isinstance(block.owner, ast.For) and is_batches(script, block.owner.iter, scope):
-        return True
+    match block.owner:
+        case ast.For(iter=node) if is_batches(script, node, scope):
+            return True
+        case ast.For(iter=ast.Call(func=ast.Attribute(attr="items" | "values"), args=[]) | ast.List() | ast.Tuple()):
+            return False  # one turn for each of a few things
     inside = (each for each in scope.calls if loops(each.path)[:1] == [block])
     return any(each.tail == "backward" or script.roles.plays(each.node.func, scope, "model") for each in inside)
 

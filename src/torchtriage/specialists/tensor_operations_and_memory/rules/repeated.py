@@ -14,7 +14,10 @@ from torchtriage.examine.source.tensors import is_batches
 _JOINS = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack", "torch.stack")
 _FEW = 16
 _MANY = ("dataset", "data", "batches", "files", "paths", "images", "samples", "chunks", "sequences", "episodes")
-_SHORT = ("layer", "dim", "level", "depth", "stage", "head", "scale", "order", "world_size", "class")
+_SHORT = (
+    *("layer", "dim", "level", "depth", "stage", "head", "scale", "order", "world_size", "class"),
+    *("view", "crop", "modal", "beam", "fold", "branch", "group"),
+)
 # Words of what is read again in every turn, elsewhere: caches of attention, text that is being generated.
 _CACHES = ("cache", "past", "key", "value", "memory", "queue", "ids", "tokens", "generated", "context")
 

@@ -9,6 +9,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
+from torchtriage.examine.source.overridden import overriding
 from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.tensor_operations_and_memory.rules.backwards import (
     is_direct,
@@ -145,12 +146,42 @@ def _is_let_go(step: TrainingStep, name: str) -> bool:
         call = event.call
         if call is None:
             continue
-        if call.tail in _LETS_GO and _root(call.receiver) == name:
+        if call.tail in _LETS_GO and name in _roots(step, call):
+            return True
+        if _may_be_another(step, call, name):
             return True
         alone = isinstance(call.statement, ast.Expr) and call.statement.value is call.node and call.tail != "print"
         if alone and any(dotted(each) == name for each in call.arguments):
             return True
     return False
+
+
+def _roots(step: TrainingStep, call: Call) -> Iterator[str]:
+    """What CALL's receiver is, or is a part of: h of h[0].detach_(), of h.cell.detach_(), and of a loop over h."""
+    name = _root(call.receiver)
+    yield name
+    yield name.rpartition(".")[0]
+    bound = step.script.facts.bound.get(id(call.receiver))
+    stores = [bound] if bound is not None else call.scope.stores.get(name, [])
+    for store in stores:
+        if store.how == "element" and store.value is not None:
+            yield from _names(store.value)
+
+
+def _may_be_another(step: TrainingStep, call: Call, name: str) -> bool:
+    """Whether CALL, self.after_step() alone, may run what lets go of self.x: a method of a class that derives.
+
+    Or one of a base in another file.
+    """
+    root = name.partition(".")[0]
+    own = root != name and root == call.scope.receiver and dotted(call.receiver) == root
+    if not own or not isinstance(call.statement, ast.Expr) or call.node is not call.statement.value:
+        return False
+    method = step.script.trace.definition(call.node.func, call.scope)
+    if method is None:
+        return not call.arguments
+    rest = name.partition(".")[2]
+    return any(f"{each.receiver}.{rest}" in each.stores for each in overriding(step.script.trace, method))
 
 
 def _root(node: ast.expr | None) -> str:
@@ -211,7 +242,8 @@ def _own_state(step: TrainingStep, call: Call) -> tuple[str, ast.AST] | None:
     script = step.script
     host = script.trace.instance(call.node.func, call.scope)
     method = script.trace.method(host, "forward") if host is not None else None
-    if host is None or method is None or _detaches(step, call) or _is_touched(step, call):
+    hooked = script.facts.calls.keys() & {"register_forward_hook", "register_forward_pre_hook"}
+    if host is None or method is None or hooked or _detaches(step, call) or _is_touched(step, call):
         return None
     for name, stores in host.attributes.items():
         own = [store for store in stores if store.scope is method]

@@ -110,6 +110,8 @@ def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
         return False
     if any(call.tail in scope.inner for scope in script.classes):  # a batch of the file's own may have such a method
         return False
+    if _is_noted(script, call, operand):
+        return False
     if _is_sure(call):
         return True
     if call.tail not in LIKELY:
@@ -118,8 +120,23 @@ def _is_by_use(script: Script, call: Call, operand: ast.expr) -> bool:
     return any(_computes(script, node, call.scope, operand, is_part) for node in ast.walk(call.scope.node))
 
 
+def _is_noted(script: Script, call: Call, operand: ast.expr) -> bool:
+    """Whether an annotation or an imported class says that OPERAND is something else than a tensor."""
+    for origin in script.trace.origins(operand, call.scope):
+        note = origin.node if origin.is_parameter else origin.call.func if origin.call is not None else None
+        name = note.value if isinstance(note, ast.Constant) else script.names.resolve(note, origin.scope)
+        if isinstance(name, str) and name.rpartition(".")[2][:1].isupper() and "Tensor" not in name:
+            return True
+    return False
+
+
 def _is_sure(call: Call) -> bool:
-    return call.tail in SURE and bool(call.arguments)
+    """Whether only a tensor is called so: x.clamp(0, 1), x.unsqueeze(-1); a constraint may have clamp(model)."""
+    if call.tail not in SURE or not call.arguments:
+        return False
+    if call.node.keywords or len(call.node.args) > 1:
+        return True
+    return not isinstance(call.node.args[0], ast.Name | ast.Attribute)
 
 
 def _computes(script: Script, node: ast.AST, scope: Scope, operand: ast.expr, is_part: bool) -> bool:
