@@ -43,6 +43,24 @@ class Resume(Struct, frozen=True):
             target is not None and self._is_same(path, target, scope) for target, scope in targets
         )
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether this training writes a checkpoint: the file that is loaded, where the script shows who writes that.
+
+        Weights that another function has written are those of another training.
+        """
+        outer = self.step.around[-1] if self.step.around else self.step.ring
+        whole = self.script.written.events(Ring(outer.scope.body, outer.scope))
+        inside = {id(event.call) for event in whole if event.call is not None}
+        path = self.load.argument("f", 0)
+        writes = [(each, each.argument("f", 1), each.scope) for each in self.saves]
+        same = [each for each, target, scope in writes if path is not None and target is not None
+                and self._is_same(path, target, scope)]  # fmt: skip
+        scopes = {id(event.fact.scope) for event in whole} | {id(outer.scope)}
+        return any(id(each) in inside or id(each.scope) in scopes for each in same or self.saves) or (
+            outer.scope.host is not None and any(each.scope.host is outer.scope.host for each in same or self.saves)
+        )
+
     def _is_same(self, path: ast.expr, target: ast.expr, scope: Scope) -> bool:
         if ast.dump(path) == ast.dump(target):
             return True
@@ -189,7 +207,34 @@ def _restored(script: Script, outer: Ring, before: list[Event]) -> frozenset[str
         found.add("epoch")
     if any(_winds_on(script, event.call) for event in before if event.call is not None):
         found.add("scheduler")
+    if "scheduler" not in found and _is_wound(script):
+        found.add("scheduler")
     return frozenset(found)
+
+
+def _is_wound(script: Script) -> bool:
+    """Whether a scheduler is set to its place by hand, or made with what the file holds: LambdaLR(opt, from_step)."""
+    if any(name.endswith(".last_epoch") for scope in script.facts.scopes for name in scope.stores):
+        return True
+    loads = list(script.named("torch.load"))
+    parts = [part for call in script.calls("step") for part in script.roles.parts(call.receiver, call.scope)]
+    made = [(part.made, part.scope) for part in parts if part.role == "scheduler"]
+    return any(
+        _loaded(script, node, scope, loads) is not None
+        for call, scope in made
+        if call is not None and scope is not None
+        for given in (*call.args[1:], *(each.value for each in call.keywords))
+        for node in _named_in(script, given, scope)
+    )
+
+
+def _named_in(script: Script, given: ast.expr, scope: Scope) -> Iterator[ast.expr]:
+    """The names in GIVEN, and in the function of this file that it names."""
+    own = script.trace.definition(given, scope) if isinstance(given, ast.Name) else None
+    for each in (given, own.node) if own is not None else (given,):
+        yield from (
+            inner for inner in ast.walk(each) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
+        )
 
 
 def _is_never_given(script: Script, load: Call) -> bool:

@@ -154,15 +154,49 @@ def _is_of_one_turn(test: ast.expr) -> bool:
 def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
     """Whether the model is trained on after STORE, and what was kept is used after that."""
     model = taken.func.value if isinstance(taken.func, ast.Attribute) else taken
-    if store.how != "assign" or _is_taken_out(store):
+    if store.how != "assign" or _is_taken_out(store) or _is_made_over(store):
         return False
-    trained = next((ring for ring in loops(store.path) if _is_trained_in(script, ring, store, model)), None)
+    trained = next((ring for ring in _rounds(store) if _is_trained_in(script, ring, store, model)), None)
     if trained is not None:
         return _is_used_after(script, store, trained)
     if _is_called_in_training(script, store):
         return _is_used_outside(script, store)
     is_kept_in_self = store.scope.host is not None and store.name.startswith(f"{store.scope.receiver}.")
     return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
+
+
+def _rounds(store: Store) -> Iterator[Block]:
+    """The loops of which a further turn may follow STORE, the innermost first: not those that its branch leaves."""
+    left = False
+    for block in reversed(store.path):
+        if block.kind == "loop":
+            if not left:
+                yield block
+            left = False
+        elif block.kind != "body" and block.leaves == "function":
+            return
+        elif block.leaves == "loop":
+            left = left or _breaks(block, store)
+
+
+def _breaks(block: Block, store: Store) -> bool:
+    """Whether the statements of BLOCK, in which STORE stands, end with a break."""
+    line = getattr(store.node, "lineno", 0)
+    for body in (getattr(block.owner, "body", []), getattr(block.owner, "orelse", [])):
+        if body and body[0].lineno <= line <= (body[-1].end_lineno or 0):
+            return isinstance(body[-1], ast.Break)
+    return False
+
+
+def _is_made_over(store: Store) -> bool:
+    """Whether the same block gives the name what it makes of this: best = {k: v.clone() for k, v in best.items()}."""
+    following = (each for each in store.scope.stores.get(store.name, ()) if each.order > store.order)
+    return any(
+        each.value is not None
+        and store.block in each.path
+        and any(dotted(inner) == store.name for inner in ast.walk(each.value))
+        for each in following
+    )
 
 
 def _is_called_in_training(script: Script, store: Store) -> bool:

@@ -18,8 +18,6 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.nesting imp
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
     holds,
-    is_false,
-    is_model,
     parts_of,
     saves,
 )
@@ -31,16 +29,7 @@ _WRAPPERS = {
     "torch.compile": "_orig_mod.",
 }
 _MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "float"})
-_READERS = frozenset(
-    {
-        "torch.load",
-        "torch.hub.load_state_dict_from_url",
-        "torch.utils.model_zoo.load_url",
-        "safetensors.torch.load_file",
-    }
-)
 _STRIPS = re.compile(r"module\.|_orig_mod|prefix")
-_PARTIAL = re.compile(r"lora|adapter|peft|ema|partial|delta|prompt")
 
 
 @detector("source/keys-mismatched")
@@ -208,65 +197,3 @@ def _made(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
     own = script.trace.instance(node, scope)
     changed = own is not None and script.trace.method(own, "state_dict") is not None
     return "" if parts and all(part.role == "model" and part.by == "made" for part in parts) and not changed else None
-
-
-@detector("source/mismatch-swallowed")
-def mismatch_swallowed(script: Script) -> Iterator[Sighting]:
-    """A state is loaded with strict=False and nobody looks at which keys did not fit."""
-    for call in script.calls("load_state_dict"):
-        if not is_false(call.argument("strict", 1)) or not _is_dropped(call):
-            continue
-        if _is_super(call) or call.scope.name == "load_state_dict" or not _is_read(script, call):
-            continue
-        if not is_model(script, call.receiver, call.scope) or _is_partial(script, call):
-            continue
-        yield script.seen(
-            call.node,
-            "keys that do not fit are skipped here without a word: when none fits, the model keeps its random weights",
-        )
-
-
-def _is_dropped(call: Call) -> bool:
-    """Whether nobody looks at what CALL returns: a statement by itself, or `_ = …`."""
-    match call.statement:
-        case ast.Expr(value=value) | ast.Assign(targets=[ast.Name(id="_")], value=value):
-            return value is call.node
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            value is call.node and name not in call.scope.outside
-        ):
-            read = (each for each in ast.walk(call.scope.node) if isinstance(each, ast.Name) and each.id == name)
-            return call.scope.kind == "function" and not any(isinstance(each.ctx, ast.Load) for each in read)
-    return False
-
-
-def _is_read(script: Script, call: Call) -> bool:
-    """Whether the state comes from a file or from a caller; not: put together, or of another model of the process."""
-    given = call.argument("state_dict", 0)
-    if given is not None and _is_file(script, given, call.scope):
-        return True
-    return any(origin.is_parameter for origin in script.trace.origins(given, call.scope))
-
-
-def _is_file(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
-    for origin in script.trace.origins(node, scope):
-        match origin.node:
-            case ast.Call(func=called) if script.names.resolve(called, origin.scope) in _READERS:
-                return True
-            case ast.Subscript(value=inner) | ast.Call(func=ast.Attribute(value=inner, attr="get" | "copy" | "items")):
-                if deep < 4 and _is_file(script, inner, origin.scope, deep + 1):
-                    return True
-            case ast.DictComp(generators=[ast.comprehension(iter=inner)]):
-                if deep < 4 and _is_file(script, inner, origin.scope, deep + 1):
-                    return True
-    return False
-
-
-def _is_super(call: Call) -> bool:
-    return isinstance(call.receiver, ast.Call) and dotted(call.receiver.func) == "super"
-
-
-def _is_partial(script: Script, call: Call) -> bool:
-    """Whether the names say that only a part is meant to be loaded; a backbone's weights fit a backbone."""
-    said = f"{call.scope.name} {script.source(call.statement)}".lower()
-    whole = "backbone" not in dotted(call.receiver).rpartition(".")[2].lower()
-    return bool(_PARTIAL.search(said)) or (whole and "backbone" in said)

@@ -181,6 +181,8 @@ def loads_to_saved_device(script: Script) -> Iterator[Sighting]:
         if is_passing(script, call.argument("f", 0), call.scope):
             continue
         path = (call.argument("f", 0), call.scope)
+        if _lies_on_cpu(script, path):
+            continue
         others = (each for each in loads if each.scope is call.scope and _is_placed(each))
         if any(same_path(script, path, (each.argument("f", 0), each.scope)) for each in others):
             continue
@@ -189,6 +191,25 @@ def loads_to_saved_device(script: Script) -> Iterator[Sighting]:
             "without map_location every rank puts a copy of the tensors on the device that rank 0 saved them from, "
             "usually GPU 0",
         )
+
+
+def _lies_on_cpu(script: Script, path: tuple[ast.expr | None, Scope]) -> bool:
+    """Whether what is in the file was brought to the CPU before it was saved."""
+    if path[0] is not None and "cpu" in script.source(path[0]).lower():
+        return True
+    own = [save for save in saves(script) if holds(script, save, path)]
+    ends = (end.node for save in own for end in script.trace.origins(save.argument("obj", 0), save.scope))
+    given = (each for end in ends if end is not None for each in ast.walk(end))
+    return any(isinstance(each, ast.Call) and _is_to_cpu(each) for each in given)
+
+
+def _is_to_cpu(call: ast.Call) -> bool:
+    match call:
+        case ast.Call(func=ast.Attribute(attr="cpu")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="to"), args=[ast.Constant(value="cpu")]):
+            return True
+    return False
 
 
 def _uses_cuda(script: Script) -> bool:

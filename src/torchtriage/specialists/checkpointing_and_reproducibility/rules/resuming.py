@@ -22,7 +22,7 @@ def checkpoint_incomplete(resume: Resume) -> Iterator[Sighting]:
     """A training resumes from a checkpoint without all of its state."""
     if resume.script.hidden or not resume.saves or resume.partial or "?" in resume.restored:
         return
-    if _says(resume, _TUNING) or not (resume.is_own or _says(resume, _RESUMING)):
+    if _says(resume, _TUNING) or not (resume.is_own or _says(resume, _RESUMING)) or not resume.is_kept:
         return
     missing = [role for role in _needed(resume) if role not in resume.restored]
     if "optimizer" not in missing and _has_another(resume):
@@ -75,7 +75,7 @@ def _needed(resume: Resume) -> Iterator[str]:
 
 def _is_enabled(scaler: ast.Call | None) -> bool:
     """Surely: GradScaler(enabled=use_amp) may have no state at all."""
-    return scaler is not None and not any(keyword.arg in ("enabled", None) for keyword in scaler.keywords)
+    return scaler is not None and not any(keyword.arg in ("enabled", "init_scale", None) for keyword in scaler.keywords)
 
 
 def _is_plain_sgd(made: ast.Call | None, name: str) -> bool:

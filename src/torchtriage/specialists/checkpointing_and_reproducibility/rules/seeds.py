@@ -37,8 +37,9 @@ _UNSEEDED = ("numpy.random.default_rng", "numpy.random.RandomState", "random.Ran
 # What a draw may be for without touching the training: a port, a name of the run, a picture, the seed itself.
 _ASIDE = re.compile(
     r"port\b|seed|uuid|(run|exp|file|job|dir)_?name|colou?r|suffix|delay|backoff|shown|preview|save_|_dir\b|_id\b|folder"
+    r"|\b(name|tag|title|slug|salt|nonce|stamp)\b"
 )
-_IN_PASSING = re.compile(r"port\b|seed|uuid|sleep|print\(|\.init\(|logg|environ")
+_IN_PASSING = re.compile(r"port\b|seed|uuid|string\.(ascii|digits|hex)|sleep|print\(|\.init\(|logg|environ")
 _LOOKS = re.compile(r"plot|show|vis|display|demo|test|eval|predict|preview|debug|main_worker_port")
 
 
@@ -90,10 +91,22 @@ def _seeds_elsewhere(script: Script) -> bool:
         if "seed" not in tail.lower() and "determinis" not in tail.lower() and "reproduc" not in tail.lower():
             continue
         for call in calls:
+            if tail == "seed" and _is_any_module(script, call):
+                return True
             root = script.name(call).partition(".")[0]
             bare = call.receiver is None and script.trace.definition(call.node.func, call.scope) is None
             if (root or bare) and root not in ("torch", "numpy", "random", "builtins"):
                 return True
+    return False
+
+
+def _is_any_module(script: Script, call: Call) -> bool:
+    """Whether it seeds what a loop or a call gives: for module in (random, numpy.random): module.seed(0)."""
+    match call.receiver:
+        case ast.Call():
+            return True
+        case ast.Name(id=name):
+            return any(store.how == "element" for store in script.names.stores(name, call.scope))
     return False
 
 

@@ -27,8 +27,9 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
 
 _MOVES = (
     *("os.replace", "os.rename", "os.renames", "os.link", "os.fsync"),
-    *("shutil.move", "shutil.copy", "shutil.copy2", "shutil.copyfile"),
+    *("shutil.move", "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "os.system"),
 )
+_BY_OTHERS = ("tempfile", "subprocess", "sh.", "fsspec", "boto3", "google.cloud")  # what may copy or move, unseen
 _NO_RESUME = re.compile(r"(?<![a-z])(best|eval|test|infer|predict|valid)")
 _MAKERS = ("timm.create_model", "torch.hub.load")
 _TENSORS = ("torch.nn.Parameter", "torch.nn.Buffer")
@@ -60,7 +61,7 @@ def save_not_atomic(script: Script) -> Iterator[Sighting]:
 
 def _moves(script: Script) -> bool:
     """Whether the file moves, copies or links anything: then what is written may not be what is resumed from."""
-    if any(script.named(*_MOVES)) or any("tempfile" in name for name in script.facts.imports):
+    if any(script.named(*_MOVES)) or any(name.startswith(_BY_OTHERS) for name in script.facts.imports):
         return True
     return any(len(call.node.args) == 1 and not call.node.keywords for call in script.calls("replace", "rename"))
 
