@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from torchtriage.examine.source.facts import Action, Block, Call, Scope, Store
+from torchtriage.examine.source.managers import Exits, Run
 from torchtriage.examine.source.names import Names
 from torchtriage.examine.source.overridden import Overrides
 from torchtriage.examine.source.trace import Trace
@@ -61,7 +62,7 @@ class Written:
         if key not in self._known:
             actions = (action for action in ring.scope.actions if ring.block in action.path)
             written: list[Event] = []
-            self._write(actions, (), (ring.scope,), written)
+            self._write(actions, (), (ring.scope,), written, ring.block.path)
             self._known[key] = tuple(written)
         return self._known[key]
 
@@ -71,22 +72,41 @@ class Written:
         return found if found is not None and found.kind == "function" else None
 
     def _write(
-        self, actions: Iterable[Action], way: tuple[Block, ...], through: tuple[Scope, ...], out: list[Event]
+        self,
+        actions: Iterable[Action],
+        way: tuple[Block, ...],
+        through: tuple[Scope, ...],
+        out: list[Event],
+        outside: Sequence[Block] = (),
     ) -> None:
+        exits = Exits(self.trace, outside)
         for action in actions:
+            for run in exits.met(action):
+                self._run(run, way, through, out)
             path = way + action.path
-            for helper in self._helpers(action):
+            for helper, inside in self._helpers(action):
                 if helper not in through and len(through) <= _DEEP and len(out) < _MANY:
-                    self._write(helper.actions, path, (*through, helper), out)
+                    start = exits.start(action, helper) if isinstance(action, Call) else ()
+                    self._write(start, path + inside, (*through, helper), out)
             out.append(Event(action, path, len(out)))
+        for run in exits.rest():
+            self._run(run, way, through, out)
 
-    def _helpers(self, action: Action) -> Iterator[Scope]:
-        """The functions of this file that a call runs: closures that it is given, and its own."""
+    def _run(self, run: Run, way: tuple[Block, ...], through: tuple[Scope, ...], out: list[Event]) -> None:
+        scope, actions, path = run
+        if scope not in through and len(through) <= _DEEP and len(out) < _MANY:
+            self._write(actions, way + path, (*through, scope), out)
+
+    def _helpers(self, action: Action) -> Iterator[tuple[Scope, tuple[Block, ...]]]:
+        """The functions of this file that a call runs: closures that it is given, and its own.
+
+        Of the forms of a method that classes override, one runs: these stand in blocks that exclude each other.
+        """
         if isinstance(action, Store):
             return
         for argument in action.arguments:
             if (closure := self.function(argument, action.scope)) is not None:
-                yield closure
-        own = self.trace.definition(action.node.func, action.scope)
-        if own is not None and own.kind == "function":
-            yield self.overrides.run(action.node.func, own, action.scope)
+                yield closure, ()
+        forms = self.overrides.methods(action)
+        for each in forms:
+            yield each, (Block("arm", action.node),) if len(forms) > 1 else ()

@@ -1,4 +1,4 @@
-"""Methods that a class of the same file overrides: what self.hook() in a base class runs."""
+"""Which method a call on self runs, when classes below override it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 from functools import cached_property
 
-from torchtriage.examine.source.facts import Scope, dotted
+from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.trace import Trace
 
 
 class Overrides:
-    """The subclasses of one file, by their bases in it."""
+    """The methods of one file's classes that stand in for those of their bases."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -34,15 +34,34 @@ class Overrides:
         theirs = {id(each) for each in self._derived.get(id(other), ())}
         return any(id(each) in theirs for each in self._derived.get(id(one), ()))
 
-    def run(self, called: ast.expr, method: Scope, scope: Scope) -> Scope:
-        """What a call of the empty METHOD on the object itself runs, where all subclasses of the file agree."""
-        if scope.host is None or not isinstance(called, ast.Attribute) or dotted(called.value) != scope.receiver:
-            return method
-        if not _is_empty(method):
-            return method
-        derived = self._derived.get(id(scope.host), ())
-        found = {id(each): each for host in derived if (each := self.trace.method(host, method.name)) is not None}
-        return next(iter(found.values())) if len(found) == 1 else method
+    def methods(self, call: Call) -> list[Scope]:
+        """The functions of this file that CALL may run: one, or of a method each form that some class gives it.
+
+        A method that says nothing counts only where its class is used itself.
+        """
+        own = self.trace.definition(call.node.func, call.scope)
+        if own is not None and own.kind != "function":
+            return []
+        host = call.scope.host
+        found = [own] if own is not None else []
+        if host is None or id(host) not in self._below or dotted(call.receiver) != call.scope.receiver:
+            return found
+        others = [self.trace.method(each, call.tail) for each in self._below[id(host)]]
+        forms = list(dict.fromkeys(each for each in (own, *others) if each is not None))
+        return [each for each in forms if len(forms) == 1 or not self._is_void(each)] or found
+
+    def _is_void(self, method: Scope) -> bool:
+        return is_hollow(method) and (method.host is None or method.host.name not in self.trace.facts.calls)
+
+    @cached_property
+    def _below(self) -> dict[int, list[Scope]]:
+        """The classes that have another as their base, by that base."""
+        found: dict[int, list[Scope]] = {}
+        for each in self.trace.facts.scopes:
+            if each.kind == "class" and isinstance(each.node, ast.ClassDef) and each.node.bases:
+                for base in self.trace.lineage(each)[1:]:
+                    found.setdefault(id(base), []).append(each)
+        return found
 
 
 def overriding(trace: Trace, method: Scope) -> Iterator[Scope]:
@@ -55,10 +74,14 @@ def overriding(trace: Trace, method: Scope) -> Iterator[Scope]:
             yield own
 
 
-def _is_empty(method: Scope) -> bool:
-    """Whether METHOD is there to be overridden: a docstring, pass, or raise NotImplementedError(…)."""
+def is_hollow(method: Scope) -> bool:
+    """Whether METHOD leaves what it does to the classes below: its body is pass, ... or raise."""
     body = getattr(method.node, "body", [])
-    return all(
-        isinstance(each, ast.Pass | ast.Raise) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant))
-        for each in body
-    )
+    return isinstance(body, list) and all(_says_nothing(each) for each in body)
+
+
+def _says_nothing(node: ast.stmt) -> bool:
+    match node:
+        case ast.Pass() | ast.Raise() | ast.Expr(value=ast.Constant()) | ast.Return(value=None | ast.Constant()):
+            return True
+    return False

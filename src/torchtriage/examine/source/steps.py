@@ -13,6 +13,7 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches, reaching
+from torchtriage.examine.source.overridden import is_hollow
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 
@@ -105,11 +106,17 @@ class TrainingStep:
         return None
 
     def unseen_method(self) -> Call | None:
-        """The first call of a method of the step's own class that neither this file nor torch defines."""
+        """The first call of a method of the step's own class that neither this file nor torch defines.
+
+        So is one that is left to classes below, where this file has no such class.
+        """
         for event in self.events:
             call = event.call
             if call is None or call.scope.host is None or dotted(call.receiver) != call.scope.receiver:
                 continue
+            forms = self.script.written.overrides.methods(call)
+            if forms and all(is_hollow(each) and not _is_made(self.script, each.host) for each in forms):
+                return call
             if self.script.trace.is_whole(call.scope.host):
                 continue
             known = call.scope.host.attributes.get(call.tail) or self.script.trace.method(call.scope.host, call.tail)
@@ -147,6 +154,11 @@ class TrainingStep:
                 break
             node, scope = given, site.scope
         return node, scope
+
+
+def _is_made(script: Script, host: Scope | None) -> bool:
+    """Whether the class HOST itself is used in this file: what its methods leave open, nobody fills in."""
+    return host is not None and host.name in script.facts.calls
 
 
 def _outside(way: _Way, ring: Ring) -> tuple[Ring, ...]:

@@ -583,7 +583,18 @@ class Trace:
         if name == "__call__":
             return self._calls_of_objects().get(id(function), ()) if self._makes_callables else ()
         calls = self.facts.calls.get(name, ())
-        return tuple(call for call in calls if self.definition(call.node.func, call.scope) is target)
+        return tuple(
+            call
+            for call in calls
+            if self.definition(call.node.func, call.scope) is target or self._is_left_to(call, target)
+        )
+
+    def _is_left_to(self, call: Call, method: Scope | None) -> bool:
+        """Whether CALL on self stands in a base of the class that METHOD is of: it runs METHOD there."""
+        base, host = call.scope.host, method.host if method is not None else None
+        if base is None or host is None or base is host or dotted(call.receiver) != call.scope.receiver:
+            return False
+        return base in self.lineage(host)
 
 
 def _is_computed(store: Store, name: str) -> bool:

@@ -178,6 +178,33 @@ def reads_gradients(script: Script, first: Call, last: Call) -> bool:
     )
 
 
+def is_run_around(step: TrainingStep) -> bool:
+    """Whether a generator of batches or a context manager is given an optimizer, and may use it around the step."""
+    return any(_takes_optimizer(step, node) for node in _run_around(step))
+
+
+def _run_around(step: TrainingStep) -> Iterator[tuple[ast.expr, Scope]]:
+    """What the loop goes through, and the context managers inside of it."""
+    if isinstance(step.ring.block.owner, ast.For | ast.AsyncFor):
+        yield step.ring.block.owner.iter, step.ring.scope
+    for event in step.events:
+        for block in event.path:
+            if block.kind == "with" and isinstance(block.owner, ast.With | ast.AsyncWith):
+                yield from ((item.context_expr, event.fact.scope) for item in block.owner.items)
+
+
+def _takes_optimizer(step: TrainingStep, place: tuple[ast.expr, Scope]) -> bool:
+    """Whether something is made with an optimizer: a generator of batches, a context manager."""
+    calls = [origin for origin in step.script.trace.origins(*place) if origin.call is not None]
+    return any(
+        step.script.roles.plays(each, origin.scope, "optimizer")
+        for origin in calls
+        for made in (origin.call,)
+        if made is not None
+        for each in (*made.args, *(keyword.value for keyword in made.keywords))
+    )
+
+
 def moved(script: Script, remedy: str, statement: ast.stmt, to: ast.stmt, *, after: bool = False) -> tuple[Edit, ...]:
     """The edits that take a one-line STATEMENT from its line and put it before (or AFTER) the one-line statement TO."""
     line, goal = statement.lineno, to.lineno

@@ -11,7 +11,7 @@ from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.specialists.debugging_techniques.rules.likeness import apart, given, stepped
+from torchtriage.specialists.debugging_techniques.rules.likeness import apart, given, is_run_around, stepped
 
 
 @detector("source/gradients-not-zeroed")
@@ -128,7 +128,7 @@ def _may_clear(step: TrainingStep) -> bool:
     made = [part.made for _, _, parts in step.optimizing() for part in parts if part.made is not None]
     if any(step.script.shows(each, "optimizer") for each in made) or _is_decorated(step):
         return True
-    return any(_takes_optimizer(step, node) for node in _run_around(step)) or _is_given_model(step)
+    return is_run_around(step) or _is_given_model(step)
 
 
 def _around(step: TrainingStep) -> list[Scope]:
@@ -161,28 +161,6 @@ def _is_decorated(step: TrainingStep) -> bool:
         for scope in inside.values()
         if isinstance(scope.node, ast.FunctionDef)
         for each in scope.node.decorator_list
-    )
-
-
-def _run_around(step: TrainingStep) -> Iterator[tuple[ast.expr, Scope]]:
-    """What the loop goes through, and the context managers inside of it."""
-    if isinstance(step.ring.block.owner, ast.For | ast.AsyncFor):
-        yield step.ring.block.owner.iter, step.ring.scope
-    for event in step.events:
-        for block in event.path:
-            if block.kind == "with" and isinstance(block.owner, ast.With | ast.AsyncWith):
-                yield from ((item.context_expr, event.fact.scope) for item in block.owner.items)
-
-
-def _takes_optimizer(step: TrainingStep, place: tuple[ast.expr, Scope]) -> bool:
-    """Whether something is made with an optimizer: a generator of batches, a context manager."""
-    calls = [origin for origin in step.script.trace.origins(*place) if origin.call is not None]
-    return any(
-        step.script.roles.plays(each, origin.scope, "optimizer")
-        for origin in calls
-        for made in (origin.call,)
-        if made is not None
-        for each in (*made.args, *(keyword.value for keyword in made.keywords))
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
@@ -84,8 +84,21 @@ def _wholes(script: Script, node: ast.expr, scope: Scope | None) -> Iterator[Ori
 
 def _wrapped(script: Script, made: ast.Call, scope: Scope) -> Iterator[Origin]:
     """What MADE is given: the model in DistributedDataParallel(model), the parts in Pair(encoder, decoder)."""
-    for each in (*made.args, *(keyword.value for keyword in made.keywords)):
+    for each in _listed((*made.args, *(keyword.value for keyword in made.keywords))):
         yield from script.trace.origins(each, scope)
+
+
+def _listed(nodes: Iterable[ast.expr]) -> Iterator[ast.expr]:
+    """NODES, and what the lists, tuples and dictionaries among them hold, at any depth."""
+    for node in nodes:
+        yield node
+        match node:
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts) | ast.Dict(values=parts):
+                yield from _listed(parts)
+            case ast.Starred(value=value) | ast.NamedExpr(value=value):
+                yield from _listed((value,))
+            case ast.IfExp(body=one, orelse=other):
+                yield from _listed((one, other))
 
 
 def _left_out(script: Script, step: TrainingStep, event: Event, held: set[int]) -> ast.Call | None:
@@ -152,11 +165,7 @@ def _nests(script: Script, whole: ast.Call, call: Call) -> bool:
     """Whether CALL puts the model into another one, or gives it to code that cannot be seen from here."""
     if call.node is whole:
         return False
-    inside = [
-        inner
-        for argument in call.arguments
-        for inner in ((argument, *argument.elts) if isinstance(argument, ast.List | ast.Tuple) else (argument,))
-    ]
+    inside = list(_listed(call.arguments))
     mine = any(inner is whole for argument in call.arguments for inner in ast.walk(argument))
     mine = mine or any(
         isinstance(each, ast.Name | ast.Attribute | ast.Subscript | ast.Starred) and _is(script, each, call, whole)

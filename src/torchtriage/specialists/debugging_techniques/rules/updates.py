@@ -15,6 +15,7 @@ from torchtriage.examine.source.steps import Backward, TrainingStep
 from torchtriage.specialists.debugging_techniques.rules.likeness import (
     apart,
     given,
+    is_run_around,
     is_strange,
     optimizers,
     stepped,
@@ -29,7 +30,7 @@ _IN_PLACE = ("add_", "sub_", "copy_", "lerp_", "addcmul_", "addcdiv_", "_foreach
 def step_missing(step: TrainingStep) -> Iterator[Sighting]:
     """A loop computes gradients for an optimizer that never steps."""
     script = step.script
-    if not step.ring.is_loop or step.ring.runs_once or step.hidden or not step.backwards:
+    if not step.ring.is_loop or step.ring.runs_once or step.hidden or not step.backwards or is_run_around(step):
         return
     dropped = [] if step.unseen_method() or _is_by_hand(step) else list(_dropped(step))
     yield from dropped
