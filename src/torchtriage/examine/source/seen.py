@@ -21,6 +21,7 @@ from torchtriage.examine.source.suppressions import applied
 from torchtriage.examine.source.text import Text, UnreadableError
 
 KEPT = 3
+_MENTIONED = (b"torch", b"accelerate", b"lightning")
 
 
 class Seen(Struct, frozen=True):
@@ -37,8 +38,11 @@ class Seen(Struct, frozen=True):
 
 
 def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
-    """Shows the file PATH with the content DATA to DETECTORS. One that mentions no torch shows nothing."""
-    if b"torch" not in data:
+    """Shows the file PATH with the content DATA to DETECTORS. One that mentions no torch shows nothing.
+
+    Nor one of the frameworks under which a file may train without naming torch itself.
+    """
+    if not any(name in data for name in _MENTIONED):
         return Seen()
     try:
         text, unread = text_of(path, data)
