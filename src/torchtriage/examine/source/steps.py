@@ -18,6 +18,7 @@ from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 
 _DEEP, _WAYS = 4, 16
+_MADE = frozenset({"tensor", "ones", "ones_like", "full", "full_like", "zeros_like", "randn_like", "as_tensor"})
 _WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "zip", "iter", "islice", "cycle", "track", "list"})
 
 
@@ -202,8 +203,15 @@ def _backward(script: Script, event: Event, call: Call) -> Backward:
     if scaling is not None and isinstance(scaling.func, ast.Attribute):
         return Backward(event, call, next(iter(scaling.args), None), scaling.func.value)
     on_self = bool(call.scope.receiver) and dotted(call.receiver) == call.scope.receiver
-    own = script.name(call) or on_self or call.node.args
+    own = script.name(call) or on_self or (call.node.args and not _is_gradient(script, call))
     return Backward(event, call, call.argument("tensors", 0) if own else call.receiver, None)
+
+
+def _is_gradient(script: Script, call: Call) -> bool:
+    """Whether what backward is given is where the gradient starts, and no loss that an engine propagates."""
+    given = call.node.args[0]
+    name = script.names.resolve(given.func, call.scope) if isinstance(given, ast.Call) else ""
+    return name.startswith("torch.") and name.rpartition(".")[2] in _MADE
 
 
 def _scale(script: Script, node: ast.expr, use: Call) -> ast.Call | None:

@@ -154,13 +154,13 @@ class Trace:
     def _properties(self) -> frozenset[str]:
         """The names of all methods of the file that are read as attributes."""
         methods = (each for scope in self.facts.scopes if scope.kind == "class" for each in scope.inner.values())
-        return frozenset(each.name for each in methods if _is_property(each.node))
+        return frozenset(each.name for each in methods if is_property(each.node))
 
     def _property(self, value: ast.expr, key: str | int, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         """What the property KEY of VALUE returns, and where."""
         host = self.instance(value, scope)
         method = self.method(host, str(key)) if host is not None else None
-        if method is not None and _is_property(method.node):
+        if method is not None and is_property(method.node):
             yield from ((each.node.value, method) for each in method.returns if each.node.value is not None)
 
     def _is_followed(self, name: str, store: Store) -> bool:
@@ -434,7 +434,8 @@ class Trace:
                 return self.names.links.definition(name, scope)  # utils.save, of a module of this project
             case ast.Attribute(value=value, attr=attr) if attr in self._methods or self.names.links.is_any:
                 host = self.instance(value, scope)
-                return self.method(host, attr) if host is not None else None
+                method = self.method(host, attr) if host is not None else None
+                return method if method is None or not is_property(method.node) else None  # self.net(x) runs no net()
             case ast.Name() | ast.Attribute() if self._makes_callables and not self.names.resolve(called, scope):
                 host = self.instance(called, scope)
                 return self.method(host, "__call__") if host is not None else None
@@ -606,7 +607,8 @@ def _is_computed(store: Store, name: str) -> bool:
     )
 
 
-def _is_property(node: ast.AST) -> bool:
+def is_property(node: ast.AST) -> bool:
+    """Whether NODE is a function that is read as an attribute."""
     words = (dotted(each).rpartition(".")[2] for each in getattr(node, "decorator_list", ()))
     return any(word in ("property", "cached_property") for word in words)
 

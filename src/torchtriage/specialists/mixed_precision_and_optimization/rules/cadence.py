@@ -100,6 +100,7 @@ def _inner_loop(step: TrainingStep, steps: list[Event]) -> Cadence | None:
         case ast.For(iter=ast.expr() as whole):
             named = dotted(whole).rpartition(".")[2].lower()
             found = whole if re.search("micro_?batch|chunk|sub_?batch", named) else _chunks(whole)
+            found = found or _by_helper(step, whole)
         case _:
             found = None
     if found is None or any(inner in event.path for event, _ in step.calls("zero_grad")):
@@ -112,12 +113,28 @@ def _chunks(whole: ast.expr) -> ast.expr | None:
     match whole:
         case ast.Call(func=ast.Name(id="zip" | "enumerate" | "tqdm"), args=[first, *_]):
             return _chunks(first)
+        case ast.Call(func=ast.Name(id="map" | "starmap"), args=[_, first, *_]):
+            return _chunks(first)
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id="torch"), attr="chunk" | "tensor_split"), args=[_, every, *_]
         ):
             return every
         case ast.Call(func=ast.Attribute(attr="chunk" | "tensor_split"), args=[every, *_]):
             return every
+    return None
+
+
+def _by_helper(step: TrainingStep, whole: ast.expr) -> ast.expr | None:
+    """The n that a function of this file is given and chunks a batch by: batch.micro(n), split(batch, n)."""
+    call = next((each for e in step.events if (each := e.call) is not None and each.node is whole), None)
+    helper = step.script.trace.definition(call.node.func, call.scope) if call is not None else None
+    if call is None or helper is None or helper.kind != "function":
+        return None
+    words = [each.arg for each in helper.parameters]
+    for value in (each.node.value for each in helper.returns):
+        every = dotted(_chunks(value)) if value is not None else ""
+        if every in words:
+            return call.argument(every, words.index(every) - (helper.receiver in words[:1]))
     return None
 
 

@@ -91,7 +91,10 @@ def _is_limit(script: Script, factor: ast.expr | None, scope: Scope, divides: bo
     """Whether FACTOR is a limit divided by a norm; by the norm of gradients and nothing that averages them."""
     parts = list(_written(script, factor, scope, 0))
     words = [dotted(each).rpartition(".")[2].lower() for each in parts if isinstance(each, ast.Name | ast.Attribute)]
-    if any(_OTHERS.search(word) for word in words) or not any("norm" in word for word in words):
+    given = {dotted(factor).lower()}  # how the factor itself is called tells nothing: scale = limit / norm
+    if any(_OTHERS.search(word) for word in words if word not in given):
+        return False
+    if not any("norm" in word or word == "grad" for word in words):
         return False
     quotient = divides or any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div) for each in parts)
     bounded = any(isinstance(each, ast.Constant) and isinstance(each.value, float) for each in parts)

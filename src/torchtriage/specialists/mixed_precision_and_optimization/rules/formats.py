@@ -260,4 +260,25 @@ def _is_entropy(script: Script, call: Call) -> bool:
     origins = script.trace.origins(called, call.scope)
     names = {script.names.resolve(each.call.func, each.scope) if each.call is not None else "" for each in origins}
     each_in_turn = any(each.store is not None and each.store.how == "element" for each in origins)
-    return "torch.nn.BCELoss" in names and (each_in_turn or len(names) == 1)
+    each_in_turn = each_in_turn or _is_of_turn(script, called, call.scope)
+    return "torch.nn.BCELoss" in names and (len(names) == 1 or (each_in_turn and not _is_chosen(call)))
+
+
+def _is_chosen(call: Call) -> bool:
+    """Whether a condition picks the turns of the loop, or of the comprehension, in which CALL runs."""
+    loop = next((block for block in reversed(call.path) if block.kind == "loop"), None)
+    inner = call.path[call.path.index(loop) + 1 :] if loop is not None else call.path
+    within = [call.statement, *getattr(loop.owner if loop is not None else None, "body", ())]
+    parts = [node for each in within for node in ast.walk(each)]
+    return any(block.kind == "arm" for block in inner) or any(
+        isinstance(node, ast.Continue) or (isinstance(node, ast.comprehension) and node.ifs) for node in parts
+    )
+
+
+def _is_of_turn(script: Script, called: ast.expr, scope: Scope) -> bool:
+    """Whether CALLED is the entry for the key at which a loop or a comprehension stands: losses[name](…)."""
+    key = called.slice if isinstance(called, ast.Subscript) else None
+    if not isinstance(key, ast.Name):
+        return False
+    bound = script.facts.bound.get(id(key))
+    return any(each.how == "element" for each in ([bound] if bound is not None else script.names.stores(key.id, scope)))

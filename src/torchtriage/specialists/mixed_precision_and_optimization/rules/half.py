@@ -11,6 +11,7 @@ from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.trace import is_property
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import formats, given, regions_of
 from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import optimized, starts
@@ -42,6 +43,8 @@ def half_model_trained(step: TrainingStep) -> Iterator[Sighting]:
     parts = [part for _, _, parts in step.optimizing() for part in parts if part.name.startswith("torch.optim.")]
     for call in casts:
         model = _model(script, call)
+        if _may_be_frozen(script, model):
+            continue
         for part in parts:
             if _is_before(step, call, part) and model & optimized(script, part) and not _is_restored(script, model):
                 yield script.seen(call.node, _fact(step, part))
@@ -83,8 +86,6 @@ def _keeps_float32(script: Script) -> bool:
     """Whether something says that float32 weights are kept, or that only a part of the model is trained."""
     if any(name.startswith(_ADAPTERS) for name in script.facts.imports):
         return True
-    if any(True for _ in script.calls("requires_grad_")):
-        return True
     names = {name for scope in script.facts.scopes for name in scope.stores}
     if any(name.endswith(".requires_grad") for name in names):
         return True
@@ -92,11 +93,20 @@ def _keeps_float32(script: Script) -> bool:
     return any(mark in word.lower() for word in words for mark in _KEEPS)
 
 
+def _may_be_frozen(script: Script, model: set[int]) -> bool:
+    """Whether a requires_grad_ may be for what is cast, or a part of it: not where it is surely for another model."""
+    frozen = (starts(script, each.receiver, each.scope) for each in script.calls("requires_grad_"))
+    return any(not each or each & model for each in frozen)
+
+
 def _is_before(step: TrainingStep, cast: Call, part: Part) -> bool:
     """Whether the cast stands where the training is set up, before its loop: not in an evaluation or an export."""
     is_made = cast.scope.name == "__init__" and dotted(cast.receiver) == cast.scope.receiver
     in_place = isinstance(cast.statement, ast.Expr) and cast.statement.value is cast.node  # net.half() changes net
     is_kept = is_made or in_place or _is_returned(step.script, cast)
+    if is_kept and is_property(cast.scope.node) and cast.scope.host is not None:
+        words = {node.attr for node in ast.walk(part.made) if isinstance(node, ast.Attribute)} if part.made else set()
+        return part.scope is not None and part.scope.host is cast.scope.host and cast.scope.name in words
     made_by = [*step.script.trace.sites(cast.scope)] if is_kept else []
     return any(_precedes(step, each, part) for each in (cast, *made_by))
 
