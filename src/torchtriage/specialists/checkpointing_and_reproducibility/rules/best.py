@@ -14,6 +14,11 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.outside import (
+    entries_given,
+    is_loaded_again,
+    is_loaded_beside,
+)
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import states_of, unwrapped
 
 # Words of a name or a test by which the better of two states is kept.
@@ -27,7 +32,7 @@ def best_state_aliased(script: Script) -> Iterator[Sighting]:
     if not any(script.calls("state_dict")):
         return
     for scope in script.facts.scopes:
-        for stores in list(scope.stores.values()):
+        for stores in (*scope.stores.values(), entries_given(script, scope)):
             for store in stores:
                 value = states_of(store)
                 taken = _alias(script, value, scope) if value is not None else None
@@ -79,7 +84,7 @@ def _alias(script: Script, node: ast.expr, scope: Scope) -> ast.Call | None:
     match node:
         case ast.Call(func=ast.Attribute(value=model, attr="state_dict"), args=[], keywords=[]):
             found = node if _is_plain_model(script, model, scope) else None
-        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="copy"), args=[]):
+        case ast.Call(func=ast.Attribute(value=ast.Call() as inner, attr="copy" | "items"), args=[]):
             found = _alias(script, inner, scope)
         case ast.Call(func=called, args=[ast.Call() as inner]):
             shallow = script.names.resolve(called, scope) in ("builtins.dict", "copy.copy", "collections.OrderedDict")
@@ -122,10 +127,19 @@ def _is_plain_model(script: Script, model: ast.expr, scope: Scope) -> bool:
 def _is_chosen(script: Script, store: Store) -> bool:
     """Whether it is kept under a test that picks the best: an `if` that compares, with a word for it."""
     tests = [block.owner.test for block in store.path if block.kind == "arm" and isinstance(block.owner, ast.If)]
-    tests = [test for test in tests if not _is_of_one_turn(test)]
+    tests = [test for test in (*tests, *_passed_before(store)) if not _is_of_one_turn(test)]
     return any(
         _BETTER.search(f"{script.source(test)} {store.name}".lower()) or _is_record(test, store) for test in tests
     )
+
+
+def _passed_before(store: Store) -> list[ast.expr]:
+    """The tests that stand before STORE and leave when they hold: if score <= self.best: return."""
+    line = getattr(store.node, "lineno", 0)
+    before = (
+        each for each in getattr(store.block.owner, "body", []) if isinstance(each, ast.If) and each.lineno < line
+    )
+    return [each.test for each in before if isinstance(each.body[-1], ast.Return | ast.Continue) and not each.orelse]
 
 
 def _is_record(test: ast.expr, store: Store) -> bool:
@@ -161,8 +175,10 @@ def _changes_and_returns(script: Script, store: Store, taken: ast.Call) -> bool:
         return _is_used_after(script, store, trained)
     if _is_called_in_training(script, store):
         return _is_used_outside(script, store)
+    if loops(store.path):
+        return False
     is_kept_in_self = store.scope.host is not None and store.name.startswith(f"{store.scope.receiver}.")
-    return is_kept_in_self and not loops(store.path) and _is_loaded_again(script, store)
+    return (is_kept_in_self and is_loaded_again(script, store)) or is_loaded_beside(script, store)
 
 
 def _rounds(store: Store) -> Iterator[Block]:
@@ -256,17 +272,6 @@ def _is_used_after(script: Script, store: Store, loop: Block) -> bool:
             return True
     returns = (each for each in store.scope.returns if each.order > store.order and each.node.value is not None)
     return any(dotted(inner) == name for each in returns if each.node.value for inner in ast.walk(each.node.value))
-
-
-def _is_loaded_again(script: Script, store: Store) -> bool:
-    """For a class that watches a training from outside: whether it, or who holds it, loads what it kept."""
-    word = store.name.rpartition(".")[2].removesuffix("[]")
-    return any(
-        isinstance(inner, ast.Attribute) and inner.attr == word
-        for call in script.calls("load_state_dict")
-        for each in call.arguments
-        for inner in ast.walk(each)
-    )
 
 
 def _copy(script: Script, value: ast.expr | None, taken: ast.Call) -> tuple[Edit, ...]:

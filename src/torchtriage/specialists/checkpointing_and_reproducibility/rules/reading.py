@@ -28,6 +28,7 @@ _RECEIVED = ("flask.request.", "bottle.request.", "streamlit.file_uploader", "gr
 _CONFIGS = ("yaml.safe_load", "yaml.load", "json.load", "tomllib.load", "omegaconf.OmegaConf.load", "toml.load")
 _GIVERS = ("a download", "a request", "the command line", "the environment", "a configuration file", "a caller")
 _READS = ("open", "read", "getvalue", "resolve", "expanduser", "joinpath", "format", "iter_content")
+_SEVERAL = ("builtins.sorted", "builtins.list", "builtins.max", "glob.glob", "glob.iglob")
 _PARSERS = ("parse_args", "parse_known_args")
 _FOREIGN = re.compile(
     r"pretrain|teacher|download|hub|url|backbone|init_from|external|third|finetun|fine_tun|[._]init\b"
@@ -40,9 +41,10 @@ def pickle_trusted(script: Script) -> Iterator[Sighting]:
     """A file from outside this script is loaded with weights_only=False: code in it is run."""
     writes = any(saves(script))
     loads = list(script.named("torch.load"))
-    for call in loads:
+    trusting = [call for call in loads if _is_trusting(script, call)]
+    for call in (*trusting, *_by_partials(script)):
         path = call.argument("f", 0)
-        if path is None or not _is_trusting(script, call) or _is_own(script, call):
+        if path is None or _is_own(script, call):
             continue
         giver = _giver(script, path, call.scope)
         if giver is None or (
@@ -55,6 +57,19 @@ def pickle_trusted(script: Script) -> Iterator[Sighting]:
             "is loaded",
         )
     yield from _for_all(script)
+
+
+def _by_partials(script: Script) -> Iterator[Call]:
+    """The calls of load = functools.partial(torch.load, weights_only=False)."""
+    for made in script.named("functools.partial"):
+        target = made.statement.targets[0] if isinstance(made.statement, ast.Assign) else None
+        loads = bool(made.node.args) and script.names.resolve(made.node.args[0], made.scope) == "torch.load"
+        if not loads or not isinstance(target, ast.Name) or not is_false(made.argument("weights_only")):
+            continue
+        for call in script.calls(target.id):
+            stores = script.names.stores(target.id, call.scope) if call.receiver is None else []
+            if len(stores) == 1 and stores[0].value is made.node and call.argument("weights_only") is None:
+                yield call
 
 
 def _for_all(script: Script) -> Iterator[Sighting]:
@@ -115,6 +130,12 @@ def _giver(script: Script, path: ast.expr, scope: Scope, deep: int = 0) -> str |
             found.add(_caller(origin.scope))
         elif isinstance(node, ast.Attribute | ast.Subscript):
             found.add(_option(script, node, origin.scope))
+            if isinstance(node, ast.Subscript) and deep < 4:  # the newest of several
+                found |= {
+                    _called(script, end.node, end.scope, deep + 1)
+                    for end in script.trace.origins(node.value, origin.scope)
+                    if isinstance(end.node, ast.Call) and script.names.resolve(end.node.func, end.scope) in _SEVERAL
+                }
         elif isinstance(node, ast.Call):
             found.add(_called(script, node, origin.scope, deep))
         elif isinstance(node, ast.JoinedStr | ast.BinOp) and deep < 4:
@@ -156,7 +177,7 @@ def _called(script: Script, node: ast.Call, scope: Scope, deep: int) -> str | No
     reads = isinstance(node.func, ast.Attribute) and node.func.attr in _READS
     if reads and isinstance(node.func, ast.Attribute):
         given.append(node.func.value)
-    passes = name.startswith(("os.path.", "pathlib.", "io.")) or name in ("builtins.str", "builtins.open")
+    passes = name.startswith(("os.path.", "pathlib.", "io.")) or name in ("builtins.str", "builtins.open", *_SEVERAL)
     if deep > 4 or not (passes or reads):
         return None
     found = {_giver(script, each, scope, deep + 1) for each in given}
