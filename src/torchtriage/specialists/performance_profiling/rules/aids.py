@@ -214,6 +214,8 @@ def _is_short(owner: ast.AST) -> bool:
     if any(isinstance(node, ast.Break) for node in ast.walk(owner)):
         return True
     match owner:
+        case ast.For(iter=ast.Subscript(slice=ast.Slice())):
+            return True
         case ast.For(iter=ast.Call(func=ast.Name(id="range"), args=[*_, ast.Constant(value=int(turns))])):
             return turns <= 5
         case (

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.overridden import is_hollow, overriding
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Devices, Span, spans
 
@@ -60,7 +61,8 @@ def _unawaited(span: Span) -> ast.expr | None:
 def _may_wait(span: Span, devices: Devices, call: Call) -> bool:
     name = span.script.name(call)
     scaled = call.tail == "step" and span.script.roles.plays(call.receiver, call.scope, "scaler")
-    if call.tail in _SYNCS or scaled or (call.tail == "to" and _may_leave(span, devices, call)):
+    leaves = call.tail == "to" and _may_leave(span, devices, call)
+    if call.tail in _SYNCS or scaled or leaves or _is_replaced(span.script, call):
         return True
     if name.startswith("builtins."):
         return call.tail in _READERS and not all(isinstance(each, ast.Constant) for each in call.arguments)
@@ -75,6 +77,15 @@ def _may_wait(span: Span, devices: Devices, call: Call) -> bool:
     if call.receiver is None and (targets := span.targets(call)):
         return any(_may_wait(span, devices, each) for scope in targets for each in _written(span, scope))
     return call.receiver is None or bool(name)
+
+
+def _is_replaced(script: Script, call: Call) -> bool:
+    """Whether CALL may run a subclass's method, which may wait: one that is empty here, or overridden in this file."""
+    method = script.trace.definition(call.node.func, call.scope) if call.receiver is not None else None
+    if method is None or method.kind != "function" or method.host is None:
+        return False
+    others = list(overriding(script.trace, method))
+    return len(others) != 1 if is_hollow(method) else bool(others)  # the one that fills an empty method is written out
 
 
 def _is_size(node: ast.expr) -> bool:

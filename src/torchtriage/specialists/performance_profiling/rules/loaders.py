@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.events import Ring
+from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
@@ -45,10 +45,27 @@ def _reads(script: Script, dataset: ast.expr | None, scope: Scope) -> Call | Non
     own = script.trace.instance(dataset, scope) if dataset is not None else None
     getter = script.trace.method(own, "__getitem__") if own is not None else None
     events = script.written.events(Ring(getter.body, getter)) if getter is not None else ()
-    for call in (event.call for event in events if event.call is not None):
+    for event, call in ((event, event.call) for event in events if event.call is not None):
+        if _is_kept(event, call):
+            continue
         if f"{dotted(call.receiver)}.{call.tail}".endswith(_READS) or script.name(call) == "builtins.open":
             return call
     return None
+
+
+def _is_kept(event: Event, call: Call) -> bool:
+    """Whether CALL may run for the first time only: where self is asked first, or behind a cache."""
+    scope = call.scope
+    marks = getattr(scope.node, "decorator_list", [])
+    asked = [block.owner.test for block in event.path if block.kind == "arm" and isinstance(block.owner, ast.If)]
+    asked += [
+        block.owner.test for each in scope.returns if each.order < call.order
+        for block in each.path if block.kind == "arm" and isinstance(block.owner, ast.If)
+    ]  # fmt: skip
+    asked += [each.test for each in ast.walk(call.statement) if isinstance(each, ast.IfExp)]
+    return any("cache" in dotted(each.func if isinstance(each, ast.Call) else each).lower() for each in marks) or any(
+        isinstance(node, ast.Name) and node.id == scope.receiver for test in asked for node in ast.walk(test)
+    )
 
 
 @detector("source/pin-memory-blocking")

@@ -68,8 +68,7 @@ class _Held:
         for site in self.script.trace.sites(call.scope):
             statement = site.statement
             if isinstance(statement, ast.With | ast.AsyncWith):
-                names = [item.optional_vars for item in statement.items if item.context_expr is site.node]
-                self.words |= {dotted(each).rpartition(".")[2] for each in names} - {""}
+                self._call(statement.items, site)
             elif isinstance(statement, ast.Assign):
                 inside = {id(each) for each in ast.walk(statement.value)}
                 if id(site.node) in inside:
@@ -77,7 +76,7 @@ class _Held:
 
     def may_step(self) -> bool:
         """Whether it is stepped in this file, or handed to something that may do so."""
-        if "step" in self.script.aside or self._is_given_away():  # hook=prof.step
+        if "step" in self.script.aside or self._is_given_away() or self._is_inherited():  # hook=prof.step
             return True
         self._grow()
         calls = (call for calls in self.script.facts.calls.values() for call in calls)
@@ -86,10 +85,41 @@ class _Held:
     def _is_given_away(self) -> bool:
         """By a function that nothing in this file calls."""
         for scope in self.script.facts.scopes:
+            if self._is_yielded(scope):
+                return True
             given = any(self._is_it(each.node.value) for each in scope.returns)
             if given and not self._is_closed(scope) and not self.script.trace.sites(scope):
                 return True
         return False
+
+    def _is_yielded(self, scope: Scope) -> bool:
+        """By a generator, or a context manager: who goes through it, or opens it, may step it."""
+        if scope.kind != "function" or not any(name in scope.stores for name in self.words):
+            return False
+        if not any(isinstance(each, ast.Yield) and self._is_it(each.value) for each in ast.walk(scope.node)):
+            return False
+        marks = getattr(scope.node, "decorator_list", [])
+        sites = self.script.trace.sites(scope)
+        if not sites or not any(dotted(each).endswith("contextmanager") for each in marks):
+            return True
+        for site in sites:
+            items = getattr(site.statement, "items", [])
+            if all(item.context_expr is not site.node for item in items):
+                return True
+            self._call(items, site)
+        return False
+
+    def _call(self, items: list[ast.withitem], site: Call) -> None:
+        """By the names that a with statement gives it."""
+        names = [item.optional_vars for item in items if item.context_expr is site.node]
+        self.words |= {dotted(each).rpartition(".")[2] for each in names} - {""}
+
+    def _is_inherited(self) -> bool:
+        """Whether it is kept by an object with a base that this file does not show."""
+        host = self.call.scope.host
+        if host is None or self.script.trace.is_whole(host):
+            return False
+        return any(each.rpartition(".")[2] in self.words for each in host.attributes)
 
     def _is_closed(self, scope: Scope) -> bool:
         """One that a with statement has closed is given back to be read, not to be stepped."""
