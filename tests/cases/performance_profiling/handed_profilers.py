@@ -47,3 +47,21 @@ def never(loader, model, optimizer):
             model(x).mean().backward()
             optimizer.step()
     print(final.key_averages())
+
+
+def options(path):
+    return dict(schedule=schedule(wait=1, warmup=1, active=2), on_trace_ready=path)
+
+
+def by_options(loader, model, optimizer):
+    with profile(**options("t.json")) as chosen:  # expect: profiler-without-step
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).mean().backward()
+            optimizer.step()
+
+
+def without_schedule(x, model):
+    with profile(**{"record_shapes": True}) as whole:
+        model(x)
+    return whole

@@ -30,14 +30,38 @@ def worker_count(step: TrainingStep) -> Iterator[Sighting]:
         given = {keyword.arg: keyword.value for keyword in made.keywords}
         given.update(zip(_POSITIONS, made.args, strict=False))
         workers = given.get("num_workers")
-        none = isinstance(workers, ast.Constant) and workers.value == 0
-        if None in given or (workers is not None and not none):
+        if None in given or (workers is not None and not _is_none(step.script, workers, loader.scope)):
             continue
         dataset = made.args[0] if made.args else next((k.value for k in made.keywords if k.arg == "dataset"), None)
         if loader.scope is not None and (read := _reads(step.script, dataset, loader.scope)) is not None:
             yield step.script.seen(
                 made, f"every sample is read by {read.tail}() (line {read.node.lineno}) in the process that trains"
             )
+
+
+def _is_none(script: Script, workers: ast.expr, scope: Scope | None) -> bool:
+    """0 itself, or an entry of a dictionary of the module that says 0 and is never written again."""
+    if isinstance(workers, ast.Constant):
+        return workers.value == 0
+    word, _, key = dotted(workers).partition(".")
+    if scope is None or not isinstance(workers, ast.Subscript) or not key:
+        return False
+    stores = script.names.stores(word, scope)
+    changed = any(f"{word}[]" in each.stores or f"{word}.{key}" in each.stores for each in script.facts.scopes)
+    if changed or len(stores) != 1 or stores[0].scope.kind != "module" or _is_given_on(script, word):
+        return False
+    ends = script.trace.origins(workers, scope)
+    return bool(ends) and all(isinstance(end.node, ast.Constant) and end.node.value == 0 for end in ends)
+
+
+def _is_given_on(script: Script, word: str) -> bool:
+    """Whether a call may change the dictionary WORD: CONFIG.update(…), parse(CONFIG)."""
+    calls = (call for calls in script.facts.calls.values() for call in calls)
+    return any(
+        (dotted(call.receiver) == word and call.tail not in ("get", "items", "keys", "values", "copy"))
+        or (call.tail not in ("print", "dict", "len") and any(dotted(each) == word for each in call.arguments))
+        for call in calls
+    )
 
 
 def _reads(script: Script, dataset: ast.expr | None, scope: Scope) -> Call | None:

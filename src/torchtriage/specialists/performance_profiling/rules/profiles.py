@@ -36,7 +36,7 @@ _RENAMED = {
 def profiler_without_step(script: Script) -> Iterator[Sighting]:
     """A profiler has a schedule, and nothing calls its step(): it stays in the first phase of the schedule."""
     for call in script.named(_PROFILE):
-        given = call.argument("schedule", 1)
+        given = call.argument("schedule", 1) or _option(script, call)
         if given is None or (isinstance(given, ast.Constant) and given.value is None):
             continue
         held = _Held(script, call)
@@ -45,6 +45,23 @@ def profiler_without_step(script: Script) -> Iterator[Sighting]:
             yield script.seen(
                 call.node, f"{name} has a schedule, and nothing calls {name}.step(): it stays in its first phase"
             )
+
+
+def _option(script: Script, call: Call) -> ast.expr | None:
+    """The schedule that profile(**options) has, where the file writes the options out."""
+    spread = [each.value for each in call.node.keywords if each.arg is None]
+    ends = [end.node for each in spread for end in script.trace.origins(each, call.scope)]
+    if len(ends) != 1:
+        return None
+    match ends[0]:
+        case ast.Call(func=ast.Name(id="dict"), keywords=words):
+            return next((each.value for each in words if each.arg == "schedule"), None)
+        case ast.Dict(keys=keys, values=values):
+            pairs = zip(keys, values, strict=True)
+            return next(
+                (value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "schedule"), None
+            )
+    return None
 
 
 class _Held:
