@@ -5,7 +5,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, Dataset
 
 CFG = {"workers": 0, "size": 64}
-CHANGED = {"workers": 0}
+CHANGED = {"workers": 0, "size": 64}
 CHANGED["workers"] = 8
 READ = {"workers": 0}
 
@@ -21,17 +21,25 @@ class Plants(Dataset):
         return Image.open(self.files[i])
 
 
-def train(loader, model, optimizer):
+def main(files, model, optimizer):
+    loader = DataLoader(Plants(files), CFG["size"], num_workers=CFG["workers"])  # expect: worker-count
     for x, y in loader:
         optimizer.zero_grad()
         F.cross_entropy(model(x.cuda()), y.cuda()).backward()
         optimizer.step()
 
 
-def main(files, model, optimizer, args):
+def changed(files, model, optimizer):
+    loader = DataLoader(Plants(files), CHANGED["size"], num_workers=CHANGED["workers"])
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+
+
+def read(files, model, optimizer, args):
     READ.update(vars(args))
-    sets = {"train": Plants(files[0]), "val": Plants(files[1])}
-    loaders = {k: DataLoader(sets[k], CFG["size"], num_workers=CFG["workers"]) for k in sets}  # expect: worker-count
-    train(loaders["train"], model, optimizer)
-    train(DataLoader(sets["train"], num_workers=CHANGED["workers"]), model, optimizer)
-    train(DataLoader(sets["train"], num_workers=READ["workers"]), model, optimizer)
+    for x, y in DataLoader(Plants(files), num_workers=READ["workers"]):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x.cuda()), y.cuda()).backward()
+        optimizer.step()
