@@ -43,7 +43,7 @@ class Trainer:
         self.ddp = DDP(self.net, device_ids=[rank])
 
     def save(self):
-        torch.save({"net": self.net.state_dict(), "rank": 0}, "net.pt")  # expect: every-rank-saves
+        torch.save({"net": self.net.state_dict(), "rank": 0}, "net.pt")  # who calls this is out of sight
 
     def load(self):
         state = torch.load("net.pt", map_location="cpu")

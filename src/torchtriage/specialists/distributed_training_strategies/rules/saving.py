@@ -12,6 +12,7 @@ from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.ranks import levels, selects, ways
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.wrappers import kinds, wrappers
+from torchtriage.specialists.distributed_training_strategies.rules.apart import Apart
 
 # A test, a path, a decorator or a context with such a word may tell the ranks apart.
 _RANKED = re.compile(
@@ -41,12 +42,18 @@ def every_rank_saves(script: Script) -> Iterator[Sighting]:
     saves = list(script.named("torch.save"))
     if not saves or script.hidden or not _is_distributed(script):
         return
+    apart: Apart | None = None
     for call in saves:
         target = call.argument("f", 1)
         if target is None or _may_differ(script, target, call.scope):
             continue
         outward = list(ways(script, call))
-        if outward and all(_is_open(script, way) and _is_on_ranks(script, way) for way in outward):
+        if not outward or not all(_is_open(script, way) and _is_on_ranks(script, way) for way in outward):
+            continue
+        apart = apart or Apart(script.text.parse())
+        if apart.leaves_somewhere() or apart.differs(target):
+            continue
+        if all(_is_reached_by_all(script, way) and not any(map(apart.tells_apart, way)) for way in outward):
             yield script.seen(
                 call.node,
                 f"no test of the rank stands around this: all processes write {script.source(target)} at once, "
@@ -67,6 +74,19 @@ def _is_on_ranks(script: Script, way: tuple[Call, ...]) -> bool:
     joined = {id(call.node) for call in script.named("torch.distributed.init_process_group")}
     joined |= {id(each.call.node) for each in wrappers(script) if each.kind in ("replicated", "flattened")}
     return any(id(call.node) in joined for call in _around(script, way))
+
+
+def _is_reached_by_all(script: Script, way: tuple[Call, ...]) -> bool:
+    """Whether all ranks surely come to the outermost code of this way: it joins them, wraps the model or trains."""
+    outer = way[-1].scope
+    if outer.kind not in ("function", "lambda"):
+        return True
+    if script.trace.sites(outer):  # called from more places than were followed
+        return False
+    joined = {id(call.node) for call in script.named("torch.distributed.init_process_group")}
+    joined |= {id(each.call.node) for each in wrappers(script) if each.kind in ("replicated", "flattened")}
+    calls = [event.call for event in script.written.events(Ring(outer.body, outer)) if event.call is not None]
+    return any(id(call.node) in joined or call.tail in ("backward", "all_reduce", "barrier") for call in calls)
 
 
 def _around(script: Script, way: tuple[Call, ...]) -> Iterator[Call]:
@@ -102,11 +122,6 @@ def _is_told_apart(script: Script, call: Call) -> bool:
             test = each.test if isinstance(each, ast.If) and isinstance(each.body[-1], _LEAVES) else None
             if test is not None and _is_ranked(script, test, call.scope):
                 return True
-    scope: Scope | None = call.scope
-    while scope is not None:
-        if any(_RANKED.search(ast.unparse(each)) for each in getattr(scope.node, "decorator_list", ())):
-            return True
-        scope = scope.parent
     return any(isinstance(each, ast.IfExp | ast.BoolOp) for each in ast.walk(call.statement))
 
 
