@@ -15,6 +15,7 @@ from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, 
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.names import table
 from torchtriage.examine.source.outliving import Outliving
+from torchtriage.examine.source.overridden import is_hollow, overriding
 from torchtriage.examine.source.puts import Put, inner, put_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
@@ -229,8 +230,11 @@ class _Graph(Outliving):
     def _helper(self, call: ast.Call, use: _Use) -> Scope | None:
         """The function of this file that CALL runs, unless something wraps it."""
         found = self.script.trace.definition(call.func, use.scope)
-        plain = found is not None and isinstance(found.node, ast.FunctionDef) and not found.node.decorator_list
-        return found if plain else None
+        if found is not None and found.host is not None and (others := [*overriding(self.script.trace, found)]):
+            found = others[0] if len(others) == 1 and is_hollow(found) else None
+        node = found.node if found is not None else None
+        decorators = {dotted(each) for each in node.decorator_list} if isinstance(node, ast.FunctionDef) else {None}
+        return found if decorators <= {"staticmethod", "classmethod"} else None
 
     def _returned(self, helper: Scope, index: int | None = None) -> What | None:
         """What HELPER returns (or the part at INDEX of it): a graph only when every return gives one."""

@@ -161,6 +161,9 @@ class Tensors:
                 and self._is_torch(made, store.scope)
                 and self._called(made, store, store.scope)
             )
+        if isinstance(value, ast.Call) and dotted(value.func) == "map" and len(value.args) == 2:  # map(torch.stack, …)
+            head, _, last = self.script.names.resolve(value.args[0], store.scope).rpartition(".")
+            return head == "torch" and last in _TORCH
         return self._is_pair(value, store) or self._is_batch(value, store)
 
     def _is_element(self, value: ast.expr, store: Store) -> bool:

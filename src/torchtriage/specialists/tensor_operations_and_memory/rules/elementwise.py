@@ -179,7 +179,7 @@ class _Finder:
     def _is_pointwise(self, value: ast.expr, found: _Loops, scope: Scope) -> bool:
         """Whether VALUE is arithmetic on the elements that the loops choose."""
         match value:
-            case ast.Constant() | ast.Name():
+            case ast.Constant() | ast.Name() | ast.Attribute(value=ast.Name(id="self")):
                 return True
             case ast.BinOp(left=one, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=other):
                 return self._is_pointwise(one, found, scope) and self._is_pointwise(other, found, scope)
@@ -246,12 +246,21 @@ def _either(choice: ast.If) -> ast.stmt:
     match choice.body, choice.orelse:
         case [one], []:
             return one
-        case [ast.Assign(targets=[place], value=one)], [ast.Assign(targets=[same], value=other)]:
+        case [ast.Assign(targets=[ast.Subscript() as place], value=one)], [ast.Assign(targets=[same], value=other)]:
             if _same(place, same):
                 return ast.Assign([place], ast.BinOp(one, ast.Add(), other))
         case [ast.AugAssign(place, ast.Add() as op, one)], [ast.AugAssign(same, ast.Add(), other)]:
             if _same(place, same):
                 return ast.AugAssign(place, op, ast.BinOp(one, op, other))
+        case [one], [other]:  # total = total + a, or total += a; else: total = total + b
+            (target, left), (also, right) = _written(one), _written(other)
+            if (
+                isinstance(target, ast.Name)
+                and left is not None
+                and right is not None
+                and _same(target, also or target)
+            ):
+                return ast.AugAssign(target, ast.Add(), ast.BinOp(left, ast.Add(), right))
     return choice
 
 

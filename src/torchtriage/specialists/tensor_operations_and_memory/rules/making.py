@@ -64,7 +64,10 @@ def _is_bare(call: Call) -> bool:
 def _is_propagated(call: Call) -> bool:
     """A loss that is wrapped anew and then propagated is a fault of its own."""
     match call.statement:
-        case ast.Assign(targets=[ast.Name(id=name)]):
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            given = value.args if isinstance(value, ast.Call) and value is not call.node else []
+            if any(each is call.node for each in given):  # criterion(out, torch.tensor(goal)): of a target
+                return False
             return any(each.tail == "backward" and dotted(each.receiver) == name for each in call.scope.calls)
     return False
 

@@ -248,11 +248,24 @@ def _own_state(step: TrainingStep, call: Call) -> tuple[str, ast.AST] | None:
     for name, stores in host.attributes.items():
         own = [store for store in stores if store.scope is method]
         whole = f"{method.receiver}.{name}"
-        reads = [s for s in own if isinstance(s.value, ast.Call) and _reads(s.value, whole)]
+        reads = [store for store in own if _gives_next(store, whole)]
         elsewhere = [store for store in stores if store.scope is not method]
         if reads and len(reads) == len(own) and elsewhere and not _is_reset_in(method):
             return whole, reads[0].node
     return None
+
+
+def _gives_next(store: Store, name: str) -> bool:
+    """Whether STORE takes what a call gives that reads NAME: at once, or by way of local names (self.h = (h, c))."""
+    value = store.value
+    if store.index is not None and isinstance(value, ast.Tuple) and store.index < len(value.elts):
+        value = value.elts[store.index]
+    if isinstance(value, ast.Call):
+        return _reads(value, name)
+    parts = list(_flat(value)) if value is not None else []
+    given = [store.scope.stores.get(part.id, []) if isinstance(part, ast.Name) else [] for part in parts]
+    return all(len(each) == 1 and isinstance(each[0].value, ast.Call) and _reads(each[0].value, name)
+               for each in given) and bool(given)  # fmt: skip
 
 
 def _reads(call: ast.Call, name: str) -> bool:
