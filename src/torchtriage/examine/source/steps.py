@@ -62,6 +62,12 @@ class TrainingStep:
         """The loop that repeats the step's whole loop, unless it turns only once."""
         return next((ring for ring in self.around if not ring.runs_once), None) if self.ring.is_loop else None
 
+    @property
+    def repeats(self) -> bool:
+        """Whether the step is a loop, or the body of a function that comprehensions repeat."""
+        sites = self.script.trace.sites(self.ring.scope) if not self.ring.is_loop else ()
+        return self.ring.is_loop or (bool(sites) and all(_is_comprehended(site) for site in sites))
+
     def calls(self, *tails: str) -> Iterator[tuple[Event, Call]]:
         """The calls whose last word is one of TAILS, in order."""
         for event in self.events:

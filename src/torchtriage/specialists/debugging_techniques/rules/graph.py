@@ -18,7 +18,7 @@ from torchtriage.specialists.debugging_techniques.rules.values import Value, def
 # Where the graph was lost; "none" for what never had one (a number, a batch); None for what cannot be known.
 Lost: TypeAlias = ast.expr | Literal["none"] | None
 
-_DEEP, _WIDE = 10, 60
+_DEEP, _WIDE = 16, 60
 _COPIES = frozenset({"torch.tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor"})
 _BY_CLASS = frozenset(
     {f"torch.nn.functional.{each}" for each in ("cross_entropy", "nll_loss")}
@@ -154,6 +154,8 @@ class _Follow:
             argument = call.argument(store.name, place)
             is_number = argument is None and isinstance(default(store.scope, store.name), ast.Constant)
             ways.append("none" if is_number else self.lost(use(call, argument), deep + 1) if argument else None)
+        if not ways and isinstance(default(store.scope, store.name), ast.Constant):  # beta=0.1, with no caller here
+            return "none"
         found = self._all(ways)
         return "none" if found is None and store.name in _TARGETS else found
 

@@ -15,6 +15,7 @@ from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.trace import Origin
 
 _DEEP = 3
+_BEYOND = 1e4
 # What is done with a model that says nothing about who trains it.
 PLAIN = frozenset({"train", "eval", "to", "cuda", "cpu", "zero_grad", "apply", "float", "half", "double", "state_dict"})
 # Modules of torch.nn that have parameters, by the beginnings of their names.
@@ -165,6 +166,17 @@ def between(step: TrainingStep, first: Event, last: Event) -> Iterator[Call]:
     for event in step.events[first.order + 1 : last.order]:
         if event.call is not None and reaches(first, event) and reaches(event, last):
             yield event.call
+
+
+def measures(call: Call) -> bool:
+    """Whether clip_grad_norm_(parameters, inf) only measures the norm: no gradient is beyond such a bound."""
+    bound = call.argument("max_norm", 1) or call.argument("clip_value", 1)
+    match bound:
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(word))]):
+            return "inf" in word
+        case ast.Constant(value=int() | float() as figure):
+            return figure >= _BEYOND
+    return dotted(bound).rpartition(".")[2] == "inf" or bound is None
 
 
 def reads_gradients(script: Script, first: Call, last: Call) -> bool:

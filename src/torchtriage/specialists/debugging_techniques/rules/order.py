@@ -16,6 +16,7 @@ from torchtriage.specialists.debugging_techniques.rules.likeness import (
     between,
     given,
     is_strange,
+    measures,
     moved,
     reads_gradients,
     same,
@@ -111,7 +112,7 @@ def _put_before(step: TrainingStep, zero: Call, backward: Backward) -> tuple[Edi
 def clip_after_step(step: TrainingStep) -> Iterator[Sighting]:
     """Gradients are clipped after the optimizer has used them."""
     for clip, call in step.named(_CLIPS) if step.backwards else ():
-        if _is_measure(call) or any(reaches(clip, event) for event, _, _ in step.optimizing()):
+        if measures(call) or any(reaches(clip, event) for event, _, _ in step.optimizing()):
             continue
         used = [(event, each) for event, each, _ in step.optimizing() if surely(event, clip)]
         if not used or _is_for_later(step, used[-1][0], clip):
@@ -121,15 +122,6 @@ def clip_after_step(step: TrainingStep) -> Iterator[Sighting]:
             f"the step() of line {used[-1][1].node.lineno} has used these gradients already, unclipped",
             edits=_put_first(step, call, used[-1][1]),
         )
-
-
-def _is_measure(call: Call) -> bool:
-    """clip_grad_norm_(parameters, inf) only measures the norm."""
-    bound = call.argument("max_norm", 1) or call.argument("clip_value", 1)
-    match bound:
-        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(word))]):
-            return "inf" in word
-    return dotted(bound).rpartition(".")[2] == "inf" or bound is None
 
 
 def _is_for_later(step: TrainingStep, used: Event, clip: Event) -> bool:

@@ -79,7 +79,7 @@ def _is_deep(script: Script, made: ast.Call, scope: Scope) -> bool:
     own = script.trace.definition(made.func, scope)
     if own is None:
         name = script.names.resolve(made.func, scope)
-        layers = [each for each in made.args if has_parameters(script, each, scope)]
+        layers = [each for given in made.args for each in _layers(given, scope) if has_parameters(script, each, scope)]
         return name.startswith("torchvision.models.") or (name == "torch.nn.Sequential" and len(layers) > 1)
     if own.kind != "class":
         return False
@@ -87,6 +87,21 @@ def _is_deep(script: Script, made: ast.Call, scope: Scope) -> bool:
     inside = [(inner, store.scope) for store in stored for inner in ast.walk(store.value or ast.Pass())]
     layers = [node for node, where in inside if isinstance(node, ast.Call) and _is_layer(script, node, where)]
     return len(layers) > 1
+
+
+def _layers(node: ast.expr, scope: Scope) -> list[ast.expr]:
+    """NODE, or what *NODE puts there: the entries of a list, those that a loop adds to it twice."""
+    if not isinstance(node, ast.Starred) or not isinstance(node.value, ast.Name):
+        return [node]
+    name = node.value.id
+    puts = [(store.path, store.value) for store in scope.stores.get(name, ()) if store.value is not None]
+    puts += [(call.path, each) for call in scope.calls if dotted(call.receiver) == name for each in call.arguments]
+    return [
+        each
+        for path, value in puts
+        for each in (value.elts if isinstance(value, ast.List | ast.Tuple) else [value])
+        for _ in range(2 if any(block.kind == "loop" for block in path) else 1)
+    ]
 
 
 def _is_layer(script: Script, node: ast.Call, scope: Scope) -> bool:

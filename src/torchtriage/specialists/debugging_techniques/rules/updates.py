@@ -17,6 +17,7 @@ from torchtriage.specialists.debugging_techniques.rules.likeness import (
     given,
     is_run_around,
     is_strange,
+    measures,
     optimizers,
     stepped,
     targets,
@@ -30,7 +31,7 @@ _IN_PLACE = ("add_", "sub_", "copy_", "lerp_", "addcmul_", "addcdiv_", "_foreach
 def step_missing(step: TrainingStep) -> Iterator[Sighting]:
     """A loop computes gradients for an optimizer that never steps."""
     script = step.script
-    if not step.ring.is_loop or step.ring.runs_once or step.hidden or not step.backwards or is_run_around(step):
+    if not step.repeats or step.ring.runs_once or step.hidden or not step.backwards or is_run_around(step):
         return
     dropped = [] if step.unseen_method() or _is_by_hand(step) else list(_dropped(step))
     yield from dropped
@@ -98,8 +99,7 @@ def _is_elsewhere(step: TrainingStep, call: Call) -> bool:
     if "step" in call.tail.lower() and call.tail != "step":
         schedule = "sched" in dotted(call.node.func).lower()
         return not schedule and script.trace.definition(call.node.func, call.scope) is None and not script.name(call)
-    measured = call.tail == "clip_grad_norm_" and not isinstance(call.statement, ast.Expr)
-    return measured or is_strange(script, call) or _is_saved_for_later(script, call)
+    return is_strange(script, call) or _is_saved_for_later(script, call)
 
 
 def _is_saved_for_later(script: Script, call: Call) -> bool:
@@ -142,13 +142,13 @@ def _is_stepped(script: Script, part: Part) -> bool:
 
 
 def _is_by_hand(step: TrainingStep) -> bool:
-    """Whether the file changes weights itself, steps by a method that it only looks up, or lets its caller step."""
+    """Whether the file changes weights itself, steps by a method that it only looks up, measures, or lets others step."""
     script = step.script
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(step.ring.block.owner)):
         return True
-    if any(step.calls(*_IN_PLACE)) or any(
-        _is_step(each) for call in script.calls("getattr") for each in call.arguments
-    ):
+    if any(step.calls(*_IN_PLACE)) or any(_is_measured(call) for _, call in step.calls("clip_grad_norm_")):
+        return True
+    if any(_is_step(each) for call in script.calls("getattr") for each in call.arguments):
         return True
     inside = list(ast.walk(script.facts.scopes[0].node))
     called = {id(node.func) for node in inside if isinstance(node, ast.Call)}
@@ -161,6 +161,12 @@ def _is_by_hand(step: TrainingStep) -> bool:
         for store in stores
         if store.how in ("assign", "augment")
     )
+
+
+def _is_measured(call: Call) -> bool:
+    """Whether CALL is there for the norm of the gradients: that is used, and the bound changes none of them."""
+    used = not isinstance(call.statement, ast.Expr) or call.statement.value is not call.node
+    return used and measures(call)
 
 
 def _is_step(node: ast.expr) -> bool:

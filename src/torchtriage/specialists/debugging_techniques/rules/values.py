@@ -81,9 +81,9 @@ def _passed(script: Script, store: Store, deep: int) -> list[Value] | None:
 
 
 def sites(script: Script, function: Scope) -> tuple[Call, ...]:
-    """The calls of FUNCTION in this file; of a module's forward, those of its instances."""
+    """The calls of FUNCTION in this file; of a module's forward and of __call__, those of its instances."""
     found = script.trace.sites(function)
-    if function.name != "forward" or function.host is None:
+    if function.name not in ("forward", "__call__") or function.host is None:
         return found
     return (*found, *(run.call for run in runs(script) if run.host is function.host))
 
@@ -196,6 +196,9 @@ def _functions(script: Script, called: ast.expr, scope: Scope) -> list[Scope]:
     own = script.trace.definition(called, scope)
     if own is not None:
         return [own] if own.kind == "function" and not _is_replaceable(script, own) else []
+    if scope.host is not None and dotted(called) == scope.receiver:  # self(x), in a module's own method
+        own = script.trace.method(scope.host, "forward")
+        return [own] if own is not None and not _is_replaceable(script, own) else []
     found = []
     for made, where in constructions(script, called, scope):
         host = script.trace.definition(made.func, where)
