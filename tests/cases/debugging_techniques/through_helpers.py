@@ -143,3 +143,14 @@ def adapt(loader):
     for _ in range(9):
         seen = [one_of_two(state, x, y) for x, y in loader]
         print(sum(seen))
+
+
+def calibrate(net, loader, scale=1.0):
+    optimizer = optim.LBFGS([scale])
+    for x, y in loader:
+        with torch.no_grad():
+            raw = net(x)
+        loss = F.cross_entropy(raw * scale, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()

@@ -28,6 +28,8 @@ def order(script) -> list[str]:
         UPDATE + "def run():\n    with update():\n        inside()\n    later()",
         UPDATE + "def run():\n    with open(p), update() as u:\n        for x in d:\n            inside()\n    later()",
         TIMED + "def run():\n    with Timed():\n        inside()\n    later()",
+        UPDATE
+        + "def run():\n    with ExitStack() as s:\n        s.enter_context(update())\n        inside()\n    later()",
         TIMED + "timed = Timed()\ndef run():\n    with timed:\n        inside()\n    later()",
     ],
 )

@@ -50,8 +50,9 @@ class Exits:
         entered = isinstance(call.statement, ast.With | ast.AsyncWith) and any(
             item.context_expr is call.node for item in call.statement.items
         )
-        if not entered:  # stack.enter_context(update(optimizer)): it ends with all that is here, or later
-            self._loose.insert(0, (helper, _behind(helper, end), call.path))
+        if not entered:  # stack.enter_context(update(optimizer)): it ends with the block around, or all that is here
+            ends = self._open[-1][1] if self._open else self._loose
+            ends.insert(0, (helper, _behind(helper, end), call.path))
         return [each for each in helper.actions if _line(each) <= end]
 
     def _entered(self, block: Block, path: tuple[Block, ...], scope: Scope) -> Iterator[Run]:

@@ -154,10 +154,21 @@ class _Follow:
             argument = call.argument(store.name, place)
             is_number = argument is None and isinstance(default(store.scope, store.name), ast.Constant)
             ways.append("none" if is_number else self.lost(use(call, argument), deep + 1) if argument else None)
-        if not ways and isinstance(default(store.scope, store.name), ast.Constant):  # beta=0.1, with no caller here
+        if not ways and self._is_number(store):
             return "none"
         found = self._all(ways)
         return "none" if found is None and store.name in _TARGETS else found
+
+    def _is_number(self, store: Store) -> bool:
+        """Whether a parameter without callers, beta=0.1, is surely no tensor that is learned."""
+        learned = (
+            node.id
+            for call in store.scope.calls
+            if self.script.name(call).startswith("torch.optim.")
+            for node in ast.walk(call.node)
+            if isinstance(node, ast.Name)
+        )
+        return isinstance(default(store.scope, store.name), ast.Constant) and store.name not in learned
 
     def _stored(self, store: Store, deep: int) -> Lost:
         if id(store) in self.open:  # a sum that goes round a loop: as its other parts are

@@ -142,7 +142,7 @@ def _is_stepped(script: Script, part: Part) -> bool:
 
 
 def _is_by_hand(step: TrainingStep) -> bool:
-    """Whether the file changes weights itself, steps by a method that it only looks up, measures, or lets others step."""
+    """Whether the file changes weights itself, steps by a method it only looks up, measures, or lets others step."""
     script = step.script
     if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(step.ring.block.owner)):
         return True
