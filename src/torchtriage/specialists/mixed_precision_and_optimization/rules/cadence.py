@@ -96,7 +96,8 @@ def _inner_loop(step: TrainingStep, steps: list[Event]) -> Cadence | None:
     match inner.owner:
         case ast.For(iter=ast.Call(func=ast.Name(id="range" | "trange"), args=[every])):
             named = dotted(every).rpartition(".")[2].lower()
-            found = every if re.search("accum|micro|acc_steps|n_acc", named) else None
+            taken = any(inner in event.path and call.receiver is None for event, call in step.calls("next"))
+            found = every if re.search("accum|micro|acc_steps|n_acc", named) or (named and taken) else None
         case ast.For(iter=ast.expr() as whole):
             named = dotted(whole).rpartition(".")[2].lower()
             found = whole if re.search("micro_?batch|chunk|sub_?batch", named) else _chunks(whole)

@@ -18,6 +18,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.trained impo
 _SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
 _DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
 _FORMAT_WORDS = re.compile("16|half|type|precision|scal|format|bf")
+_ENTROPY = "torch.nn.functional.binary_cross_entropy"
 _CONSTANT = ("float", "double", "detach")
 
 
@@ -247,10 +248,22 @@ def _makes(script: Script, call: Call) -> bool:
 
 
 def _entropies(script: Script) -> Iterator[Call]:
-    yield from script.named("torch.nn.functional.binary_cross_entropy")
+    yield from script.named(_ENTROPY)
+    for made in script.named("functools.partial"):
+        if made.node.args and script.names.resolve(made.node.args[0], made.scope) == _ENTROPY:
+            yield from _calls_of(script, made)
     if any(True for _ in script.named("torch.nn.BCELoss")):
         for calls in list(script.facts.calls.values()):
             yield from (call for call in calls if _is_entropy(script, call))
+
+
+def _calls_of(script: Script, made: Call) -> Iterator[Call]:
+    """The calls of the partial function MADE, by the name that it was given."""
+    target = made.statement.targets[0] if isinstance(made.statement, ast.Assign) else None
+    for call in script.calls(dotted(target).rpartition(".")[2]) if dotted(target) else ():
+        origins = script.trace.origins(call.node.func, call.scope)
+        if len(origins) == 1 and origins[0].node is made.node:
+            yield call
 
 
 def _is_entropy(script: Script, call: Call) -> bool:
