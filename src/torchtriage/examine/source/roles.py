@@ -8,9 +8,10 @@ from functools import cache, cached_property, lru_cache
 
 from msgspec import Struct
 
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Call, Facts, Scope, dotted
 from torchtriage.examine.source.names import Names, matches, table
-from torchtriage.examine.source.trace import Origin, Trace
+from torchtriage.examine.source.trace import Trace
 
 _MODULE, _OPTIMIZER = "torch.nn.Module", "torch.optim.Optimizer"
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from msgspec import Struct
 
 from torchtriage.examine.detector import view
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaches, reaching
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.trace import Origin
 
 _CLOCKS = frozenset(
     {"time.time", "time.perf_counter", "time.monotonic", "time.time_ns", "time.perf_counter_ns"}

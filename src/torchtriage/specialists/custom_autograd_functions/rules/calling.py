@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.trace import Origin
 from torchtriage.specialists.custom_autograd_functions.rules.parts import default
 
 _FUNCTION = "torch.autograd.Function"

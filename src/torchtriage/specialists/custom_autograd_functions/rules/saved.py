@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.classes import FunctionClass
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.held import Inputs
 from torchtriage.examine.source.returned import starred
-from torchtriage.examine.source.trace import Origin
 from torchtriage.specialists.custom_autograd_functions.rules.applied import applications
 
 _PLAIN = frozenset(

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.examine.source.trace import Origin
 
 _DEEP = 3
 _BEYOND = 1e4

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
-from torchtriage.examine.source.trace import Origin
 from torchtriage.specialists.debugging_techniques.rules.late import made_late
 from torchtriage.specialists.debugging_techniques.rules.likeness import given, has_parameters, optimizers
 from torchtriage.specialists.debugging_techniques.rules.values import is_off

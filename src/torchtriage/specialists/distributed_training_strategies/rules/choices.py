@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.trace import Origin
 from torchtriage.examine.source.wrappers import Wrapper, wrappers
 
 _SMALL = 16

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.contents import is_property
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
-from torchtriage.examine.source.trace import is_property
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import formats, given, regions_of
 from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import optimized, starts

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.trace import Origin
 
 _DEEP = 4
 _NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "builtins.dict"})

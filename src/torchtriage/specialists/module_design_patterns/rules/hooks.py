@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.trace import Origin
 
 _REGISTERS = (
     "register_forward_hook",
