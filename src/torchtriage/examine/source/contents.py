@@ -190,7 +190,7 @@ class Contents(Definitions):
             case ast.Constant(value=str(words)):
                 return words.replace(",", " ").split()
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                return [each.value if isinstance(each, ast.Constant) else "" for each in parts]  # type: ignore[misc]
+                return [str(each.value) if isinstance(each, ast.Constant) else "" for each in parts]
         return []
 
     def _field(self, call: ast.Call, words: list[str], key: str | int) -> ast.expr | None:

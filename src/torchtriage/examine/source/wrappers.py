@@ -70,7 +70,8 @@ def kinds(script: Script, node: ast.expr | None, scope: Scope, deep: int = 0) ->
     for origin in script.trace.origins(node, scope):
         if origin.is_parameter and origin.node is not None:
             noted = _KINDS.get(script.names.resolve(origin.node, origin.scope))
-            found += [(noted, origin.node)] if noted is not None else []
+            if noted is not None:
+                found.append((noted, origin.node))
         if origin.call is None:
             continue
         name = script.names.resolve(origin.call.func, origin.scope)

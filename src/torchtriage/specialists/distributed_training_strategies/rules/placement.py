@@ -241,8 +241,14 @@ def _comes_from(step: TrainingStep, node: ast.expr, moved: str, scope: Scope) ->
     if isinstance(node, ast.Name):
         stores = [store for store in scope.stores.get(node.id, ()) if store.how == "assign"]
         return len(stores) == 1 and stores[0].value is not None and _comes_from(step, stores[0].value, moved, scope)
-    while isinstance(node, ast.Attribute | ast.Subscript) or _is_shaped(node):
-        node = node.func.value if isinstance(node, ast.Call) else node.value  # type: ignore[attr-defined]  # as tested
+    while True:
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner)) if _is_shaped(node):
+                node = inner
+            case _:
+                break
     if not isinstance(node, ast.Call) or not step.script.roles.plays(node.func, scope, "model"):
         return False
     return any(_holds(each, moved) for each in node.args)
