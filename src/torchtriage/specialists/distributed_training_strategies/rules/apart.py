@@ -23,6 +23,7 @@ _GIVES_ON = frozenset(
     | {"list", "tuple", "set", "sorted", "dict", "pop", "with_name", "with_suffix", "with_stem", "abs", "reversed"}
     | {"startswith", "endswith", "isinstance", "eq", "ne", "lt", "gt", "cycle", "islice", "chain", "map", "filter"}
 )
+_ADDS = frozenset({"append", "extend", "add", "update", "insert"})
 _EXITS = frozenset({"exit", "_exit", "quit", "abort", "kill"})
 # Decorators after which a function runs as often as it is called.
 _TRANSPARENT = re.compile(
@@ -126,6 +127,29 @@ class Apart:
                 if self.differs(part) or (isinstance(part, ast.Name) and part.id in self._turns):
                     yield word
 
+    def feeds(self, node: ast.expr) -> bool:
+        """Whether something that differs goes into NODE, by any call and over the names that its parts have."""
+        names: set[str] = set()
+        todo: list[ast.AST] = [node]
+        while todo:
+            for each in ast.walk(todo.pop()):
+                if self.differs(each):
+                    return True
+                name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
+                if name and name not in names:
+                    names.add(name)
+                    todo += self._sources(name)
+        return False
+
+    def _sources(self, name: str) -> Iterator[ast.AST]:
+        """The values, functions and classes that the file gives NAME to."""
+        for each in self._nodes:
+            match each:
+                case ast.Assign(targets=targets, value=value) if any(name in _targets(target) for target in targets):
+                    yield value
+                case ast.FunctionDef(name=own) | ast.ClassDef(name=own) if own == name:
+                    yield each
+
     def leaves_somewhere(self) -> bool:
         """Whether some ranks end, or go to another folder, anywhere in this file."""
         for node in self._nodes:
@@ -201,6 +225,8 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 def _stored(node: ast.AST) -> Iterator[str]:
     for each in ast.walk(node):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in _ADDS:
+            yield from _targets(each.func.value)
         if isinstance(each, ast.Name | ast.Attribute | ast.Subscript) and isinstance(each.ctx, ast.Store):
             yield from _targets(each)
 

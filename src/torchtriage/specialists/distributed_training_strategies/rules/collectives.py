@@ -40,7 +40,7 @@ def collective_on_some_ranks(script: Script) -> Iterator[Sighting]:
     yield from _decorated(script)
     seen: set[int] = set()
     for call, guard in guarded:
-        if id(guard.call) in seen or _is_left_open(script, guard):
+        if id(guard.call) in seen or _is_single(guard.node.test) or _is_left_open(script, guard):
             continue
         if not any(other.tail == call.tail and _answers(script, theirs, guard, call) for other, theirs in guarded):
             seen.add(id(guard.call))
@@ -109,6 +109,18 @@ def _is_grouped(call: Call, place: int | None) -> bool:
 
 def _reaches(script: Script, other: Call, scope: Scope) -> bool:
     return any(event.fact is other for event in script.written.events(Ring(scope.body, scope)))
+
+
+def _is_single(test: ast.expr) -> bool:
+    """Whether a test also asks for a job of one process, which waits for nobody: world_size == 1 and rank == 0."""
+    values = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else []
+    return any(
+        isinstance(each, ast.Compare)
+        and isinstance(each.ops[0], ast.Eq | ast.LtE)
+        and isinstance(each.comparators[0], ast.Constant)
+        and each.comparators[0].value == 1
+        for each in values
+    )
 
 
 def _is_left_open(script: Script, guard: Guard) -> bool:

@@ -12,6 +12,7 @@ from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.wrappers import kinds, wrappers
+from torchtriage.specialists.distributed_training_strategies.rules.apart import Apart
 from torchtriage.specialists.distributed_training_strategies.rules.things import is_of, things
 
 _RANKED = re.compile(r"rank|world|shard|replica|num_procs|process_index|split_by|worker_id|distribut", re.IGNORECASE)
@@ -38,7 +39,11 @@ def same_data_on_ranks(step: TrainingStep) -> Iterator[Sighting]:
     parts = list(step.loaders()) or list(_drawn(step))
     if not parts or not all(_is_undivided(script, part) or _is_forgotten(script, part) for part in parts):
         return
-    if _is_seeded_by_rank(script) and not all(_is_forgotten(script, part) for part in parts):
+    open_ = [each for each in parts if each.made is not None and not _is_forgotten(script, each)]
+    apart = Apart(script.text.parse()) if open_ else None
+    if apart is not None and (_is_seeded_by_rank(script) or any(map(apart.feeds, _seeds(script)))):
+        return
+    if apart is not None and any(apart.feeds(each.made) for each in open_ if each.made is not None):
         return
     for part in {id(each.made): each for each in parts}.values():
         if part.made is not None and not script.shows(part.made, "loader"):
@@ -93,8 +98,12 @@ def _is_forgotten(script: Script, part: Part) -> bool:
 
 def _is_seeded_by_rank(script: Script) -> bool:
     """Whether ranks draw their own samples on purpose: endless random batches need no division."""
-    seeds = script.calls("manual_seed", "seed", "seed_everything", "manual_seed_all", "set_seed", "default_rng")
-    return any(_RANKED.search(ast.unparse(each)) for call in seeds for each in call.arguments)
+    return any(_RANKED.search(ast.unparse(each)) for each in _seeds(script))
+
+
+def _seeds(script: Script) -> list[ast.expr]:
+    calls = script.calls("manual_seed", "seed", "seed_everything", "manual_seed_all", "set_seed", "default_rng")
+    return [each for call in calls for each in call.arguments]
 
 
 def _is_undivided(script: Script, part: Part) -> bool:
