@@ -14,6 +14,7 @@ from torchtriage.specialists.performance_profiling.rules.computed import Compute
 from torchtriage.specialists.performance_profiling.rules.lasting import turn
 
 _WAITS, _READS = frozenset({"item", "cpu", "tolist", "numpy"}), frozenset({"float", "int", "bool", "print", "str"})
+_FINITE = frozenset({"isfinite", "isnan", "isinf"})
 _MATHS = frozenset({"math.isnan", "math.isfinite", "math.isinf", "math.exp", "math.log", "math.sqrt", "builtins.round"})
 # How many elements these give is known only when they are done.
 _SIZES = frozenset({"nonzero", "masked_select", "argwhere", "unique", "unique_consecutive", "is_nonzero"})
@@ -91,7 +92,12 @@ class _Waits:
         self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
     def weight(self, node: ast.expr) -> int:
-        """1 for one number that the program goes on with, as a sum of losses; 2 for what is shown, copied, sought."""
+        """1 for one number that the program goes on with, as a sum of losses; 2 for what is shown, copied, sought.
+
+        A guard against a loss that is no number is worth its wait: 1.
+        """
+        if any(isinstance(each, ast.Attribute) and each.attr in _FINITE for each in ast.walk(node)):
+            return 1
         call = self.calls.get(id(node))
         if call is None:
             return 1 if isinstance(node, ast.Subscript) else 2
