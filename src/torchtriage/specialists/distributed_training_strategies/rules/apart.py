@@ -132,8 +132,8 @@ class Apart:
         names: set[str] = set()
         todo: list[ast.AST] = [node]
         while todo:
-            for each in ast.walk(todo.pop()):
-                if self.differs(each):
+            for each in _less_moves(todo.pop()):
+                if isinstance(each, ast.Name | ast.Attribute | ast.Call | ast.Subscript) and self.differs(each):
                     return True
                 name = each.id if isinstance(each, ast.Name) else each.attr if isinstance(each, ast.Attribute) else ""
                 if name and name not in names:
@@ -193,6 +193,15 @@ class Apart:
         return isinstance(node, ast.With | ast.Try | ast.For | ast.While) and any(
             self._ends(each) for each in ast.walk(node) if isinstance(each, ast.If | ast.Match | ast.Assert)
         )
+
+
+def _less_moves(node: ast.AST) -> Iterator[ast.AST]:
+    """NODE and its parts, without the device that something is moved to: the same data are on each."""
+    if isinstance(node, ast.Call) and _last(node.func) in ("to", "cuda", "device", "set_device"):
+        node = node.func
+    yield node
+    for each in ast.iter_child_nodes(node):
+        yield from _less_moves(each)
 
 
 def _around(owner: ast.AST) -> Iterable[ast.expr]:
