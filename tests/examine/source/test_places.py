@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.spans import Devices, spans
+from torchtriage.examine.source.spans import spans
 
 
 @pytest.mark.parametrize(

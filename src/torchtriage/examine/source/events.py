@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from torchtriage.examine.source.exits import Exits, Run
 from torchtriage.examine.source.facts import Action, Block, Call, Scope, Store
-from torchtriage.examine.source.managers import Exits, Run
 from torchtriage.examine.source.names import Names
 from torchtriage.examine.source.overridden import Overrides
 from torchtriage.examine.source.trace import Trace

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.spans import Devices
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.wrappers import kinds
 from torchtriage.specialists.distributed_training_strategies.rules.inside import made_inside, made_on_the_way

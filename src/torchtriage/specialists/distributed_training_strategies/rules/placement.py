@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting
+from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.names import table
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.spans import Devices
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.wrappers import kinds
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from torchtriage.examine.detector import view
 from torchtriage.examine.source.definitions import Origin
+from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Block, Scope, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.spans import Devices
 from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends, keywords, word
 
 _NAMES = frozenset({"torch.amp.autocast", "torch.cpu.amp.autocast"})

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.overridden import is_hollow, overriding
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.spans import Devices, Span, spans
+from torchtriage.examine.source.spans import Span, spans
 
 # Each of these waits for the device, or may: the clock then reads the truth.
 _SYNCS = frozenset(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
+from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
-from torchtriage.examine.source.spans import Devices
 from torchtriage.examine.source.steps import TrainingStep
 
 _HOST = frozenset(
