@@ -20,7 +20,10 @@ import torch
 
 TABLE = Path(__file__).parents[1] / "src/torchtriage/specialists/debugging_techniques/deprecated.toml"
 # What no training calls: compilers' insides and tools for exporting, and autocast, which has a rule of its own.
-_ASIDE = ("torch.ao.", "torch.fx.", "torch.jit.", "torch.onnx.", "torch.cuda.amp.", "torch.cpu.amp.")
+_ASIDE = (
+    *("torch.ao.", "torch.fx.", "torch.jit.", "torch.onnx.", "torch.utils.data.datapipes."),
+    *("torch.cuda.amp.", "torch.cpu.amp."),
+)
 _INSTEAD = re.compile(r"(?:use|to|of|see)\s+`([\w.]+)(?:\(|`)", re.I)
 
 

@@ -9,7 +9,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.nets import Net, nets
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.steps import TrainingStep, training_steps
+from torchtriage.examine.source.steps import training_steps
 from torchtriage.specialists.custom_autograd_functions.rules.following import (
     NONE,
     ZERO,
@@ -24,22 +24,21 @@ from torchtriage.specialists.custom_autograd_functions.rules.terms import Terms
 
 
 @detector("source/no-gradient-by-design")
-def no_gradient_by_design(step: TrainingStep) -> Iterator[Sighting]:
+def no_gradient_by_design(script: Script) -> Iterator[Sighting]:
     """The loss is reached from the model only through an operation that has no gradient."""
     told: set[int] = set()
-    for backward in step.backwards:
-        if backward.root is None or backward.call.scope.kind == "lambda":
-            continue
-        root = Point(backward.root, backward.call.scope, backward.call)
-        yield from _cut_terms(step.script, root, f"the backward of line {backward.call.node.lineno}", told)
-    if next(iter(training_steps(step.script)), None) is step:
-        yield from _layers(step.script, told)
+    steps = tuple(training_steps(script))
+    for backward in (each for step in steps for each in step.backwards):
+        if backward.root is not None and backward.call.scope.kind != "lambda":
+            root = Point(backward.root, backward.call.scope, backward.call)
+            yield from _cut_terms(script, root, f"the backward of line {backward.call.node.lineno}", told)
+    if steps:
+        yield from _layers(script, told)
+    yield from _in_frameworks(script, told)
 
 
-@detector("source/no-gradient-by-design")
-def no_gradient_in_framework(script: Script) -> Iterator[Sighting]:
-    """The loss that a framework propagates has no gradient."""
-    told: set[int] = set()
+def _in_frameworks(script: Script, told: set[int]) -> Iterator[Sighting]:
+    """The same for the loss that a framework propagates."""
     for scope in script.classes:
         word = _loss_method(script.trace.bases(scope))
         method = scope.inner.get(word)
