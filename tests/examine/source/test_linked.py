@@ -86,7 +86,8 @@ last = used
         ("from package.helpers import Net", "Net(3)", 19),
         ("import package.helpers", "package.helpers.Net(3)", 19),
         ("from package import Net", "Net(3)", 19),
-        ("from package.inner import Other", "Other(3)", 5),
+        ("from package.inner import Other", "Other(3)", None),
+        (f"import {'a' * 300}", "absent()", None),
         ("from helpers import twice", "twice()", None),
         ("from helpers import sometimes", "sometimes()", None),
         ("from helpers import last", "last()", None),
@@ -181,6 +182,72 @@ def test_what_another_file_makes_plays_its_part(tmp_path: Path) -> None:
     assert slugs(tmp_path / "train.py") == [("whole-object-saved", "train.py", 5)]
     (tmp_path / "nets.py").unlink()
     assert slugs(tmp_path / "train.py") == []
+
+
+@pytest.mark.parametrize(
+    "nets",
+    [
+        MODEL + "make = wrap(make)\n",
+        MODEL + "if fast:\n    def make():\n        return {}\n",
+        MODEL + "try:\n    from fast import make\nexcept ImportError:\n    pass\n",
+        MODEL + "from zoo import *\n",
+        MODEL + "def other():\n    global make\n",
+        MODEL.replace("def make", "@state\ndef make"),
+        MODEL.replace("def make", "@state(\n    1,\n)\ndef make"),
+        MODEL.replace("def make", "@state  # why\n# this\ndef make"),
+        MODEL.replace("def make", "text = '''\ndef make") + "'''\nmake = dict\n",
+        "from zoo import make\n" + MODEL,
+    ],
+)
+def test_a_name_that_may_stand_for_something_else_is_unknown(tmp_path: Path, nets: str) -> None:
+    train = "import torch\nfrom nets import make\nnet = make()\nloss.backward()\ntorch.save(net, 'net.pt')\n"
+    write(tmp_path, {"train.py": train})
+    (tmp_path / "nets.py").write_text(nets)
+    assert slugs(tmp_path / "train.py") == []
+
+
+@pytest.mark.parametrize(
+    ("nets", "found"),
+    [
+        ("\ufeff" + MODEL, True),
+        (MODEL.replace("def make", "@torch.no_grad()\ndef make"), True),
+        (MODEL.replace("\n", "\r\n"), True),
+        (MODEL + "@a\n" * 20_000, True),
+    ],
+    ids=["byte order mark", "harmless decorator", "line ends of Windows", "many decorators"],
+)
+def test_a_definition_is_found_whatever_stands_around_it(tmp_path: Path, nets: str, found: bool) -> None:
+    train = "import torch\nfrom nets import make\nnet = make()\nloss.backward()\ntorch.save(net, 'net.pt')\n"
+    write(tmp_path, {"train.py": train})
+    (tmp_path / "nets.py").write_bytes(nets.encode())
+    assert bool(slugs(tmp_path / "train.py")) == found
+
+
+def test_a_package_comes_before_a_file_of_its_name(tmp_path: Path) -> None:
+    train = "import torch\nfrom nets import make\nnet = make()\nloss.backward()\ntorch.save(net, 'net.pt')\n"
+    write(tmp_path, {"train.py": train, "nets.py": MODEL, "nets/__init__.py": "def make():\n    return {}\n"})
+    assert slugs(tmp_path / "train.py") == []
+
+
+def test_what_was_seen_is_forgotten_when_a_file_appears_that_was_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = "import torch\nfrom nets import make\nnet = make()\nloss.backward()\ntorch.save(net, 'net.pt')\n"
+    write(tmp_path, {"one/train.py": train, "two/train.py": train, "two/nets.py": MODEL})
+    means = Means(memory=Memory([], tmp_path / "home"))
+    counts = []
+    for folder in ("one", "two", "one"):
+        monkeypatch.chdir(tmp_path / folder)
+        counts.append(len(triage.check(["train.py"], means=means).findings))
+    (tmp_path / "one/nets.py").write_text(MODEL)
+    counts.append(len(triage.check(["train.py"], means=means).findings))
+    assert counts == [0, 1, 0, 1]
+
+
+def test_a_relative_import_does_not_leave_the_project(tmp_path: Path) -> None:
+    train = "import torch\nfrom ..nets import make\nnet = make()\nloss.backward()\ntorch.save(net, 'net.pt')\n"
+    write(tmp_path, {"nets.py": MODEL, "project/pyproject.toml": "", "project/train.py": train})
+    assert slugs(tmp_path / "project/train.py") == []
 
 
 def test_what_was_seen_is_forgotten_when_a_linked_file_changes(tmp_path: Path) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+from codecs import BOM_UTF8
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from torchtriage.examine.source.facts import Facts, Scope
+from torchtriage.examine.source.facts import Facts, Scope, dotted
 from torchtriage.examine.source.text import Elsewhere, Text, UnreadableError
 from torchtriage.examine.source.walk import walk
 
@@ -28,7 +30,8 @@ class Linked:
     """
 
     def __init__(self, path: Path, data: bytes) -> None:
-        self.path, self.data = path, data
+        self.path, self.content = path, data
+        self.data = data.removeprefix(BOM_UTF8)
         self._parts: dict[str, Scope | None] = {}
 
     @cached_property
@@ -42,17 +45,41 @@ class Linked:
         return stores[0].imported if len(stores) == 1 else ""
 
     def module(self, name: str) -> Scope | None:
-        """The module as if it held the function or class NAME alone, with its imports."""
+        """The module as if it held the function or class NAME alone, with its imports; None where NAME may be more."""
         if name not in self._parts:
-            found = [*re.finditer(_DEFINED % re.escape(name.encode()), self.data, re.M)]
-            self._parts[name] = self._part(found[0]) if len(found) == 1 else None
+            self._parts[name] = self._part(name.encode())
         return self._parts[name]
 
-    def _part(self, found: re.Match[bytes]) -> Scope | None:
-        scope = self._read(found.group(), self.data.count(b"\n", 0, found.start()))
-        if scope is not None and self.head is not None:
-            scope.stores.update(self.head.stores)
+    def _part(self, name: bytes) -> Scope | None:
+        found = [*re.finditer(_DEFINED % re.escape(name), self.data, re.M)]
+        if len(found) != 1 or self._is_bound_again(name, found[0].start()):
+            return None
+        start = self._with_decorators(found[0].start())
+        scope = self._read(self.data[start : found[0].end()], self.data.count(b"\n", 0, start))
+        if scope is None or self.head is None or any(not _is_plain(each) for each in scope.inner.values()):
+            return None
+        scope.stores.update({word: stores for word, stores in self.head.stores.items() if word not in scope.stores})
         return scope
+
+    def _is_bound_again(self, name: bytes, start: int) -> bool:
+        """Whether NAME, which is defined at START, may stand for something else: or START is inside of a text."""
+        before = self.data[:start]
+        if before.count(b'"""') % 2 or before.count(b"'''") % 2:
+            return True
+        return re.search(_BOUND.replace(b"NAME", re.escape(name)), self.data, re.M) is not None
+
+    def _with_decorators(self, start: int) -> int:
+        """Where the decorators of the definition at START begin: in the lines right above it."""
+        first = at = start
+        while at > 0:
+            above = self.data.rfind(b"\n", 0, at - 1) + 1
+            line = self.data[above:at].strip()
+            if not line:
+                break
+            if line.startswith(b"@") and self.data[above:at].startswith(b"@"):
+                first = above
+            at = above
+        return first
 
     def _read(self, block: bytes, first: int) -> Scope | None:
         """The module that BLOCK is, which starts behind line FIRST."""
@@ -68,15 +95,40 @@ class Linked:
             return None
 
 
-# A definition with its decorators, up to the next line that begins at the margin and closes no bracket.
-_DEFINED = rb"^(?:@[^\n]*\n)*(?:async def|def|class) %s\b[^\n]*\n(?:(?:[ \t#)\]}][^\n]*)?\r?\n)*(?:[ \t)][^\n]*\Z)?"
+# A definition up to the next line that begins at the margin and closes no bracket.
+_DEFINED = rb"^(?:async def|def|class) %s\b[^\n]*\n(?:(?:[ \t#)\]}][^\n]*)?\r?\n)*(?:[ \t)][^\n]*\Z)?"
+# What else may give the name a value: a definition further in, an assignment, an import, a star.
+_BOUND = (
+    rb"^[ \t]+(?:async def|def|class) NAME\b|^[ \t]*NAME[ \t]*(?::[^=\n]*)?=(?!=)|^[ \t]*global [^\n]*\bNAME\b"
+    rb"|^[ \t]*(?:from|import)\b[^\n]*\bNAME\b|^[ \t]*from\b[^\n]*\bimport[ \t]*\*"
+)
+_PLAIN = (
+    "no_grad",
+    "inference_mode",
+    "enable_grad",
+    "contextmanager",
+    "dataclass",
+    "compile",
+    "cache",
+    "lru_cache",
+    "record",
+)
 _IMPORT = re.compile(rb"^(?:from[ \t]+[\w.]+[ \t]+import[ \t]*\([^)]*\)|(?:from|import)[ \t][^\n(;\\]*)", re.M)
+
+
+def _is_plain(scope: Scope) -> bool:
+    """Whether every decorator of SCOPE leaves what a call gives as it is."""
+    words = (
+        dotted(each.func if isinstance(each, ast.Call) else each) for each in getattr(scope.node, "decorator_list", ())
+    )
+    return all(word.rpartition(".")[2] in _PLAIN for word in words)
 
 
 class Links:
     """What the names mean that the file PATH imports from files beside it; nothing where PATH is no file.
 
-    used: the files that were looked into. methods: the names in the classes that were found there.
+    used: the files that were looked into. methods: the names in the classes that were found there. absent: where a
+    module or package was looked for, and was not.
     """
 
     def __init__(self, path: str, facts: Facts, *, trains: bool) -> None:
@@ -84,6 +136,7 @@ class Links:
         self.path, self.facts, self.trains = path, facts, trains
         self.used: dict[Path, Linked] = {}
         self.methods: set[str] = set()
+        self.absent: list[Path] = []
         self._homes: dict[int, Path] = {}
         self._known: dict[tuple[str, Path], Scope | None] = {}
         self._folders: dict[tuple[str, Path], Path | None] = {}
@@ -123,7 +176,8 @@ class Links:
         file = self._file(path) if path is not None and rest else None
         if file is None:
             return None
-        if imported := file.imported(rest[0]):
+        imported = file.imported(rest[0])
+        if imported and not re.search(rb"^(?:async def|def|class) %s\b" % rest[0].encode(), file.data, re.M):
             return self._find(".".join([imported, *rest[1:]]), file.path, deep + 1)
         return self._part(file, rest)
 
@@ -155,20 +209,39 @@ class Links:
         bare = name.lstrip(".")
         words, level = bare.split("."), len(name) - len(bare)
         if level:
-            return _below(Path(importer.parent, *[".."] * (level - 1)), words)
-        folder = self._folder(words[0], importer.parent) if words[0] not in _FOREIGN else None
-        return _below(folder, words) if folder is not None else None
+            folder = Path(os.path.normpath(Path(importer.parent.absolute(), *[".."] * (level - 1))))
+            return _below(folder, words) if folder in _project(importer.parent) else None
+        found = self._folder(words[0], importer.parent) if words[0] not in _FOREIGN else None
+        return _below(found, words) if found is not None else None
 
     def _folder(self, word: str, start: Path) -> Path | None:
         """The folder at or above START, and inside of the project, in which the module or package WORD lies."""
         key = (word, start)
         if key not in self._folders:
-            self._folders[key] = next((each for each in _project(start) if _holds(each, word)), None)
+            self._folders[key] = None
+            for folder in _project(start):
+                if _holds(folder, word):
+                    self._folders[key] = folder
+                    break
+                self.absent.append(folder / word)
         return self._folders[key]
 
 
+def is_module(path: Path) -> bool:
+    """Whether PATH is a folder, or with .py behind it a file: what `import` may mean."""
+    return _exists(path.with_name(f"{path.name}.py")) or _is_folder(path)
+
+
 def _holds(folder: Path, word: str) -> bool:
-    return (folder / f"{word}.py").exists() or (folder / word).is_dir()
+    return is_module(folder / word)
+
+
+def _exists(path: Path) -> bool:
+    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a name is too long
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
 def _project(folder: Path) -> Iterator[Path]:
@@ -176,7 +249,7 @@ def _project(folder: Path) -> Iterator[Path]:
     folder = folder.absolute()
     for _ in range(_UP):
         yield folder
-        if folder == folder.parent or any((folder / each).exists() for each in _ROOTS):
+        if folder == folder.parent or any(_exists(folder / each) for each in _ROOTS):
             return
         folder = folder.parent
 
@@ -184,12 +257,13 @@ def _project(folder: Path) -> Iterator[Path]:
 def _below(folder: Path, words: list[str]) -> tuple[Path, list[str]] | None:
     left = words
     for count, word in enumerate(words, start=1):
-        if (folder / f"{word}.py").exists():
+        is_package = _exists(folder / word / "__init__.py")
+        if not is_package and _exists(folder / f"{word}.py"):
             return folder / f"{word}.py", words[count:]
-        if not (folder / word).is_dir():
+        if not _is_folder(folder / word):
             break
         folder, left = folder / word, words[count:]
-    return (folder / "__init__.py", left) if (folder / "__init__.py").exists() else None
+    return (folder / "__init__.py", left) if _exists(folder / "__init__.py") else None
 
 
 _files: OrderedDict[tuple[Path, int, int], Linked] = OrderedDict()

@@ -16,6 +16,7 @@ from torchtriage.catalog.cache import folder
 from torchtriage.core.evidence import Evidence, Inconclusive
 from torchtriage.examine.detector import Detector, perform
 from torchtriage.examine.source import notebook
+from torchtriage.examine.source.linked import is_module
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.suppressions import applied
 from torchtriage.examine.source.text import Text, UnreadableError
@@ -27,7 +28,8 @@ _MENTIONED = (b"torch", b"accelerate", b"lightning")
 class Seen(Struct, frozen=True):
     """What one file showed. silenced: how many places a comment silenced. is_read: whether it could be read.
 
-    linked: the files of its project that were looked into for it, and a digest of what each held.
+    linked: the files of its project that were looked into for it, and a digest of what each held. absent: where
+    modules of the project were looked for, and were not.
     """
 
     evidence: tuple[Evidence, ...] = ()
@@ -35,6 +37,7 @@ class Seen(Struct, frozen=True):
     silenced: int = 0
     is_read: bool = True
     linked: tuple[tuple[str, str], ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
@@ -58,8 +61,10 @@ def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
             # what shows in a file that this one imports is said where that one is examined
             evidence.extend(each for each in dict.fromkeys(outcome.evidence) if each.place.path == path)
     kept, complaints = applied(text, evidence)
-    linked = tuple((file.path.as_posix(), _digest(file.data)) for file in script.links.used.values())
-    return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept), linked=linked)
+    links = script.links
+    linked = tuple((file.path.as_posix(), _digest(file.content)) for file in links.used.values())
+    absent = tuple(each.as_posix() for each in links.absent)
+    return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept), linked=linked, absent=absent)
 
 
 def _digest(data: bytes) -> str:
@@ -93,8 +98,8 @@ class Memory:
         """What PATH showed when it last had the content DATA, and the files linked to it theirs; None for no memory."""
         with suppress(OSError, msgspec.DecodeError, ValueError):
             seen = msgspec.json.decode(self._file(path, data).read_bytes(), type=Seen)
-            if all(_digest(Path(file).read_bytes()) == then for file, then in seen.linked):
-                return seen
+            is_same = all(_digest(Path(file).read_bytes()) == then for file, then in seen.linked)
+            return seen if is_same and not any(is_module(Path(each)) for each in seen.absent) else None
         return None
 
     def keep(self, path: str, data: bytes, seen: Seen) -> None:
@@ -108,7 +113,9 @@ class Memory:
             beside.replace(target)
 
     def _file(self, path: str, data: bytes) -> Path:
-        name = blake2b(path.encode("utf-8", "surrogateescape") + b"\0" + data, digest_size=16).hexdigest()
+        # also by the folder in which it lies: what it imports lies there, too
+        whole = f"{path}\0{Path(path).absolute()}\0".encode("utf-8", "surrogateescape")
+        name = blake2b(whole + data, digest_size=16).hexdigest()
         return self.home / name[:2] / f"{name[2:]}.json"
 
     def _forget(self) -> None:

@@ -66,6 +66,8 @@ def loss_detached(step: TrainingStep) -> Iterator[Sighting]:
     follow = _Follow(step.script)
     for backward in step.backwards:
         root = backward.root
+        if backward.call.node.args and not step.script.name(backward.call):  # out.backward(gradient): no loss
+            continue
         if root is None and isinstance(backward.call.receiver, ast.Call):  # criterion(…).backward()
             root = backward.call.receiver
         lost = follow.lost(use(backward.call, root)) if root is not None else None

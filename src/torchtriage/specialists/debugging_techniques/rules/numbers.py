@@ -42,39 +42,43 @@ def _never(*, equal: bool) -> str:
     return f"this is always {not equal}: NaN is not equal to anything, itself included"
 
 
+_DEEP = 6
+
+
 def _is_about_torch(script: Script) -> bool:
     return any(name.partition(".")[0] == "torch" for name in script.facts.imports)
 
 
-def _is_nan(script: Script, node: ast.expr, module: Scope) -> bool:
+def _is_nan(script: Script, node: ast.expr, module: Scope, deep: int = 0) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(word))]):
             return word.strip().lower().lstrip("+-") == "nan"
         case ast.Call(func=called, args=[inner, *_]):
             made = script.names.resolve(called, module)
             wraps = made in ("torch.tensor", "numpy.float32", "numpy.float64") or dotted(called).endswith(".new_tensor")
-            return wraps and _is_nan(script, inner, module)
+            return wraps and _is_nan(script, inner, module, deep + 1)
         case ast.UnaryOp(operand=inner):
-            return _is_nan(script, inner, module)
+            return _is_nan(script, inner, module, deep + 1)
         case ast.Name(id=name):  # NAN = float("nan")
             stores = [store for scope in script.facts.scopes for store in scope.stores.get(name, ())]
             if stores and (stores[0].how != "import"):
-                return _all_nan(script, stores, module)
+                return _all_nan(script, stores, module, deep)
         case ast.Attribute(value=ast.Name(id=name), attr=word) if not script.names.resolve(node, module):
             held = (each.attributes.get(word, []) + each.stores.get(word, []) for each in script.classes)
-            return _all_nan(script, [store for stores in held for store in stores], module)
+            return _all_nan(script, [store for stores in held for store in stores], module, deep)
     return script.names.resolve(node, module) in _NAMES if isinstance(node, ast.Name | ast.Attribute) else False
 
 
-def _all_nan(script: Script, stores: list[Store], module: Scope) -> bool:
+def _all_nan(script: Script, stores: list[Store], module: Scope, deep: int) -> bool:
     """Whether every one of STORES, all those to one name, gives it NaN."""
-    return bool(stores) and all(
+    # attributes may be given to each other
+    return (deep <= _DEEP and bool(stores)) and all(
         store.how == "assign"
         and store.index is None
         and store.value is not None
         and not isinstance(store.value, ast.Name)
         and dotted(store.value).rpartition(".")[2] != store.name
-        and _is_nan(script, store.value, module)
+        and _is_nan(script, store.value, module, deep + 1)
         for store in stores
     )
 

@@ -85,6 +85,8 @@ def _set(script: Script, store: Store, owner: str, word: str) -> Iterator[Sighti
     target = _target(store, word)
     if target is None or not (_is_flag(store.value) or _is_given_flag(store)):
         return
+    if _is_option(store, owner, word) or _is_told_apart(store):
+        return
     if word == "requires_grad_":
         fact = f"requires_grad_ is a method: this assignment hides it from {owner} and changes nothing"
         yield script.seen(store.node, fact, _called(script, store, target))
@@ -94,6 +96,18 @@ def _set(script: Script, store: Store, owner: str, word: str) -> Iterator[Sighti
     elif word == "requires_grad" and _is_frozen_whole(script, target.value, store) and not _is_read(script, store):
         fact = f"{owner} is a module: setting its requires_grad leaves that of its parameters as it was"
         yield script.seen(store.node, fact, _called(script, store, target))
+
+
+def _is_option(store: Store, owner: str, word: str) -> bool:
+    """Whether a constructor keeps what it was given under the same name: self.requires_grad = requires_grad."""
+    return owner == store.scope.receiver and store.scope.name == "__init__" and dotted(store.value) == word
+
+
+def _is_told_apart(store: Store) -> bool:
+    """Whether the function asks what is a parameter before it sets anything: isinstance(m, nn.Parameter)."""
+    tests = [each.test for each in ast.walk(store.scope.node) if isinstance(each, ast.If | ast.IfExp)]
+    asked = (node for test in tests for node in ast.walk(test) if isinstance(node, ast.Call) and len(node.args) == 2)
+    return any(dotted(each.func) == "isinstance" and dotted(each.args[1]).endswith("Parameter") for each in asked)
 
 
 def _target(store: Store, word: str) -> ast.Attribute | None:

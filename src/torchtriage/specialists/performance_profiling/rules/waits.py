@@ -186,7 +186,7 @@ class _Waits:
     def _is_decided(self, node: ast.expr, scope: Scope) -> bool:
         """Whether Python must know a value of the device to go on from NODE, a test or an index."""
         at = next((each for each in scope.actions if getattr(each.node, "lineno", 0) >= node.lineno), None)
-        if at is None:
+        if at is None or _is_of_text(node):
             return False
         match node:
             case ast.Subscript(value=value, slice=index):
@@ -211,6 +211,12 @@ class _Waits:
                 values = [each.value for each in scope.stores.get(name, []) if isinstance(each, Store)]
                 return bool(values) and all(value is not None and self._is_mask(value, scope) for value in values)
         return False
+
+
+def _is_of_text(node: ast.expr) -> bool:
+    """Whether NODE compares with a text: what it compares is none of the device."""
+    sides = (node.left, *node.comparators) if isinstance(node, ast.Compare) else ()
+    return any(isinstance(each, ast.Constant) and isinstance(each.value, str) for each in sides)
 
 
 def _skips(test: ast.If) -> bool:

@@ -30,6 +30,7 @@ def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
             names & bound_inside(call.statement)
             or _is_asked(script, call, names)
             or _is_parameter(call, given)
+            or _is_given_back(call, given)
             or not tensors.is_tensor(given, call, call.scope)
         ):
             continue
@@ -40,6 +41,12 @@ def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
             f"{text} is a tensor already: torch.tensor() warns, copies it, and cuts it off from its graph",
             edits,
         )
+
+
+def _is_given_back(call: Call, given: ast.expr) -> bool:
+    """Whether the name becomes a tensor only here: data.targets = torch.tensor(data.targets)."""
+    targets = call.statement.targets if isinstance(call.statement, ast.Assign) else []
+    return "." in dotted(given) and any(dotted(each) == dotted(given) for each in targets)
 
 
 def _is_parameter(call: Call, given: ast.expr) -> bool:
@@ -80,7 +87,7 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
         if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute | ast.Name):
             continue
         head, _, last = script.names.resolve(made.func, call.scope).rpartition(".")
-        if head != "torch" or last not in FACTORIES or not _is_free(made):
+        if head != "torch" or last not in FACTORIES or not _is_free(made) or _is_empty(made):
             continue
         goal = _goal(script, call)
         if goal and _is_hot(script, call, set()):
@@ -90,6 +97,11 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
                 f"device={goal} makes it where it is used",
                 _on_device(script, call, made, goal) if last not in _RANDOM and made is call.receiver else (),
             )
+
+
+def _is_empty(made: ast.Call) -> bool:
+    """Whether MADE holds nothing that could be copied: torch.empty(0)."""
+    return any(isinstance(each, ast.Constant) and each.value == 0 for each in made.args[:1])
 
 
 def _source(node: ast.expr | None) -> ast.expr | None:
