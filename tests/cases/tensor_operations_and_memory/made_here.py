@@ -13,3 +13,8 @@ class Pairs:
         for x in loader:
             found = torch.empty(0).to(self.device)
             model(torch.cat([found, x])).sum().backward()
+
+    def place(self, model, loader):
+        for x in loader:
+            spots = torch.arange(0, x.shape[1]).to(self.device)  # expect: created-then-moved
+            model(x, spots).sum().backward()

@@ -87,7 +87,7 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
         if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute | ast.Name):
             continue
         head, _, last = script.names.resolve(made.func, call.scope).rpartition(".")
-        if head != "torch" or last not in FACTORIES or not _is_free(made) or _is_empty(made):
+        if head != "torch" or last not in FACTORIES or not _is_free(made) or (last in _SIZED and _is_empty(made)):
             continue
         goal = _goal(script, call)
         if goal and _is_hot(script, call, set()):
@@ -100,8 +100,11 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
 
 
 def _is_empty(made: ast.Call) -> bool:
-    """Whether MADE holds nothing that could be copied: torch.empty(0)."""
-    return any(isinstance(each, ast.Constant) and each.value == 0 for each in made.args[:1])
+    """Whether MADE, which is told its sizes, holds nothing that could be copied: torch.empty(0)."""
+    return len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and made.args[0].value == 0
+
+
+_SIZED = frozenset({"empty", "zeros", "ones", "rand", "randn"})
 
 
 def _source(node: ast.expr | None) -> ast.expr | None:
