@@ -102,22 +102,15 @@ _BOUND = (
     rb"^[ \t]+(?:async def|def|class) NAME\b|^[ \t]*NAME[ \t]*(?::[^=\n]*)?=(?!=)|^[ \t]*global [^\n]*\bNAME\b"
     rb"|^[ \t]*(?:from|import)\b[^\n]*\bNAME\b|^[ \t]*from\b[^\n]*\bimport[ \t]*\*"
 )
-_PLAIN = (
-    "no_grad",
-    "inference_mode",
-    "enable_grad",
-    "contextmanager",
-    "dataclass",
-    "compile",
-    "cache",
-    "lru_cache",
-    "record",
+# Decorators that leave what a call gives as it is.
+_PLAIN = frozenset(
+    {"no_grad", "inference_mode", "enable_grad", "contextmanager", "dataclass", "compile", "cache", "lru_cache"}
 )
 _IMPORT = re.compile(rb"^(?:from[ \t]+[\w.]+[ \t]+import[ \t]*\([^)]*\)|(?:from|import)[ \t][^\n(;\\]*)", re.M)
 
 
 def _is_plain(scope: Scope) -> bool:
-    """Whether every decorator of SCOPE leaves what a call gives as it is."""
+    """Whether SCOPE has no decorator but those."""
     words = (
         dotted(each.func if isinstance(each, ast.Call) else each) for each in getattr(scope.node, "decorator_list", ())
     )
@@ -220,7 +213,7 @@ class Links:
         if key not in self._folders:
             self._folders[key] = None
             for folder in _project(start):
-                if _holds(folder, word):
+                if is_module(folder / word):
                     self._folders[key] = folder
                     break
                 self.absent.append(folder / word)
@@ -230,10 +223,6 @@ class Links:
 def is_module(path: Path) -> bool:
     """Whether PATH is a folder, or with .py behind it a file: what `import` may mean."""
     return _exists(path.with_name(f"{path.name}.py")) or _is_folder(path)
-
-
-def _holds(folder: Path, word: str) -> bool:
-    return is_module(folder / word)
 
 
 def _exists(path: Path) -> bool:
@@ -270,7 +259,7 @@ _files: OrderedDict[tuple[Path, int, int], Linked] = OrderedDict()
 
 
 def _read(path: Path) -> Linked | None:
-    """The file PATH, the same object while it stays as it is; None where it is none that could be read."""
+    """The file PATH, the same object while it stays as it is; None, as for an unknown name, where it cannot be read."""
     try:
         about = path.stat()
         key = (path, about.st_mtime_ns, about.st_size)
