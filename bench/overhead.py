@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from torchtriage.examine.run.job import begin
-from torchtriage.triage import probe_files
+from torchtriage.triage import probes
 
 Watching = Callable[[], AbstractContextManager[Any]]
 
@@ -38,10 +38,10 @@ def transformer() -> tuple[torch.nn.Module, torch.Tensor]:
 
 
 @contextmanager
-def watched(*probes: Path) -> Iterator[None]:
+def watched(*rooms: Path) -> Iterator[None]:
     """The job package as `torchtriage run` puts it into a job."""
     with tempfile.TemporaryDirectory() as folder:
-        job = begin(folder, [str(path) for path in probes])
+        job = begin(folder, [str(path) for path in rooms])
         try:
             yield
         finally:
@@ -57,7 +57,7 @@ def profiled() -> AbstractContextManager[Any]:
 WATCHING: dict[str, Watching] = {
     "nothing": nullcontext,
     "machinery": watched,
-    "all probes": lambda: watched(*probe_files()),
+    "all probes": lambda: watched(*probes()),
     "torch.profiler": profiled,
 }
 

@@ -12,7 +12,7 @@ import torchtriage
 SOURCE = Path(torchtriage.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 JOB_SIDE = [
-    *SOURCE.glob("specialists/*/probes.py"),
+    *SOURCE.glob("specialists/*/probes/*.py"),
     *SOURCE.glob("examine/run/job/*.py"),
     *SOURCE.glob("examine/run/attach/*.py"),
 ]

@@ -164,7 +164,7 @@ def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
     from torchtriage.core.evidence import Inconclusive
     from torchtriage.examine.run import launch as launching
 
-    ended = launching.launch(launch, probe_files())
+    ended = launching.launch(launch, probes())
     try:
         return judge(launch.folder, case), ended
     except TriageError as error:
@@ -192,13 +192,13 @@ def detectors(part: str) -> Iterator[Detector]:
         yield from (item for item in own if item.look.__module__ == module.__name__)
 
 
-def probe_files() -> tuple[Path, ...]:
-    """The rooms' probes, as files: the job loads them by path, so that nothing of ours shadows its own packages."""
+def probes() -> tuple[Path, ...]:
+    """The rooms' folders of probes: the job loads them by path, so that nothing of ours shadows its own packages."""
     from pathlib import Path
 
     from torchtriage.catalog.walk import folders
 
-    return tuple(path for folder in folders() if (path := Path(folder) / "probes.py").exists())
+    return tuple(path for folder in folders() if (path := Path(folder) / "probes").exists())
 
 
 def _furniture(part: str) -> Iterator[Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torchtriage.specialists.tensor_operations_and_memory import probes
+from torchtriage.specialists.tensor_operations_and_memory.probes import containers, graphs, holders
 
 
 class Told:
@@ -28,7 +28,7 @@ class Told:
 
 def test_the_second_epoch_is_that_of_the_longest_loader() -> None:
     job = Told()
-    probes.containers(job)  # type: ignore[arg-type]
+    containers.containers(job)  # type: ignore[arg-type]
     training, validation = range(6), range(2)
     job.listeners["batch"](training, None)
     for loader in (validation, validation, validation, *[training] * 5):
@@ -40,7 +40,7 @@ def test_the_second_epoch_is_that_of_the_longest_loader() -> None:
 
 def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
     job = Told()
-    probes.graphs(job)  # type: ignore[arg-type]
+    graphs.graphs(job)  # type: ignore[arg-type]
     weight = torch.ones(1, requires_grad=True)
     kept = []
     for step in [*range(25), *range(25)]:
@@ -55,7 +55,7 @@ def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
 
 
 def test_looks_beyond_the_second_wait_for_the_job_and_end_at_ten() -> None:
-    looks = probes._Looks()
+    looks = holders.Looks()
     for _ in range(2):
         assert looks.due()
         looks.take(lambda: torch.ones(1000, 1000).sum())

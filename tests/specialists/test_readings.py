@@ -7,57 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from records import LOADER, MIB, Events, evidence, found, given_verdicts, outcome, steps
 
 from torchtriage.catalog.load import catalog
-from torchtriage.core.evidence import Evidence, Inconclusive, Outcome
+from torchtriage.core.evidence import Inconclusive
 from torchtriage.diagnose import weigh
-from torchtriage.examine.detector import perform
-from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.specialists.debugging_techniques import readings as debugging
-from torchtriage.specialists.mixed_precision_and_optimization import readings as precision
-from torchtriage.specialists.performance_profiling import readings as profiling
-from torchtriage.specialists.tensor_operations_and_memory import readings as memory
-
-Events = list[dict[str, Any]]
-STEP = {
-    "kind": "step", "seconds": 0.1, "data": 0.01, "transfer": 0.0, "forward": 0.03, "backward": 0.04,
-    "optimizer": 0.01, "probes": 0.0, "batches": 1, "epochs": 0, "forwards": 1, "skipped": 0, "rss": 10**9,
-    "allocated": None, "loss": 1.0,
-}  # fmt: skip
-LOADER = {
-    "kind": "loader", "step": 0, "dataset": "Digits", "source": "Digits.__getitem__", "path": "train.py", "line": 7,
-    "batch_size": 16, "num_workers": 0, "pin_memory": False,
-}  # fmt: skip
-MIB = 2**20
-
-
-def steps(count: int, **each: Any) -> Events:
-    """COUNT steps that differ from a healthy one by EACH: a value, or a function of the step's number."""
-    return [
-        {**STEP, "step": n, **{name: value(n) if callable(value) else value for name, value in each.items()}}
-        for n in range(count)
-    ]
-
-
-def outcome(detector: Any, events: Events) -> Outcome:
-    (seen,) = perform([detector], RunRecord((RankRecord(0, tuple(events)),)))
-    return seen
-
-
-def evidence(detector: Any, events: Events) -> tuple[Evidence, ...]:
-    seen = outcome(detector, events)
-    assert not isinstance(seen, Inconclusive), seen
-    return seen.evidence
-
-
-def found(detector: Any, events: Events) -> set[str]:
-    """The faults that diagnose makes of what DETECTOR sees in EVENTS."""
-    return {finding.fault.slug for finding in weigh.findings([outcome(detector, events)], catalog())}
-
-
-def given_verdicts(detector: Any, events: Events) -> set[str]:
-    return {verdict.verdict for verdict in weigh.verdicts([outcome(detector, events)], catalog())}
-
+from torchtriage.specialists.debugging_techniques.readings import origins, updates
+from torchtriage.specialists.mixed_precision_and_optimization.readings import scaling as precision
+from torchtriage.specialists.performance_profiling.readings import shares as profiling
+from torchtriage.specialists.tensor_operations_and_memory.readings import graphs, growth
+from torchtriage.triage import detectors
 
 # Waiting for data
 
@@ -140,17 +99,17 @@ def test_a_step_that_computes_most_of_its_time_has_that_verdict(forward: float, 
         (profiling.data_wait, steps(40, batches=0), "no DataLoader"),
         (profiling.compute_share, steps(40, allocated=10**9), "only queue work"),
         (profiling.compute_share, steps(40, forward=0.0), "no forward pass"),
-        (memory.memory_growth, steps(20), "17 steps after warm-up"),
-        (memory.memory_growth, steps(60, rss=None), "does not tell"),
-        (memory.graph_retained, steps(5), "ten with a graph"),
+        (growth.memory_growth, steps(20), "17 steps after warm-up"),
+        (growth.memory_growth, steps(60, rss=None), "does not tell"),
+        (graphs.graph_retained, steps(5), "ten with a graph"),
         (
             precision.scale_collapsing,
             [*steps(9, skipped=1), {"kind": "skip", "step": 0, "scale": 2.0}],
             "20 are needed",
         ),
-        (debugging.non_finite_origin, steps(9, backward=0.0), "no backward"),
-        (debugging.gradients_not_zeroed, [], "no backward"),
-        (debugging.step_missing, [], "no backward"),
+        (origins.non_finite_origin, steps(9, backward=0.0), "no backward"),
+        (updates.gradients_not_zeroed, [], "no backward"),
+        (updates.step_missing, [], "no backward"),
     ],
 )
 def test_what_cannot_be_seen_is_said(detector: Any, events: Events, why: str) -> None:
@@ -193,7 +152,7 @@ def growing(n: int) -> int:
     ],
 )
 def test_memory_is_called_when_it_grows_to_the_end(resident: Any, slugs: set[str]) -> None:
-    assert found(memory.memory_growth, [*steps(100, rss=resident, batches=0), *followed()]) == slugs
+    assert found(growth.memory_growth, [*steps(100, rss=resident, batches=0), *followed()]) == slugs
 
 
 @pytest.mark.parametrize(
@@ -209,7 +168,7 @@ def test_memory_is_called_when_it_grows_to_the_end(resident: Any, slugs: set[str
     ],
 )
 def test_growth_on_a_cpu_that_no_container_accounts_for_is_not_called(events: Events, why: str) -> None:
-    seen = outcome(memory.memory_growth, [*events, *steps(100, rss=growing, batches=0)])
+    seen = outcome(growth.memory_growth, [*events, *steps(100, rss=growing, batches=0)])
     assert isinstance(seen, Inconclusive)
     assert why in seen.why
 
@@ -220,18 +179,18 @@ def test_growth_beside_a_loader_is_called_in_its_second_epoch(
     memories: dict[str, Any], began: int | None, conclusive: bool
 ) -> None:
     second = [] if began is None else [{"kind": "second-epoch", "step": began}]
-    seen = outcome(memory.memory_growth, [*second, *steps(100, **memories), *followed()])
+    seen = outcome(growth.memory_growth, [*second, *steps(100, **memories), *followed()])
     assert isinstance(seen, Inconclusive) != conclusive
     if isinstance(seen, Inconclusive):
         assert "first epoch" in seen.why
 
 
 def test_allocated_memory_on_a_device_is_called_without_a_container() -> None:
-    assert found(memory.memory_growth, steps(100, allocated=growing, batches=0)) == {"memory-growth"}
+    assert found(growth.memory_growth, steps(100, allocated=growing, batches=0)) == {"memory-growth"}
 
 
 def test_memory_growth_names_the_container_and_the_line_that_fills_it() -> None:
-    (item,) = evidence(memory.memory_growth, [*steps(100, rss=growing, batches=0), *followed()])
+    (item,) = evidence(growth.memory_growth, [*steps(100, rss=growing, batches=0), *followed()])
     assert (item.place.path, item.place.line, item.place.container) == ("train.py", 15, "features")
     assert item.value == pytest.approx(1024)
     assert item.fact == (
@@ -242,7 +201,7 @@ def test_memory_growth_names_the_container_and_the_line_that_fills_it() -> None:
 
 def test_a_dataset_that_caches_its_samples_is_not_called_a_leak() -> None:
     cache = followed(holder="Digits.cache", dataset=True)
-    seen = outcome(memory.memory_growth, [*cache, *steps(100, rss=growing)])
+    seen = outcome(growth.memory_growth, [*cache, *steps(100, rss=growing)])
     assert isinstance(seen, Inconclusive)
     assert "Digits.cache" in seen.why
 
@@ -253,7 +212,7 @@ def test_noise_of_an_allocator_is_never_growth(seed: int, size: int) -> None:
     def resident(n: int) -> int:
         return 10**9 + (n * 2654435761 + seed) % 2**32 * size // 2**32
 
-    assert found(memory.memory_growth, steps(80, rss=resident)) == set()
+    assert found(growth.memory_growth, steps(80, rss=resident)) == set()
 
 
 GRAPHS = {
@@ -274,21 +233,21 @@ GRAPHS = {
     ],
 )
 def test_graphs_are_called_when_most_of_them_outlive_their_step(events: Events, slugs: set[str]) -> None:
-    assert found(memory.graph_retained, [*steps(40), *events]) == slugs
+    assert found(graphs.graph_retained, [*steps(40), *events]) == slugs
 
 
 @pytest.mark.parametrize("boundary", ["forward", "backward"])
 def test_graphs_before_the_first_optimizer_step_may_be_parts_of_one_step(boundary: str) -> None:
-    seen = outcome(memory.graph_retained, [*steps(40, boundary=boundary), GRAPHS])
+    seen = outcome(graphs.graph_retained, [*steps(40, boundary=boundary), GRAPHS])
     assert isinstance(seen, Inconclusive)
     assert "no optimizer has stepped" in seen.why
 
 
 def test_graphs_counted_before_the_steps_were_numbered_anew_do_not_count() -> None:
     events = [*steps(40, boundary="forward"), GRAPHS, {"kind": "clock", "step": 0, "boundary": "optimizer"}, *steps(40)]
-    assert isinstance(outcome(memory.graph_retained, events), Inconclusive)
-    assert found(memory.graph_retained, [*events, {**GRAPHS, "alive": 0}]) == set()
-    assert found(memory.graph_retained, [*events, GRAPHS]) == {"graph-retained"}
+    assert isinstance(outcome(graphs.graph_retained, events), Inconclusive)
+    assert found(graphs.graph_retained, [*events, {**GRAPHS, "alive": 0}]) == set()
+    assert found(graphs.graph_retained, [*events, GRAPHS]) == {"graph-retained"}
 
 
 @pytest.mark.parametrize(
@@ -296,7 +255,7 @@ def test_graphs_counted_before_the_steps_were_numbered_anew_do_not_count() -> No
     [("loss", 4, "no activations"), ("output", 65536, "64 KiB of tensors"), ("sum", 4, "a term of a sum")],
 )
 def test_what_each_graph_keeps_is_measured(kept: str, size: int, words: str) -> None:
-    (item,) = evidence(memory.graph_retained, [{**GRAPHS, "kept": kept, "bytes": size}])
+    (item,) = evidence(graphs.graph_retained, [{**GRAPHS, "kept": kept, "bytes": size}])
     assert "held by history" in item.fact
     assert words in item.fact
 
@@ -377,19 +336,19 @@ ORIGIN = {
     ],
 )
 def test_an_origin_is_told_in_words(change: dict[str, Any], words: str) -> None:
-    (item,) = evidence(debugging.non_finite_origin, [*steps(9), {**ORIGIN, **change}])
+    (item,) = evidence(origins.non_finite_origin, [*steps(9), {**ORIGIN, **change}])
     assert words in item.fact
 
 
 def test_a_batch_that_holds_nan_blames_no_module() -> None:
-    (item,) = evidence(debugging.non_finite_origin, [*steps(9), {**ORIGIN, "stage": "input"}])
+    (item,) = evidence(origins.non_finite_origin, [*steps(9), {**ORIGIN, "stage": "input"}])
     assert item.place.module is None
 
 
 @pytest.mark.parametrize(("running", "slugs"), [(2, set()), (3, {"gradients-not-zeroed"})])
 def test_gradients_are_called_carried_after_three_steps_in_a_row(running: int, slugs: set[str]) -> None:
     event = {"kind": "carried", "step": 4, "optimizer": "SGD", "running": running, "path": "t.py", "line": 3}
-    assert found(debugging.gradients_not_zeroed, [*steps(9), event]) == slugs
+    assert found(updates.gradients_not_zeroed, [*steps(9), event]) == slugs
 
 
 LEDGER = {
@@ -410,27 +369,25 @@ LEDGER = {
     ],
 )
 def test_a_step_is_missing_when_ten_backward_passes_move_nothing(change: dict[str, Any], slugs: set[str]) -> None:
-    assert found(debugging.step_missing, [*steps(9), {**LEDGER, **change}]) == slugs
+    assert found(updates.step_missing, [*steps(9), {**LEDGER, **change}]) == slugs
 
 
 def test_gradients_of_an_input_excuse_a_missing_step_only_when_nothing_steps() -> None:
     attacked, other = {**LEDGER, "beside": True}, {**LEDGER, "built": "t.py:5"}
-    seen = outcome(debugging.step_missing, [*steps(9), attacked, other])
+    seen = outcome(updates.step_missing, [*steps(9), attacked, other])
     assert isinstance(seen, Inconclusive)
     assert "an input got gradients" in seen.why
-    assert found(debugging.step_missing, [*steps(9), attacked, {**other, "steps": 5}]) == {"step-missing"}
+    assert found(updates.step_missing, [*steps(9), attacked, {**other, "steps": 5}]) == {"step-missing"}
 
 
 def test_only_the_last_word_on_an_optimizer_counts() -> None:
     events = [*steps(9), {**LEDGER, "backwards": 1000, "last": False}, {**LEDGER, "backwards": 1000, "steps": 1}]
-    assert found(debugging.step_missing, events) == set()
+    assert found(updates.step_missing, events) == set()
 
 
 # All of them
 
-READINGS = [
-    each for room in (debugging, memory, precision, profiling) for each in vars(room).values() if hasattr(each, "look")
-]
+READINGS = tuple(detectors("readings"))
 
 
 @pytest.mark.parametrize("detector", READINGS, ids=lambda each: each.name)

@@ -9,10 +9,14 @@ from pathlib import Path
 import pytest
 
 import torchtriage
-from torchtriage.triage import probe_files
+from torchtriage.triage import probes
 
 RUN = Path(torchtriage.__file__).parent / "examine" / "run"
-FILES = (*sorted((RUN / "job").glob("*.py")), *sorted((RUN / "attach").glob("*.py")), *probe_files())
+FILES = (
+    *sorted((RUN / "job").glob("*.py")),
+    *sorted((RUN / "attach").glob("*.py")),
+    *(file for folder in probes() for file in folder.glob("*.py")),
+)
 
 
 def imported(tree: ast.AST) -> set[str]:

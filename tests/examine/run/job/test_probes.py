@@ -16,9 +16,11 @@ Events = Callable[..., list[dict[str, Any]]]
 
 
 def probes(folder: Path, source: str, room: str = "some_room") -> Path:
-    path = folder / room / "probes.py"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(source)
+    """The room's folder of probes, with one module of that SOURCE."""
+    path = folder / room / "probes"
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "__init__.py").touch()
+    (path / "theme.py").write_text(source)
     return path
 
 
@@ -30,12 +32,13 @@ def train(steps: int = 4) -> None:
         optimizer.step()
 
 
-def test_every_public_function_of_a_probes_file_is_a_probe(watch: Watch, events: Events, tmp_path: Path) -> None:
+def test_every_public_function_that_takes_a_job_alone_is_a_probe(watch: Watch, events: Events, tmp_path: Path) -> None:
     source = """
 from math import floor  # not ours: no probe
 def first(job): job.on("stepped", lambda optimizer: job.record("first", optimizer=type(optimizer).__name__))
 def second(job): job.on("iterated", lambda step: job.record("second", of=step))
 def _third(job): raise AssertionError("not a probe")
+def fourth(tensor): raise AssertionError("not a probe")
 """
     watch(probes(tmp_path, source))
     train()
@@ -83,7 +86,7 @@ def test_a_probes_file_that_cannot_be_loaded_is_recorded(
     watch(probes(tmp_path, source))
     train()
 
-    assert [each["probe"] for each in events("probe-off")] == ["some_room"]
+    assert [each["probe"] for each in events("probe-off")] == ["some_room/theme"]
 
 
 def test_listeners_may_run_the_model_without_being_heard(watch: Watch, events: Events) -> None:

@@ -147,9 +147,12 @@ class Clock:
         self.loss = None
         self._turns.clear()
         self._deserted, self._fetched = 0, False
-        self._began = ended
+        began, self._began = self._began, ended
         job.fire("iterated", job.step)
         job.step += 1
+        job.governor.ended(ended - began)
+        if job.governor.opened:
+            job.fire("watching")
         if job.steps is not None and job.step >= job.steps and self.boundary != "forward":
             job.leave("steps")
         self._spent["probes"] = now() - ended

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import ledger, origin, places, wrapping
 from .clock import Clock
+from .governor import Governor
 from .late import Late
 from .replay import Calls
 from .updates import Scaling
@@ -28,6 +29,7 @@ EVENTS = (
     "skipped",  # (optimizer, scaler): a GradScaler held the update back
     "rescaled",  # (scaler): a GradScaler has updated its scale
     "iterated",  # (step): a step has ended and has been recorded
+    "watching",  # (): a window of steps begins that sampled probes see; what they noted before is out of date
     "ending",  # (): the job is ending, or the probes leave it
 )
 MACHINERY = "machinery"
@@ -52,6 +54,7 @@ class Job:
         self.lost: dict[str, str] = {}  # probes that are off, and why
         self.late = Late()
         self.scaling = Scaling()
+        self.governor = Governor()
         self.clock = Clock(self)
         self.placing = MACHINERY
         self._listeners: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = dict.fromkeys(EVENTS, ())
@@ -60,6 +63,13 @@ class Job:
     @property
     def rank(self) -> int:
         return self.writer.rank
+
+    def sampled(self) -> None:
+        """The probe that is being placed looks at some steps only: the first, and then as many as the budget allows.
+
+        Within a watched step it misses nothing; `watching` tells it when a new window begins.
+        """
+        self.governor.sampled.add(self.placing)
 
     def on(self, event: str, listener: Callable[..., None]) -> None:
         """Calls LISTENER at every EVENT; raises KeyError for an event that there is not."""
@@ -125,17 +135,22 @@ class Job:
         listeners = self._listeners[event]
         if not listeners or self.idle:
             return
-        began = now()
+        governor = self.governor
+        began = last = now()
         self.idle = True
         try:
             for probe, listener in listeners:
+                if not governor.watching and probe in governor.sampled and event != "ending":
+                    continue
                 try:
                     listener(*arguments)
                 except Exception as error:  # noqa: BLE001 - whatever a probe does, the job goes on
                     self.switch_off(probe, error)
+                passed, last = now() - last, now()
+                governor.book(probe, passed)
         finally:
             self.idle = self.left
-            self.clock.book("probes", now() - began)
+            self.clock.book("probes", last - began)
 
     def safely(self, function: Callable[..., None], *arguments: Any) -> None:
         """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
@@ -156,9 +171,12 @@ class Job:
             self.placing = outer
 
     def place_all(self, module: ModuleType, room: str) -> None:
-        """Places every public function that MODULE defines."""
+        """Places the probes that MODULE defines: its public functions whose only parameter is `job`."""
         for name, function in list(vars(module).items()):
-            if callable(function) and not name.startswith("_") and function.__module__ == module.__name__:
+            code = getattr(function, "__code__", None)
+            if code is None or name.startswith("_") or function.__module__ != module.__name__:
+                continue
+            if code.co_varnames[: code.co_argcount] == ("job",):
                 self.place(f"{room}/{name}", function)
 
     def switch_off(self, probe: str, error: BaseException) -> None:
@@ -192,6 +210,7 @@ class Job:
         self.writer.forked()
         self.clock.restart()
         self.late.forget()
+        self.governor.restart()
         self.step = 0
 
     def leave(self, why: str) -> None:
@@ -200,6 +219,8 @@ class Job:
             return
         self.clock.end()
         self.fire("ending")
+        costs = {probe: round(cost / 1000) for probe, cost in self.governor.costs.items()}
+        self.record("cost", microseconds=costs, watched=self.governor.watched, of=self.governor.steps)
         self.left = self.idle = True
         if why:
             self.record("end", why=why)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-OURS = Path(__file__).parent
+OURS = Path(__file__).resolve().parents[3]  # the whole package: probes are ours too
 _user: dict[str, str | None] = {}
 
 
@@ -71,8 +71,7 @@ def _of_the_user(path: str) -> str | None:
         *_of_torch(),
     )
     installed = {"site-packages", "dist-packages"} & set(full.parts)
-    probe = full.name == "probes.py" and "specialists" in full.parts
-    if installed or probe or any(full.is_relative_to(Path(folder).resolve()) for folder in libraries):
+    if installed or any(full.is_relative_to(Path(folder).resolve()) for folder in libraries):
         return None
     return str(full.relative_to(Path.cwd())) if full.is_relative_to(Path.cwd()) else str(full)
 

@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 from functools import partial
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from .writer import Writer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import ModuleType
 
 HOOKS = {
     "batches": batches.place,
@@ -31,7 +31,7 @@ HOOKS = {
 
 
 def begin(folder: str, probes: Sequence[str], steps: int | None = None) -> Job:
-    """Places the machinery's hooks and the public functions of the PROBES files; lines go to FOLDER.
+    """Places the machinery's hooks and the probes in the rooms' folders PROBES; lines go to FOLDER.
 
     steps: leave after so many steps; the job goes on without.
     """
@@ -41,27 +41,29 @@ def begin(folder: str, probes: Sequence[str], steps: int | None = None) -> Job:
         job.place(f"{MACHINERY}/{name}", put)
     for path in probes:
         room = Path(path).parent.name
-        job.place(room, partial(_place_file, path, room))
+        job.place(room, partial(_place_room, path, room))
     atexit.register(_ended, job)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=job.forked)
     return job
 
 
-def _place_file(path: str, room: str, job: Job) -> None:
-    job.place_all(_load(path, room), room)
-
-
-def _load(path: str, room: str) -> ModuleType:
-    """The module at PATH, under a name that no package of the job can have."""
-    name = f"_torchtriage_probes_{room}"
-    spec = spec_from_file_location(name, path)
+def _place_room(folder: str, room: str, job: Job) -> None:
+    """Every function of the room's modules whose only parameter is `job` is a probe."""
+    package = f"_torchtriage_probes_{room}"
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+        del sys.modules[name]  # of an earlier watch in this process
+    spec = spec_from_file_location(package, Path(folder, "__init__.py"), submodule_search_locations=[folder])
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+        raise ImportError(f"{folder} is no package")
+    sys.modules[package] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[package])
+    for file in sorted(Path(folder).glob("[!_]*.py")):
+        job.place(f"{room}/{file.stem}", partial(_place_theme, f"{package}.{file.stem}", room))
+
+
+def _place_theme(module: str, room: str, job: Job) -> None:
+    job.place_all(import_module(module), room)
 
 
 def _ended(job: Job) -> None:

@@ -40,7 +40,8 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     An error that comes out of the original belongs to the job and passes through; after any other, the job gets
     what the original returned, or a first call of it.
     """
-    compiling = job.compiling
+    compiling, governor = job.compiling, job.governor
+    sampled = probe in governor.sampled
     calls: list[_Call] = []
     off = False
 
@@ -62,7 +63,9 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     @functools.wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
         nonlocal off
-        if compiling() or off or job.idle:  # a constant to the compiler, so that it traces nothing of ours
+        if compiling():  # a constant to the compiler, so that it traces nothing of ours
+            return original(*args, **kwargs)
+        if off or job.idle or (sampled and not governor.watching):
             return original(*args, **kwargs)
         call = _Call()
         calls.append(call)
@@ -80,7 +83,9 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
                 raise call.raised from None
         finally:
             calls.pop()
-            job.clock.book("probes", now() - began - call.inner)
+            own = now() - began - call.inner
+            governor.book(probe, own)
+            job.clock.book("probes", own)
         return original(*args, **kwargs)
 
     return replacement

@@ -1,4 +1,4 @@
-"""What a run's record says about memory that stays."""
+"""What a record says about memory that grows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
 ENOUGH_STEPS = 30
 FLOOR = 32 << 20  # bytes: what allocators and lazily loaded code may take after warm-up; memory-growth.md defends it
 STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each of the others
 POINTS = 240  # steps that are compared pairwise
-GRAPHS = 8  # of earlier steps: fewer may be a window that the algorithm needs
 CUDA = "allocated CUDA"
 ACCOUNTED = 0.25  # of the growth, at least, is what the container's entries take up
 WATCHED = 0.5  # of the run, at least, in which the container was followed
@@ -61,46 +61,11 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     )
 
 
-@detector("run/graph-retained")
-def graph_retained(record: RankRecord) -> Iterator[Sighting]:
-    """The autograd graphs of earlier steps are still alive."""
-    counts = _counted(record, "graphs")
-    if not counts:
-        raise CannotSee(
-            f"{len(record.all('step'))} steps, of which ten with a graph are needed", "Let the job run for 20 steps."
-        )
-    last = counts[-1]
-    alive, seen, holder = last["alive"], last["seen"], last.get("holder")
-    if alive < GRAPHS or 2 * alive < seen or last.get("bounded"):
-        return
-    if any(row.get("boundary", "optimizer") != "optimizer" for row in record.every_step[-1:]):
-        raise CannotSee(
-            f"the graphs of {alive} of {seen} passes are still alive, and no optimizer has stepped: they may be parts "
-            "of one step",
-            "Let the job run for 20 optimizer steps.",
-        )
-    held = f"held by {holder}" if holder else "whose holder has no name in the running functions"
-    yield Sighting(
-        Place(
-            path=last["path"] or None, line=last["line"] or None, rank=record.rank, step=last["step"], container=holder
-        ),
-        f"the autograd graphs of {alive} of {seen} steps are still alive, {held}{_kept(last)}",
-        float(alive),
-        "graphs",
-    )
-
-
-def _counted(record: RankRecord, kind: str) -> list[dict[str, Any]]:
-    """The events of KIND since the steps were last numbered from 0: earlier turns were parts of a step."""
-    last = max((at for at, event in enumerate(record.events) if event.get("kind") == "clock"), default=-1)
-    return [event for event in record.events[last + 1 :] if event.get("kind") == kind]
-
-
 def _container(record: RankRecord, begin: float, end: float) -> tuple[dict[str, Any], float]:
     """The container that was followed to the end of the run and grew in each third of the time, and its entries per
     step; ({}, 0.0) when there is none.
     """
-    told = _counted(record, "container")
+    told = counted(record, "container")
     told = [each for each in told if (each["holder"], each["since"]) == (told[-1]["holder"], told[-1]["since"])]
     if not told:
         return {}, 0.0
@@ -160,12 +125,3 @@ def _filling(container: dict[str, Any], rate: float) -> str:
     if not container:
         return "; no container that is alive grew with it"
     return f"; {container['type']} {container['holder']} grew by {rate:.1f} entries per step ({container['holds']})"
-
-
-def _kept(last: dict[str, Any]) -> str:
-    kind = last.get("kept")
-    if kind is None:
-        return ""
-    activations = f"{last['bytes'] / 1024:.0f} KiB of tensors" if last["bytes"] > 1024 else "no activations"
-    what = {"loss": "a loss after its backward", "output": "an output with its graph", "sum": "a term of a sum"}[kind]
-    return f"; each is {what} and keeps {last['nodes']} graph nodes (some 10 KiB per hundred) and {activations}"

@@ -1,0 +1,136 @@
+"""What a run writes down about gradients that pile up, and optimizers that never step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_FIRST_STEPS = 100  # of an optimizer, in which its gradients are followed
+_TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
+
+
+def carried(job: Job) -> None:
+    """Optimizers whose gradients pile up: used by a step, then added to by the next backward without a zero_grad.
+
+    Only an unbroken chain counts: the same gradient tensor with the same version right after the step and right
+    before the next backward. Accumulation between two steps, a GAN's two optimizers and closures break it.
+    A loop clears its gradients always or never, so an optimizer's first steps tell.
+    """
+    watch = _Carried(job)
+    for listener in (watch.backward, watch.backwarded, watch.stepped):
+        job.on(listener.__name__, listener)
+
+
+def updates(job: Job) -> None:
+    """Optimizers that never step although backward keeps filling the gradients of their parameters."""
+    import torch
+
+    ledgers: list[Any] = []
+
+    def init(original: Any) -> Any:
+        def built(self: Any, *args: Any, **kwargs: Any) -> None:
+            original(self, *args, **kwargs)
+            ledgers.append(job.ledger(self))
+
+        return built
+
+    def backwarded(roots: Any) -> None:
+        for ledger in ledgers.copy():
+            _book(job, ledger, ledgers, roots)
+
+    def turn(optimizer: Any, _scaler: Any = None) -> None:
+        for ledger in ledgers:
+            if ledger.optimizer() is optimizer:
+                ledger.steps += 1
+                ledger.watched, ledger.first = [], []
+
+    def ending() -> None:
+        for ledger in ledgers:
+            job.record("updates", **ledger.facts(), last=True)
+
+    job.wrap(torch.optim.Optimizer, "__init__", init)
+    job.on("backwarded", backwarded)
+    job.on("stepped", turn)
+    job.on("skipped", turn)
+    job.on("ending", ending)
+
+
+def _book(job: Job, ledger: Any, ledgers: list[Any], roots: Any) -> None:
+    if ledger.optimizer() is None:
+        ledgers.remove(ledger)
+        job.record("updates", **ledger.facts(), last=True)
+    elif not ledger.steps and ledger.filled(job.caller) and ledger.backwards in _TIMES:
+        ledger.look_beside(job.leaves(roots), ledgers)
+        job.record("updates", **ledger.facts())
+
+
+class _Carried:
+    """The chains of all optimizers that are in their first steps."""
+
+    def __init__(self, job: Job) -> None:
+        import weakref
+
+        self.job = job
+        self.watched: weakref.WeakKeyDictionary[Any, _Chain] = weakref.WeakKeyDictionary()
+        self.told: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.line: tuple[str, int] = ("", 0)
+
+    def backward(self, _roots: Any) -> None:
+        for chain in self.watched.values():
+            chain.before_backward()
+
+    def backwarded(self, _roots: Any) -> None:
+        for chain in self.watched.values():
+            if chain.after_backward():
+                self.line = self.job.caller()
+
+    def stepped(self, optimizer: Any) -> None:
+        if optimizer in self.told:
+            return
+        chain = self.watched.setdefault(optimizer, _Chain())
+        chain.after_step(lambda: self.job.with_gradient(optimizer))
+        if chain.steps >= _FIRST_STEPS:
+            del self.watched[optimizer]
+            self.told.add(optimizer)
+        if chain.running in _TIMES:
+            name, (path, line) = type(optimizer).__name__, self.line
+            self.job.record("carried", optimizer=name, running=chain.running, path=path, line=line)
+
+
+class _Chain:
+    """The gradients of one optimizer: are they still those that its last step used?"""
+
+    def __init__(self) -> None:
+        self.owners: list[Any] = []
+        self.noted: list[tuple[int, int]] | None = None
+        self.unbroken = self.added = False
+        self.running = self.steps = 0
+
+    def before_backward(self) -> None:
+        now = self.state()
+        self.unbroken = self.unbroken and now is not None and now == self.noted
+        self.unbroken = self.unbroken and any(bool(owner.grad.any()) for owner in self.owners)
+        self.noted = now
+
+    def after_backward(self) -> bool:
+        now = self.state()
+        self.added = self.added or (self.unbroken and now != self.noted)
+        self.noted = now
+        return self.unbroken and self.added
+
+    def after_step(self, with_gradient: Any) -> None:
+        """WITH_GRADIENT gives the optimizer's parameters that have a gradient."""
+        self.steps += 1
+        self.running = self.running + 1 if self.unbroken and self.added else 0
+        if self.state() is None:
+            every = with_gradient()
+            self.owners = [every[0], every[-1]] if every else []
+        self.noted = self.state()
+        self.unbroken, self.added = self.noted is not None, False
+
+    def state(self) -> list[tuple[int, int]] | None:
+        if not self.owners or any(owner.grad is None for owner in self.owners):
+            return None
+        return [(id(owner.grad), owner.grad._version) for owner in self.owners]

@@ -1,0 +1,80 @@
+"""What a record says about the first number that is not finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.debugging_techniques.readings import seen
+
+
+@detector("run/non-finite-origin")
+def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
+    """The first loss or gradient that is not finite, and the operation that made it."""
+    seen.anything_learned(record)
+    for event in record.all("non-finite"):
+        step = event.get("at", event["step"])
+        place = Place(
+            path=event.get("path") or None,
+            line=event.get("line") or None,
+            rank=record.rank,
+            step=step,
+            module=None if event["stage"] == "input" else event.get("module"),
+        )
+        yield Sighting(place, f"{_seen(event)} is not finite at step {step}: {_STORIES[event['stage']](event)}")
+
+
+def _seen(event: dict[str, Any]) -> str:
+    if event["seen"] == "gradient":
+        return f"the gradient of {event['bad']} of {event['of']} parameters (nearest to the loss: {event['nearest']})"
+    return "the loss" if event["seen"] == "loss" else "the loss or a gradient"
+
+
+def _forward(event: dict[str, Any]) -> str:
+    fact = f"{_op(event)} gave {event['value']} in {_module(event)}, from inputs and parameters that were finite"
+    if "autocast" in event:
+        fact += f"; without autocast ({event['autocast']}) it {'gives the same' if event['persists'] else 'is finite'}"
+    return fact
+
+
+def _backward(event: dict[str, Any]) -> str:
+    return f"the derivative of {_op(event)} in {_module(event)} is not finite, though its forward values are"
+
+
+def _parameter(event: dict[str, Any]) -> str:
+    return f"the parameter {event['parameter']} was not finite before this step; {_module(event)} met it first"
+
+
+def _input(event: dict[str, Any]) -> str:
+    return f"the input of {event['root']} was not finite already: the batch itself, or what the script did to it"
+
+
+def _loss(event: dict[str, Any]) -> str:
+    chain = ", of ".join(event["chain"]) or "an operation without a graph"
+    return f"every module's output is finite; it arises in the loss computed from it ({chain})"
+
+
+def _unknown(event: dict[str, Any]) -> str:
+    return f"the operation could not be traced ({event['why']})"
+
+
+_STORIES = {
+    "forward": _forward,
+    "backward": _backward,
+    "parameter": _parameter,
+    "input": _input,
+    "loss": _loss,
+    "unknown": _unknown,
+}
+
+
+def _op(event: dict[str, Any]) -> str:
+    return str(event["op"])
+
+
+def _module(event: dict[str, Any]) -> str:
+    module, root = event["module"], event["root"]
+    return str(root) if module == root else f"{module} of {root}"

@@ -1,0 +1,52 @@
+"""What a record says about gradients that pile up, and optimizers that never step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.debugging_techniques.readings import seen
+
+RUNNING = 3  # steps in a row on carried gradients: one or two may be a deliberate trick
+ENOUGH_BACKWARDS = 10
+LONG = 1000  # backward passes with no step that are too many even for a job that was killed
+
+
+@detector("run/gradients-not-zeroed")
+def gradients_not_zeroed(record: RankRecord) -> Iterator[Sighting]:
+    """Gradients that a step has used are added to by the next backward, step after step."""
+    seen.anything_learned(record)
+    longest: dict[str, dict[str, Any]] = {}
+    for event in record.all("carried"):
+        if event["running"] >= RUNNING:
+            longest[event["optimizer"]] = event
+    for name, event in longest.items():
+        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])
+        running = event["running"]
+        fact = f"the gradients of {name} were not zeroed over {running} steps in a row: each backward added to the last"
+        yield Sighting(place, fact, float(running), "steps")
+
+
+@detector("run/step-missing")
+def step_missing(record: RankRecord) -> Iterator[Sighting]:
+    """An optimizer whose parameters get gradients, and that never steps."""
+    seen.anything_learned(record)
+    ledgers: dict[str, dict[str, Any]] = {}
+    for event in record.all("updates"):
+        ledgers[event["built"]] = event
+    if not any(ledger["steps"] for ledger in ledgers.values()) and any(each.get("beside") for each in ledgers.values()):
+        raise CannotSee(
+            "no optimizer stepped, and an input got gradients too: an attack or a saliency map, or a forgotten step",
+            "Call the optimizer's step() after backward() if the job is meant to train.",
+        )
+    for built, ledger in ledgers.items():
+        enough = ENOUGH_BACKWARDS if ledger.get("last") else LONG
+        if ledger["steps"] or ledger["moved"] or ledger["backwards"] < enough:
+            continue
+        place = Place(path=ledger["path"] or None, line=ledger["line"] or None, rank=record.rank)
+        count = ledger["backwards"]
+        fact = f"{count} backward passes filled the gradients of {ledger['optimizer']} ({built}), which never stepped"
+        yield Sighting(place, fact, float(count), "backward passes")

@@ -1,0 +1,136 @@
+"""What a run writes down about containers that only grow."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .holders import GROWING, Looks, filled_at, known_as
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_GROWN = 8 << 20  # bytes of growth that make it worth counting what is there: a count takes tens of milliseconds
+
+
+def containers(job: Job) -> None:
+    """The list, dict, set or deque that grew with memory, its length to the end; where a second epoch began."""
+    watch = _Containers(job)
+    job.on("batch", watch.batch)
+    job.on("iterated", watch.iterated)
+    job.on("ending", watch.ending)
+
+
+class _Containers:
+    """Counts containers twice, with growth of memory between the counts, and follows the one that grew most.
+
+    It is held while it is followed, and let go in the step in which nobody else holds it any more.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.looks = Looks()
+        self.batches: dict[int, int] = {}
+        self.last, self.longest, self.epoch = -1, 0, False
+        self.restart()
+
+    def restart(self) -> None:
+        """The steps are numbered anew, and so is growth."""
+        self.base = self.told = 0
+        self.before: tuple[int, dict[int, int]] = (0, {})
+        self.followed: Any = None
+        self.facts: dict[str, Any] = {}
+
+    def batch(self, loader: Any, _batch: Any) -> None:
+        """The longest loader, which is no validation's, is in its second epoch once it gives more than its length."""
+        if not self.epoch:
+            seen = self.batches[id(loader)] = self.batches.get(id(loader), 0) + 1
+            with suppress(TypeError, NotImplementedError):  # a stream has no length
+                self.longest = max(self.longest, len(loader))
+                self.epoch = seen > len(loader) == self.longest
+            if self.epoch:
+                self.job.record("second-epoch")
+
+    def iterated(self, step: int) -> None:
+        if step <= self.last:
+            self.restart()
+        self.last = step
+        if self.followed is not None:
+            if sys.getrefcount(self.followed) <= 2:
+                self.restart()
+            elif step >= self.told + max(8, step // 10):
+                self.tell()
+        elif step % 8 == 7 and self.looks.due():
+            used = _used()
+            if not self.base:
+                self.base = used
+            elif used > self.base + _GROWN:
+                self.base = used
+                self.looks.take(self.look)
+
+    def ending(self) -> None:
+        if self.followed is not None:
+            self.tell()
+
+    def tell(self) -> None:
+        self.told = self.last
+        self.job.record("container", entries=len(self.followed), **self.facts)
+
+    def look(self) -> None:
+        """Counts; and follows what has grown since the last count, if the user knows it by a name."""
+        step, before = self.before
+        count = {id(each): len(each) for each in gc.get_objects() if type(each) in GROWING and len(each) >= 4}
+        self.before = self.last, count
+        turns = self.last - step
+        grown = {each: size - before[each] for each, size in count.items() if size - before.get(each, size) >= 2}
+        found = [each for each in gc.get_objects() if id(each) in grown and type(each) in GROWING and each]
+        found = [each for each in found if grown[id(each)] >= turns // 4 and each is not before and each is not count]
+        weights = {id(each): grown[id(each)] * _size(_last(each)) for each in found}
+        found = [each for each in found if weights[id(each)] >= _GROWN // 8]
+        for each in sorted(found, key=lambda each: -weights[id(each)])[:2]:
+            holder = known_as(each, type(each).__name__, 0, iter(range(12)))
+            if holder:
+                (path, line), item = filled_at(holder.name) or ("", 0), _last(each)
+                self.facts = {"type": type(each).__name__, "since": step, "had": before[id(each)]}
+                self.facts |= {"holds": _described(item), "bytes": _size(item), "holder": holder.name}
+                self.facts |= {"bounded": holder.bounded, "dataset": holder.dataset, "path": path, "line": line}
+                self.followed, self.before = each, (0, {})
+                self.tell()
+                break
+
+
+def _used() -> int:
+    """Bytes allocated on CUDA where it is in use, else resident and not in a mapped file; 0 where nobody tells."""
+    import torch
+
+    if torch.cuda.is_initialized():
+        return int(torch.cuda.memory_allocated())
+    try:
+        resident, shared = Path("/proc/self/statm").read_bytes().split()[1:3]
+    except OSError:
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _last(container: Any) -> Any:
+    """The entry that came last, where there is an order."""
+    if isinstance(container, dict):
+        return container[next(reversed(container))]
+    return next(iter(container)) if isinstance(container, set) else container[-1]
+
+
+def _size(item: Any) -> int:
+    parts = list(item.values()) if isinstance(item, dict) else item
+    if isinstance(parts, (tuple, list)):
+        return sum(_size(part) for part in parts[:16]) + sys.getsizeof(item)
+    nbytes = getattr(item, "nbytes", 0)
+    return sys.getsizeof(item) + (nbytes if isinstance(nbytes, int) else 0)
+
+
+def _described(item: Any) -> str:
+    shape = getattr(item, "shape", None)
+    return f"{type(item).__name__}{tuple(shape)}" if isinstance(shape, tuple) else type(item).__name__

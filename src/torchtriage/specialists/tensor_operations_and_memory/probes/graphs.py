@@ -1,0 +1,158 @@
+"""What a run writes down about the autograd graphs of earlier steps that stay alive."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from .holders import Holder, Looks, attributes, filled_at, holder_of, instance_of, namespaces
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_KEY = "torchtriage"
+_ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
+
+
+def graphs(job: Job) -> None:
+    """How many steps' autograd graphs outlive their step, who holds them, and what each of them keeps."""
+    watch = _Graphs(job)
+    job.on("forwarded", watch.forwarded)
+    job.on("backwarded", watch.backwarded)
+    job.on("iterated", watch.iterated)
+
+
+class _Mark:
+    """Put into a graph node's own metadata: it lives as long as the node does, whoever holds the node."""
+
+
+class _Graphs:
+    """Marks one node of every graph and looks, every tenth step, which marks are still alive."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.looks = Looks()
+        self.line: tuple[str, int] = ("", 0)
+        self.last = -1
+        self.restart()
+
+    def restart(self) -> None:
+        """The steps are numbered anew: those that were counted before were parts of one step."""
+        self.turn = self.seen = 0
+        self.told = 10
+        self.described: dict[str, Any] = {}
+        self.marks: dict[int, list[tuple[Any, Any, str]]] = {}
+
+    def forwarded(self, _module: Any, output: Any) -> None:
+        for tensor in _tensors(output):
+            self.mark(tensor, "output")
+
+    def backwarded(self, roots: Any) -> None:
+        for root in roots:
+            self.mark(root, "loss")
+        if self.turn % 10 == 9:
+            self.line = self.job.caller()
+
+    def mark(self, tensor: Any, kind: str) -> None:
+        node = getattr(tensor, "grad_fn", None)
+        if node is None or _KEY in node.metadata:
+            return
+        mark = node.metadata[_KEY] = _Mark()
+        self.marks.setdefault(self.turn, []).append((weakref.ref(mark), weakref.ref(tensor), kind))
+
+    def iterated(self, step: int) -> None:
+        if step <= self.last:
+            self.restart()
+        self.last = step
+        self.seen += self.turn in self.marks
+        self.turn += 1
+        if self.turn % (10 if len(self.marks) < 2000 else 100):
+            return
+        self.marks = {
+            turn: left for turn, marks in self.marks.items() if (left := [mark for mark in marks if mark[0]()])
+        }
+        alive = [turn for turn in self.marks if turn < self.turn - 2]
+        many = len(alive) >= _ALIVE and 2 * len(alive) >= self.seen
+        if many and not self.described.get("holder") and self.looks.due():
+            self.described = self.looks.take(lambda: self.describe(alive))
+        if self.turn >= self.told:
+            self.told *= 2
+            path, line = self.line
+            facts = {"alive": len(alive), "seen": self.seen, "path": path, "line": line, **self.described}
+            self.job.record("graphs", **facts)
+
+    def describe(self, alive: list[int]) -> dict[str, Any]:
+        """Of one graph from the middle: who holds it and what it keeps."""
+        marks = self.marks[alive[len(alive) // 2]]
+        held = [(tensor, kind) for _, weak, kind in marks if (tensor := weak()) is not None]
+        if held:
+            tensor, kind = held[-1]
+            kind = "loss" if tensor.numel() == 1 else kind
+            holder = holder_of(tensor)
+        else:
+            tensor, name = _reaching(marks[0][0]())
+            kind, holder = "sum", Holder(name, "tensor") if name else None
+        if tensor is None:
+            return {"holder": None}
+        nodes, saved = _kept_by(tensor)
+        share = len(alive) if kind == "sum" else 1
+        facts = {"kept": kind, "shape": list(tensor.shape), "nodes": nodes // share, "bytes": saved // share}
+        if not holder:
+            return {"holder": None, **facts}
+        path, line = filled_at(holder.name) or self.line
+        return {"holder": holder.name, "bounded": holder.bounded, "path": path, "line": line, **facts}
+
+
+def _reaching(mark: Any) -> tuple[Any, str | None]:
+    """The variable, or entry of a variable, whose graph reaches the node of MARK: a sum over steps, for one."""
+    import torch
+
+    for space in namespaces():
+        for known, value in list(space.items()):
+            inner = value.items() if type(value) is dict else attributes(instance_of(value))
+            for part, tensor in [(None, value), *list(inner)[:64]]:
+                node = tensor.grad_fn if isinstance(tensor, torch.Tensor) else None
+                if node is not None and any(below.metadata.get(_KEY) is mark for below in _nodes(node)):
+                    entry = "" if part is None else f"[{part!r}]" if type(value) is dict else f".{part}"
+                    return tensor, f"{known}{entry}"
+    return None, None
+
+
+def _nodes(node: Any) -> Any:
+    """The nodes below NODE, each once, at most 20,000."""
+    seen, todo = {node}, [node]
+    while todo and len(seen) < 20_000:
+        node = todo.pop()
+        yield node
+        below = {following for following, _ in node.next_functions if following is not None} - seen
+        seen |= below
+        todo += below
+
+
+def _kept_by(tensor: Any) -> tuple[int, int]:
+    """Nodes in the graph of TENSOR, and the bytes that they and it keep: parameters, which live anyway, left out."""
+    import torch
+
+    kept: dict[int, int] = {tensor.data_ptr(): tensor.nbytes}
+    count = 0
+    for node in _nodes(tensor.grad_fn):
+        count += 1
+        for name in dir(node):
+            if not name.startswith("_saved_"):
+                continue
+            try:
+                value = getattr(node, name)
+            except RuntimeError:  # freed by backward
+                continue
+            if isinstance(value, torch.Tensor) and not (value.is_leaf and value.requires_grad):
+                kept[value.data_ptr()] = value.nbytes
+    return count, sum(kept.values())
+
+
+def _tensors(value: Any) -> list[Any]:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    if isinstance(value, torch.Tensor):  # the usual output, twenty times as fast
+        return [value]
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]

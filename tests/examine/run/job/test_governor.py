@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from torchtriage.examine.run.job.governor import BUDGET, FIRST, LEAST, WINDOW, Governor
+
+STEP = 10_000_000  # nanoseconds
+
+
+def watched(sampled: int, steps: int = 2000, always: int = 0) -> list[bool]:
+    """Of STEPS steps that take 10 ms, which were watched; SAMPLED and ALWAYS nanoseconds are spent in each that is."""
+    governor, seen = Governor(), []
+    governor.sampled.add("room/sampled")
+    for _ in range(steps):
+        seen.append(governor.watching)
+        governor.book("room/always", always)
+        governor.book("room/sampled", sampled * governor.watching)
+        governor.ended(STEP)
+    return seen
+
+
+def windows(seen: list[bool]) -> set[int]:
+    """The lengths of all whole windows after the first steps."""
+    marks = "".join("x" if each else " " for each in seen[FIRST:]).rstrip("x")
+    return {len(window) for window in marks.split()}
+
+
+def test_the_first_steps_are_all_watched() -> None:
+    assert all(watched(STEP)[:FIRST])
+
+
+def test_probes_that_cost_next_to_nothing_watch_every_step() -> None:
+    assert all(watched(STEP // 1000))
+
+
+@pytest.mark.parametrize("cost", [STEP // 20, STEP // 5, STEP])
+def test_after_the_first_steps_dear_probes_watch_windows_that_the_budget_pays_for(cost: int) -> None:
+    seen = watched(cost, steps=20_000)
+    later = sum(seen[FIRST:])
+    assert later * cost <= BUDGET * len(seen) * STEP + WINDOW * cost
+    assert windows(seen) <= {WINDOW}
+
+
+def test_what_always_runs_is_paid_first_and_leaves_the_sampled_probes_a_little() -> None:
+    seen = watched(STEP // 100, steps=20_000, always=STEP // 20)
+    assert LEAST * 0.8 < sum(seen[FIRST:]) / 100 / len(seen) < LEAST * 1.2
+
+
+def test_a_window_that_opens_is_told_once() -> None:
+    governor, opened = Governor(), []
+    governor.sampled.add("room/sampled")
+    for _ in range(1000):
+        governor.book("room/sampled", STEP // 10 * governor.watching)
+        governor.ended(STEP)
+        opened.append((governor.opened, governor.watching))
+    assert all(watching for told, watching in opened if told)
+    assert any(told for told, _ in opened)
+    assert not any(first and second for (first, _), (second, _) in itertools.pairwise(opened))
