@@ -13,7 +13,9 @@ from plotly.offline import get_plotlyjs
 from torchtriage.core.case import Case
 from torchtriage.report.html import render
 from torchtriage.report.html.plots import POINTS, plots
+from torchtriage.report.html.seen import seen
 from torchtriage.report.html.setup import setup
+from torchtriage.report.outline import Sight
 
 
 def drawn(page: str) -> list[dict[str, Any]]:
@@ -57,6 +59,64 @@ def test_time_loss_and_memory_are_drawn_with_the_steps_to_look_at(ill_run: Case)
         (12, "example-clip"),
         (41, "loss is not finite"),
     ]
+
+
+def test_a_plot_marks_the_step_of_each_finding_as_loudly_as_the_finding_is(ill_run: Case) -> None:
+    marks = [mark for plot in drawn(render(ill_run)) for mark in plot["marks"]]
+    assert {(mark["fault"], mark["tone"]) for mark in marks} == {("example-clip", "error"), ("", "error")}
+
+
+@pytest.mark.parametrize(
+    ("step", "unit", "home"),
+    [
+        (3, "", "loss"),
+        (3, "KiB per step", "memory"),
+        (None, "bytes", "memory"),
+        (None, "of the step", "time"),
+        (None, "s", "time"),
+        (3, "loss scale", "loss"),  # no scale was drawn
+        (3, "graphs", "loss"),
+        (None, "graphs", None),
+        (None, "", None),
+        (60, "", None),  # after the last step drawn
+    ],
+)
+def test_evidence_is_seen_where_its_unit_is_drawn_else_at_its_step(
+    step: int | None, unit: str, home: str | None, ill_run: Case
+) -> None:
+    plot = seen(Sight("here", "a fact", "", "", step, unit), plots(ill_run))
+    assert (plot.id if plot else None) == home
+
+
+def test_findings_and_plots_are_linked_both_ways(ill_run: Case) -> None:
+    page = render(ill_run)
+    assert '<a href="#seen-loss">see loss</a>' in page
+    assert '<a href="#seen-time">see where the time of each step goes</a>' in page
+    assert 'step 12: <a class="error" href="#finding-example-clip">example-clip</a>' in page
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(re.findall(r' id="([^"]+)"', page))
+
+
+@pytest.mark.parametrize(
+    ("highest", "unit", "figure"), [(2**30, "GiB", 1.0), (2**30 - 2**20, "MiB", 1023.0), (0.5 * 2**20, "MiB", 0.5)]
+)
+def test_memory_is_drawn_from_zero_in_a_unit_that_fits(highest: float, unit: str, figure: float) -> None:
+    (plot,) = plots(Case(measurements={"timeline": {"step": [0, 1], "rss": [1.0, highest]}}))
+    assert (plot.unit, plot.zero) == (unit, True)
+    assert plot.columns["resident on the host"][1] == pytest.approx(figure)
+
+
+@pytest.mark.parametrize(
+    ("figures", "zero"), [([4096.0, 4096.0], True), ([1.0, 1.005], True), ([1.0, 2.0], False), ([-1.0, -1.0], False)]
+)
+def test_an_axis_makes_no_waves_of_figures_that_hardly_change(figures: list[float], zero: bool) -> None:
+    (plot,) = plots(Case(measurements={"scale": [list(pair) for pair in enumerate(figures)]}))
+    assert plot.zero is zero
+
+
+@pytest.mark.parametrize(("steps", "note"), [(2, ""), (5, "2 of 5 steps are drawn."), (None, ""), ("text", "")])
+def test_a_timeline_says_how_many_of_the_steps_it_draws(steps: Any, note: str) -> None:
+    (plot,) = plots(Case(measurements={"steps": steps, "timeline": {"step": [3, 4], "data": [0.1, 0.2]}}))
+    assert plot.note == note
 
 
 def test_a_long_series_is_thinned_and_says_so() -> None:

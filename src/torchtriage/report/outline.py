@@ -25,12 +25,14 @@ SHOWN = 8
 
 
 class Sight(Struct, frozen=True):
-    """One piece of evidence: where, what, how much, and the source line itself where it is known."""
+    """One piece of evidence: where, what, how much, the source line itself and the step where they are known."""
 
     place: str
     fact: str
     measure: str
     excerpt: str
+    step: int | None = None
+    unit: str = ""
 
 
 class Trouble(Struct, frozen=True):
@@ -149,7 +151,14 @@ def _remedy(remedy: Remedy) -> Remedy:
 
 def _sights(evidence: Iterable[Evidence]) -> tuple[Sight, ...]:
     return tuple(
-        Sight(line(str(item.place)), line(item.fact), line(measured(item)), line(item.place.anchor or ""))
+        Sight(
+            line(str(item.place)),
+            line(item.fact),
+            line(measured(item)),
+            line(item.place.anchor or ""),
+            item.place.step,
+            item.unit or "",
+        )
         for item in evidence
     )
 

@@ -16,6 +16,7 @@ from torchtriage.core.case import Case
 from torchtriage.core.plain import row
 from torchtriage.report.figure import figure
 from torchtriage.report.html.plots import Plot, plots
+from torchtriage.report.html.seen import seen
 from torchtriage.report.html.setup import setup
 from torchtriage.report.measures import ranks
 from torchtriage.report.outline import outline
@@ -39,6 +40,7 @@ def render(case: Case) -> str:
         ranks=ranks(case.measurements),
         setup=setup(case.measurements),
         plots=drawn,
+        seen=lambda sight: seen(sight, drawn),
         data=_data(drawn),
         style=Markup(style),  # noqa: S704 - our own file
         scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own file and Plotly's wheel

@@ -7,9 +7,11 @@ from math import isfinite
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.core.case import Case
 from torchtriage.report.measures import PHASES, number, within
+from torchtriage.report.measures import steps as steps_of
 from torchtriage.report.text import count, line
 
 POINTS = 1500
@@ -19,16 +21,19 @@ Figures: TypeAlias = tuple[float | None, ...]
 
 
 class Mark(Struct, frozen=True):
-    """A step to look at, and why."""
+    """A step to look at, and why. fault: the slug of the finding that names it; tone: how loudly it does."""
 
     step: int
     label: str
+    fault: str = ""
+    tone: str = "error"
 
 
 class Plot(Struct, frozen=True):
     """Columns of figures over steps; None where there is no figure.
 
     stacked: whether the columns are layers of one whole. log: whether the figures span orders of magnitude.
+    zero: whether the axis starts at zero, so that a small change looks small.
     """
 
     id: str
@@ -40,13 +45,14 @@ class Plot(Struct, frozen=True):
     note: str = ""
     stacked: bool = False
     log: bool = False
+    zero: bool = False
 
 
 def plots(case: Case) -> tuple[Plot, ...]:
     """The plots of CASE; none when no series was measured."""
     marks = _marks(case)
     drawn = (
-        _time(case),
+        _time(case, marks),
         _pairs(case, "loss", "Loss", marks),
         _pairs(case, "grad_norm", "Gradient norm", marks),
         _pairs(case, "scale", "Loss scale", marks),
@@ -55,22 +61,29 @@ def plots(case: Case) -> tuple[Plot, ...]:
     return tuple(_thinned(plot) for plot in drawn if plot is not None and len(plot.steps) > 1)
 
 
-def _time(case: Case) -> Plot | None:
+def _time(case: Case, marks: tuple[Mark, ...]) -> Plot | None:
     """From measurements.timeline: "step" and, for each phase, its seconds in every step."""
     steps, timeline = _timeline(case)
     phases = {name: timeline[name] for name in PHASES if any(timeline.get(name, ()))}
     columns = {name: _times(figures, 1e3) for name, figures in phases.items()}
-    return (
-        Plot("time", "Where the time of each step goes", steps, columns, unit="ms", stacked=True) if columns else None
-    )
+    title, note = "Where the time of each step goes", _drawn(steps, steps_of(case.measurements))
+    return Plot("time", title, steps, columns, marks, "ms", note, stacked=True, zero=True) if columns else None
+
+
+def _drawn(steps: tuple[int, ...], measured: int | None) -> str:
+    """That fewer steps are drawn than were measured: warm-up is left out, and a long run is thinned."""
+    return f"{len(steps)} of {measured} steps are drawn." if measured is not None and len(steps) < measured else ""
 
 
 def _memory(case: Case, marks: tuple[Mark, ...]) -> Plot | None:
     """From measurements.timeline: "rss" and "allocated", in bytes."""
     steps, timeline = _timeline(case)
     names = {"allocated": "allocated on the device", "rss": "resident on the host"}
-    columns = {said: _times(timeline[name], 2.0**-30) for name, said in names.items() if any(timeline.get(name, ()))}
-    return Plot("memory", "Memory", steps, columns, marks, unit="GiB") if columns else None
+    known = {said: timeline[name] for name, said in names.items() if any(timeline.get(name, ()))}
+    highest = max((value for figures in known.values() for value in figures if value is not None), default=0.0)
+    power, unit = (30, "GiB") if highest >= 2.0**30 else (20, "MiB")
+    columns = {said: _times(figures, 2.0**-power) for said, figures in known.items()}
+    return Plot("memory", "Memory", steps, columns, marks, unit, zero=True) if columns else None
 
 
 def _pairs(case: Case, name: str, title: str, marks: tuple[Mark, ...]) -> Plot | None:
@@ -86,8 +99,14 @@ def _pairs(case: Case, name: str, title: str, marks: tuple[Mark, ...]) -> Plot |
         for step, figure in zip(steps, figures, strict=True)
         if figure is None
     ]
-    log = min(finite) > 0 and max(finite) > 100 * min(finite)
-    return Plot(name, title, steps, {title.lower(): figures}, (*marks, *gone[:1]), log=log)
+    low, high = min(finite), max(finite)
+    log = low > 0 and high > 100 * low
+    return Plot(name, title, steps, {title.lower(): figures}, (*marks, *gone[:1]), log=log, zero=_flat(low, high))
+
+
+def _flat(low: float, high: float) -> bool:
+    """Whether figures from LOW to HIGH differ by so little that a fitted axis would make waves of it."""
+    return low >= 0 and high - low <= 0.01 * high
 
 
 def _is_pair(pair: Any) -> bool:
@@ -119,20 +138,21 @@ def _times(figures: Figures, factor: float) -> Figures:
 
 def _marks(case: Case) -> tuple[Mark, ...]:
     """The first step that each fault names."""
-    found: dict[str, int] = {}
+    found: dict[str, Mark] = {}
     for finding in case.findings:
+        slug, tone = finding.fault.slug, finding.fault.severity.value
         for item in finding.evidence:
             if item.place.step is not None:
-                found.setdefault(finding.fault.slug, item.place.step)
-    return tuple(Mark(step, line(slug)) for slug, step in sorted(found.items(), key=lambda pair: (pair[1], pair[0])))
+                found.setdefault(slug, Mark(item.place.step, line(slug), slug, tone))
+    return tuple(sorted(found.values(), key=lambda mark: (mark.step, mark.label)))
 
 
 def _thinned(plot: Plot) -> Plot:
     """Every so many steps, and a note that says so; four digits of each figure."""
     stride = -(-len(plot.steps) // POINTS)
-    note = "" if stride == 1 else f"One step in {stride} is drawn, of {count(len(plot.steps), 'step')}."
+    note = plot.note if stride == 1 else f"One step in {stride} is drawn, of {count(len(plot.steps), 'step')}."
     columns = {name: tuple(map(_rounded, figures[::stride])) for name, figures in plot.columns.items()}
-    return Plot(plot.id, plot.title, plot.steps[::stride], columns, plot.marks, plot.unit, note, plot.stacked, plot.log)
+    return replace(plot, steps=plot.steps[::stride], columns=columns, note=note)
 
 
 def _rounded(value: float | None) -> float | None:
