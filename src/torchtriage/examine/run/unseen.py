@@ -76,6 +76,12 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
             f"rank {record.rank} was seen, but it ended no step",
             "Let the job reach its first optimizer step; in a loop without one, let it call the model 8 times or more.",
         )
+    if record.all("thread"):
+        yield Inconclusive(
+            "run/threads",
+            f"two threads of rank {record.rank} learned at the same time: the one that began first was watched",
+            "Train one model at a time, or each in a process of its own.",
+        )
     yield from _death(record)
     yield from _blind_spots(record)
 

@@ -25,8 +25,10 @@ def place(job: Job) -> None:
             if job.idle or inside:
                 if not inside:
                     job.tidy()
+                    job.watched.beside()
                 original(*args, **kwargs)
                 return
+            job.watched.learns()
             job.safely(clock.settle)
             roots = _tuple(torch, args[0] if args else kwargs.get("tensors"))
             job.fire("backward", roots)

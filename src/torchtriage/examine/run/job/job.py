@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from _thread import get_ident
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, origin, places, wrapping
+from . import ledger, origin, places, threads, wrapping
 from .clock import Clock
 from .governor import Governor
 from .late import Late
@@ -39,7 +40,7 @@ class Job:
     """What probes may do, and the promise that none of it can stop the job.
 
     step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
-    idle: nothing is watched now, because a listener runs, or the probes have left.
+    idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
     """
 
@@ -47,7 +48,6 @@ class Job:
         self.writer = writer
         self.steps = steps
         self.step = 0
-        self.idle = False
         self.left = False
         self.roots = places.Roots()
         self.compiling: Callable[[], bool] = bool  # until torch can tell
@@ -56,9 +56,19 @@ class Job:
         self.scaling = Scaling()
         self.governor = Governor()
         self.clock = Clock(self)
+        self.watched = threads.Watched(self)
         self.placing = MACHINERY
+        self._idle = False
         self._listeners: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = dict.fromkeys(EVENTS, ())
         self._undo: list[tuple[str, Callable[[], None]]] = []
+
+    @property
+    def idle(self) -> bool:
+        return self._idle or (get_ident() != self.watched.thread and not self.watched.passes())
+
+    @idle.setter
+    def idle(self, now: bool) -> None:
+        self._idle = now
 
     @property
     def rank(self) -> int:
@@ -208,6 +218,7 @@ class Job:
     def forked(self) -> None:
         """In a forked child: a job of its own, with its own file when anything matters in it."""
         self.writer.forked()
+        self.watched = threads.Watched(self)
         self.clock.restart()
         self.late.forget()
         self.governor.restart()
@@ -217,6 +228,7 @@ class Job:
         """The last events and the last line; from here on nothing is watched. Hooks go when `tidy` is called."""
         if self.left:
             return
+        self.watched.thread = get_ident()
         self.clock.end()
         self.fire("ending")
         costs = {probe: round(cost / 1000) for probe, cost in self.governor.costs.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,12 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     """
     compiling, governor = job.compiling, job.governor
     sampled = probe in governor.sampled
-    calls: list[_Call] = []
+    under_way = _Calls()
     off = False
 
     @functools.wraps(original)
     def through(*args: Any, **kwargs: Any) -> Any:
-        call = calls[-1] if calls else _Call()
+        call = under_way.calls[-1] if under_way.calls else _Call()
         began = now()
         try:
             call.returned = (original(*args, **kwargs),)
@@ -68,7 +69,7 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
         if off or job.idle or (sampled and not governor.watching):
             return original(*args, **kwargs)
         call = _Call()
-        calls.append(call)
+        under_way.calls.append(call)
         began = now()
         try:
             return made(*args, **kwargs)
@@ -82,13 +83,20 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
             if call.raised is not None:
                 raise call.raised from None
         finally:
-            calls.pop()
+            under_way.calls.pop()
             own = now() - began - call.inner
             governor.book(probe, own)
             job.clock.book("probes", own)
         return original(*args, **kwargs)
 
     return replacement
+
+
+class _Calls(threading.local):
+    """The calls that are under way in each thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.calls: list[_Call] = []
 
 
 class _Call:

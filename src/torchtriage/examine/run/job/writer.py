@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Writer:
         self._file: int | None = None
         self._inode: tuple[int, int] | None = None
         self._pending: list[dict[str, Any]] = []
+        self._opening = Lock()
 
     @property
     def opened(self) -> bool:
@@ -35,17 +37,20 @@ class Writer:
 
     def open(self) -> None:
         """Creates the file and writes its first line and what was kept back."""
-        if self.opened or self.off:
-            return
+        with self._opening:  # two threads may begin to train at the same moment
+            if not self.opened and not self.off:
+                self._begin()
+
+    def _begin(self) -> None:
         self.rank = self._rank()
         lines = [{"kind": "start", "step": 0, **self._first()}, *self._pending]
         try:
-            self._file = self._create()
-            self._inode = inode(self._file)
+            file = self._create()
+            self._inode = inode(file)
         except OSError:
             self.off = True
             return
-        self._pending = []
+        self._file, self._pending = file, []
         for line in lines:
             self.write(line)
 
@@ -71,6 +76,7 @@ class Writer:
         if self._file is not None and self._ours():
             os.close(self._file)
         self._file, self._pending, self.off = None, [], False
+        self._opening = Lock()  # whoever held it stayed in the parent
 
     def _ours(self) -> bool:
         """Whether the number still names our file: a job may close every descriptor and open files of its own."""

@@ -1,0 +1,185 @@
+"""A job computes, says and leaves the same to the last bit with all probes in it as without them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from torchtriage.triage import probes
+
+Run = Callable[..., Any]
+
+BEGIN = """
+import hashlib, json, os, random, struct, sys, warnings
+import numpy, torch
+torch.manual_seed(0); random.seed(0); numpy.random.seed(0)
+losses = []
+def took(loss): losses.append(struct.pack("d", float(loss)).hex())
+"""
+
+END = """
+def digest(*parts): return hashlib.sha256(b"".join(parts)).hexdigest()
+def raw(tensor): return tensor.detach().contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() else repr(tensor.item()).encode()
+state = model.state_dict()
+print("weights", digest(*(name.encode() + raw(each) for name, each in state.items())))
+print("loss", losses)
+print("torch", digest(torch.get_rng_state().numpy().tobytes()))
+print("python", digest(repr(random.getstate()).encode()))
+print("numpy", digest(repr(numpy.random.get_state()).encode()))
+warnings.warn("of the job's own")
+print("files", sorted(os.listdir()))
+print("path", sys.path)
+print("finders", [getattr(each, "__name__", type(each).__name__) for each in (*sys.meta_path, *sys.path_hooks)])
+print("variables", sorted((name, value) for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("TORCHTRIAGE_")))
+print("threads", __import__("threading").active_count(), sys.excepthook is sys.__excepthook__, sys.gettrace(), sys.getprofile())
+print(json.dumps({name: getattr(module, "__file__", None) for name, module in sys.modules.items()}))
+raise SystemExit(3)
+"""
+
+MLP = """
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1))
+optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
+for step in range(30):
+    optimizer.zero_grad()
+    loss = model(torch.randn(4, 8)).square().mean()
+    loss.backward()
+    optimizer.step()
+    took(loss)
+"""
+
+BF16 = """
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.BatchNorm2d(8), torch.nn.Flatten(), torch.nn.Linear(288, 4))
+optimizer = torch.optim.SGD(model.parameters(), 1e-2, momentum=0.9)
+for step in range(12):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = torch.nn.functional.cross_entropy(model(torch.randn(4, 3, 8, 8)), torch.randint(4, (4,)))
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    took(loss)
+"""
+
+LSTM = """
+class Tagger(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.lstm, self.head = torch.nn.Embedding(20, 8), torch.nn.LSTM(8, 8, 2, dropout=0.2), torch.nn.Linear(8, 3)
+    def forward(self, words):
+        return self.head(self.lstm(self.embed(words))[0])
+model = Tagger()
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+for step in range(12):
+    words = torch.randint(20, (6, 4))
+    loss = torch.nn.functional.cross_entropy(model(words).flatten(0, 1), words.flatten() % 3)
+    optimizer.zero_grad(); loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    took(loss)
+"""
+
+SCALED = """
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40, growth_interval=4)
+for step in range(40):
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(torch.randn(4, 8)).square().mean()
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer); scaler.update()
+    took(loss)
+print("scale", scaler.get_scale())
+"""
+
+LBFGS = """
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.LBFGS(model.parameters(), 0.1, max_iter=4)
+data = torch.randn(16, 4)
+def closure():
+    optimizer.zero_grad()
+    loss = (model(data).squeeze() - data.sum(1)).square().mean()
+    loss.backward()
+    return loss
+for step in range(6): took(optimizer.step(closure))
+"""
+
+LOADER = """
+class Noise(torch.utils.data.Dataset):
+    def __len__(self): return 40
+    def __getitem__(self, index): return torch.randn(4) * random.random() * numpy.random.rand() + index
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), 1e-4)
+loader = torch.utils.data.DataLoader(Noise(), batch_size=4, shuffle=True, num_workers=2)
+for epoch in range(2):
+    for batch in loader:
+        loss = model(batch).square().mean()
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        took(loss)
+"""
+
+COMPILED = """
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.2), torch.nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+fast = torch.compile(model, backend="aot_eager")
+for step in range(12):
+    loss = fast(torch.randn(4, 8)).square().mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    took(loss)
+print("graphs", torch._dynamo.utils.counters["stats"]["unique_graphs"], dict(torch._dynamo.utils.counters["graph_break"]))
+"""
+
+NAN = """
+class Root(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.drop = torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.3)
+    def forward(self, x):
+        noise = random.random() + numpy.random.rand()
+        return (self.drop(self.norm(self.first(x))).sum(1) + 4 - 0.7 * took_so_far() + noise).sqrt()
+def took_so_far(): return len(losses)
+model = Root()
+optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+for step in range(16):
+    loss = model(torch.randn(4, 4)).mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    took(loss)
+"""
+
+JOBS = {
+    "dropout": MLP,
+    "batch norm in bf16": BF16,
+    "lstm": LSTM,
+    "scaler": SCALED,
+    "closure": LBFGS,
+    "loader": LOADER,
+    "compiled": COMPILED,
+    "turns nan": NAN,
+}
+
+
+@pytest.mark.parametrize("source", JOBS.values(), ids=JOBS)
+def test_numbers_words_and_files_are_the_same_to_the_last_bit(run: Run, source: str) -> None:
+    script = BEGIN + source + END
+    plain, watched = (run(script, watched=yes, probes=probes()) for yes in (False, True))
+    assert (plain.code, watched.code) == (3, 3), plain.stderr + watched.stderr
+
+    here, there = (str(each.folder.parent) for each in (plain, watched))
+    expected = plain.stdout.replace("['train.py']", "['run', 'train.py']").replace(here, there).splitlines()
+    said = watched.stdout.splitlines()
+    assert said[:-1] == expected[:-1]
+    assert watched.stderr == plain.stderr.replace(here, there)
+    assert_none_is_shadowed(json.loads(expected[-1]), json.loads(said[-1]))
+    assert len(watched.events("step")) > 5
+    assert not watched.events("probe-off")
+
+
+def assert_none_is_shadowed(plain: dict[str, str | None], watched: dict[str, str | None]) -> None:
+    """Every module of the job is the same; what came in beside is the standard library's, torch's own, or private."""
+    beside = {name for name in watched if name not in plain}
+    assert {name: file for name, file in watched.items() if name in plain} == plain
+    known = {*sys.stdlib_module_names, "torch"}
+    assert {name for name in beside if name.partition(".")[0] not in known and not name.startswith("_torchtriage")} == (
+        set()
+    )
