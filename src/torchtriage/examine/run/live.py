@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from torchtriage.examine.run.series import number
 
-QUIET = frozenset({"start", "setup", "step", "end", "clock", "cost", "thread"})
+QUIET = frozenset({"start", "setup", "step", "end", "clock", "cost", "thread", "thinned"})
 
 
 class Line:

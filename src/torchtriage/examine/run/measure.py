@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
-from torchtriage.examine.run.series import interval_of_median, quantile, thinned
+from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
 from torchtriage.examine.run.unseen import world_size
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle")
@@ -25,7 +25,7 @@ def measurements(record: RunRecord) -> dict[str, Any]:
     steady = [row for rank in record.ranks for row in rank.steps]
     return {
         "setup": _setup(record),
-        "steps": len(first.every_step),
+        "steps": first.count,
         "step_time": step_time(first.steps),
         "shares": shares(steady),
         "memory": _memory(first),
@@ -120,13 +120,13 @@ def _series(record: RankRecord, name: str) -> list[list[Any]]:
     rows = [row for row in record.every_step if row.get(name) is not None]
     if not rows:
         return thinned([[event.get("step"), event["value"]] for event in record.all(name) if "value" in event])
-    return thinned([[row.get("step"), row[name]] for row in rows])
+    return thinned([[row.get("step"), row[name]] for row in even(rows)])
 
 
 def _rank(record: RankRecord) -> dict[str, Any]:
     return {
         "rank": record.rank,
-        "steps": len(record.every_step),
+        "steps": record.count,
         "step_time": step_time(record.steps),
         "shares": shares(record.steps),
     }

@@ -14,6 +14,7 @@ from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
 from torchtriage.examine.run import unseen
+from torchtriage.examine.run.series import even
 
 Event = dict[str, Any]
 KINDS_OF_BOUNDARY = ("optimizer", "backward", "forward")
@@ -37,26 +38,35 @@ class RankRecord:
         """The steady steps: without warm-up, steps in which a loader started, and those that hold a validation.
 
         The first step is warm-up, of 20 or more the first three. A step in which a loader was started is left out
-        where it is the exception; so is one with more than twice the usual batches or forward passes.
+        where it is the exception; so is one with more than twice the usual batches or forward passes. Of a long
+        run, whose later steps were not all recorded, they are as far apart at the start as at the end.
         """
         return list(self._steady)
 
+    @property
+    def count(self) -> int:
+        """How many steps have ended, those that were not recorded among them."""
+        rows = self.every_step
+        ended = next((each for each in reversed(self.events) if each.get("kind") in {"end", "error"}), {})
+        return max((rows[-1].get("step") or 0) + 1, ended.get("step") or 0) if rows else 0
+
     @cached_property
     def every_step(self) -> tuple[Event, ...]:
-        """All steps at the best boundary that was seen; a loss that arrived late stands with its own step."""
+        """All steps at the best boundary that was seen; a late loss stands with its own step, if that is there."""
         rows = self.all("step")
         best = min((_boundary(row) for row in rows), key=KINDS_OF_BOUNDARY.index, default="optimizer")
         rows = [dict(row) for row in rows if _boundary(row) == best]
-        late = {row["loss_step"]: row.get("loss") for row in rows if "loss_step" in row}
+        known = {row.get("step") for row in rows}
+        late = {row["loss_step"]: row.get("loss") for row in rows if row.get("loss_step") in known}
         for row in rows:
-            if "loss_step" in row:
+            if row.get("loss_step") in known:
                 row["loss"] = None
             row["loss"] = late.get(row.get("step"), row.get("loss"))
         return tuple(rows)
 
     @cached_property
     def _steady(self) -> tuple[Event, ...]:
-        rows = self.every_step[WARM if len(self.every_step) >= SETTLED else 1 :]
+        rows = tuple(even(self.every_step[WARM if len(self.every_step) >= SETTLED else 1 :]))
         if sum(bool(row.get("epochs")) for row in rows) * 2 < len(rows):
             rows = tuple(row for row in rows if not row.get("epochs"))
         for count in ("batches", "forwards"):

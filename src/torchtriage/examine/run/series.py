@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from itertools import pairwise
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 POINTS = 200  # of a thinned series
@@ -31,6 +32,14 @@ def thinned(items: Sequence[T], points: int = POINTS) -> list[T]:
     if len(items) <= points:
         return list(items)
     return [items[round(index * (len(items) - 1) / (points - 1))] for index in range(points)]
+
+
+def even(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of rows by `step` that are thinned to the end, those as far apart as the last ones: no time counts for more."""
+    steps = [row.get("step") or 0 for row in rows]
+    widest = max((after - before for before, after in pairwise(steps)), default=1)
+    stride = 10 ** (len(str(max(widest, 1))) - 1)  # the record's law of thinning goes by powers of ten
+    return [row for step, row in zip(steps, rows, strict=True) if step % stride == 0]
 
 
 def number(value: float) -> str:

@@ -76,6 +76,10 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
             f"rank {record.rank} was seen, but it ended no step",
             "Let the job reach its first optimizer step; in a loop without one, let it call the model 8 times or more.",
         )
+    for event in record.all("thinned"):
+        yield Inconclusive(
+            "run/record", _thinned(record, event), "Judge a shorter run: --steps N leaves the job early."
+        )
     if record.all("thread"):
         yield Inconclusive(
             "run/threads",
@@ -84,6 +88,15 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
         )
     yield from _death(record)
     yield from _blind_spots(record)
+
+
+def _thinned(record: RankRecord, event: Event) -> str:
+    if event.get("of") == "all":
+        return f"the record of rank {record.rank} has reached {event.get('after')} bytes: what came later is not in it"
+    return (
+        f"rank {record.rank} had more than {event.get('after')} lines of the kind {event.get('of')}: "
+        "of those that came later, ever fewer were written"
+    )
 
 
 def _death(record: RankRecord) -> Iterator[Inconclusive]:

@@ -9,13 +9,14 @@ from time import perf_counter_ns as now
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from .writer import inode
+from .writer import inode, kept
 
 if TYPE_CHECKING:
     from .job import Job
 
 PHASES: tuple[str, ...] = ("data", "transfer", "forward", "backward", "optimizer", "probes")
 COUNTS: tuple[str, ...] = ("batches", "epochs", "forwards", "backwards", "skipped")
+DENSE = 20_000  # steps that are all recorded; later ever fewer, so that the record of a week stays small
 FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
 DESERTED = 16  # so many repeated turns of others before the optimizer that used to end the step is given up
 ROW = '"kind":"step","step":%d,"start":%.6f,"seconds":%.9f,'  # by hand: a JSON encoder takes three times as long
@@ -139,7 +140,7 @@ class Clock:
     def _close(self) -> None:
         ended, job = now(), self.job
         job.late.settle()
-        if _kept(job.step):
+        if job.step < DENSE or kept(job.step, DENSE):
             job.writer.put(f"{{{self._row(ended)}}}")
         claimed = self._claimed
         self._spent = dict.fromkeys(PHASES, 0)
@@ -181,11 +182,6 @@ def _spelt(value: float | None) -> str:
     if not math.isfinite(value):
         return {"nan": "NaN", "inf": "Infinity"}.get(str(value), "-Infinity")
     return repr(value)
-
-
-def _kept(step: int) -> bool:
-    """Every step at first, later every tenth, then every hundredth: the record of a long job stays readable."""
-    return step < 20_000 or step % (10 if step < 200_000 else 100) == 0
 
 
 def _resident() -> Any:

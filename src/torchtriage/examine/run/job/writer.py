@@ -12,13 +12,16 @@ if TYPE_CHECKING:
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 PENDING = 1000  # lines kept by a process that has not yet done anything that matters
+LINES = 1000  # of one kind that are all written; later ever fewer. Steps are thinned by the clock
+ROOM = 180 << 20  # bytes in all, whatever probes write
+LAST = ("end", "error", "thinned")  # kinds that are written even then
 
 
 class Writer:
     """Lines for FOLDER/rank<N>.jsonl, kept back until `open`: a process that trains nothing leaves no file.
 
     A second process of the same rank writes rank<N>.<pid>.jsonl. A forked child starts a file of its own.
-    Whatever goes wrong with the disk ends the recording, never the job.
+    Whatever goes wrong with the disk ends the recording, never the job. A file never holds much more than ROOM.
     """
 
     def __init__(self, folder: str, rank: Callable[[], int], first: Callable[[], dict[str, Any]]) -> None:
@@ -29,6 +32,8 @@ class Writer:
         self._file: int | None = None
         self._inode: tuple[int, int] | None = None
         self._pending: list[dict[str, Any]] = []
+        self._counts: dict[str, int] = {}
+        self._written = 0
         self._opening = Lock()
 
     @property
@@ -52,30 +57,46 @@ class Writer:
             return
         self._file, self._pending = file, []
         for line in lines:
-            self.write(line)
+            self._line(line)
 
     def write(self, line: dict[str, Any]) -> None:
-        if self._file is None:
-            if len(self._pending) < PENDING:
-                self._pending.append(line)
-        else:
-            self.put(_encode(line))
+        """Writes LINE; one of a kind that has come often may be left out, which a line "thinned" says once."""
+        kind = str(line["kind"])
+        count = self._counts[kind] = self._counts.get(kind, -1) + 1
+        if count == LINES:
+            self._line({"kind": "thinned", "step": line.get("step"), "of": kind, "after": LINES})
+        if (count < LINES or kept(count, LINES)) and (self._written < ROOM or kind in LAST):
+            self._line(line)
 
     def put(self, text: str) -> None:
         """Writes TEXT, one JSON object, as a line."""
+        if self._written < ROOM:
+            self._put(text)
+
+    def _line(self, line: dict[str, Any]) -> None:
+        if self._file is not None:
+            self._put(_encode(line))
+        elif len(self._pending) < PENDING:
+            self._pending.append(line)
+
+    def _put(self, text: str) -> None:
         if self.off or self._file is None:
             return
         data = text.encode() + b"\n"
+        before, self._written = self._written, self._written + len(data)
         try:
             self.off = not self._ours() or os.write(self._file, data) != len(data)
         except OSError:
             self.off = True
+        if before < ROOM <= self._written:
+            self._put(_encode({"kind": "thinned", "step": None, "of": "all", "after": ROOM}))
 
     def forked(self) -> None:
         """In a forked child: the parent's file is not ours."""
         if self._file is not None and self._ours():
             os.close(self._file)
         self._file, self._pending, self.off = None, [], False
+        self._counts, self._written = {}, 0
         self._opening = Lock()  # whoever held it stayed in the parent
 
     def _ours(self) -> bool:
@@ -92,6 +113,14 @@ class Writer:
             return os.open(f"{path}.jsonl", flags, 0o644)
         except FileExistsError:
             return os.open(f"{path}.{os.getpid()}.jsonl", flags, 0o644)
+
+
+def kept(number: int, dense: int) -> bool:
+    """Whether the one of that NUMBER, from 0, is kept: the first DENSE all, and of ten times as many a tenth.
+
+    So it goes on: however many there are, each power of ten adds nine tenths of DENSE.
+    """
+    return number < dense or number % 10 ** len(str(number // dense)) == 0
 
 
 def inode(file: int) -> tuple[int, int]:

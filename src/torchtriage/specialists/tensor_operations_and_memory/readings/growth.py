@@ -54,7 +54,8 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     )
     yield Sighting(
         place,
-        f"{said}, {total / 2**20:.0f} MiB over {len(steps)} steps, to the end{_filling(container, rate)}",
+        f"{said}, {total / 2**20:.0f} MiB over {steps[-1] - steps[0] + 1:.0f} steps, to the end"
+        f"{_filling(container, rate)}",
         slope / 1024,
         "KiB per step",
         (spread[0] / 1024, spread[1] / 1024),
