@@ -20,9 +20,14 @@ def lines(path: Path) -> Events:
 
 
 @pytest.fixture
-def watch(tmp_path: Path) -> Iterator[Callable[..., Job]]:
+def jobs() -> list[Job]:
+    """Those that watch this very process."""
+    return []
+
+
+@pytest.fixture
+def watch(tmp_path: Path, jobs: list[Job]) -> Iterator[Callable[..., Job]]:
     """Puts probes into this very process; whatever happens, they are gone after the test."""
-    jobs: list[Job] = []
 
     def put(*probes: Path, steps: int | None = None) -> Job:
         jobs.append(begin(str(tmp_path), [str(path) for path in probes], steps))
@@ -35,10 +40,12 @@ def watch(tmp_path: Path) -> Iterator[Callable[..., Job]]:
 
 
 @pytest.fixture
-def events(tmp_path: Path) -> Callable[..., Events]:
+def events(tmp_path: Path, jobs: list[Job]) -> Callable[..., Events]:
     """What rank 0 of this process has recorded so far, of one kind or all."""
 
     def read(kind: str | None = None) -> Events:
+        for job in jobs:
+            job.writer.flush()
         path = tmp_path / "rank0.jsonl"
         return [each for each in (lines(path) if path.exists() else []) if kind in (None, each["kind"])]
 

@@ -35,11 +35,17 @@ def play(job: Job, events: str, optimizers: dict[str, Optimizer]) -> None:
             clock.turned(optimizers.setdefault(event, Optimizer()))
 
 
+def written(job: Job, folder: Path) -> list[dict[str, Any]]:
+    """What has been recorded so far; lines of steps wait for each other."""
+    job.writer.flush()
+    return [json.loads(line) for line in (folder / "rank0.jsonl").read_text().splitlines()]
+
+
 def rows_of(folder: Path, events: str) -> list[dict[str, Any]]:
     job, optimizers = job_in(folder), {}
     play(job, events, optimizers)
     job.leave("exit")
-    return [json.loads(line) for line in (folder / "rank0.jsonl").read_text().splitlines()]
+    return written(job, folder)
 
 
 LOOPS = [
@@ -117,7 +123,7 @@ def test_phases_never_add_up_to_more_than_the_step(tmp_path_factory: pytest.Temp
     job.clock.turned(Optimizer())
     job.clock.settle()
 
-    (row,) = [json.loads(line) for line in (folder / "rank0.jsonl").read_text().splitlines() if '"step",' in line]
+    (row,) = [each for each in written(job, folder) if each["kind"] == "step"]
     assert sum(row[phase] for phase in ("data", "forward", "backward", "optimizer", "probes")) <= row["seconds"] + 1e-6
 
 
@@ -127,7 +133,7 @@ def test_steps_of_a_long_job_are_thinned(tmp_path: Path) -> None:
     job.step = 20_001
     play(job, "fwA" * 20, optimizers)
 
-    kept = [json.loads(line) for line in (tmp_path / "rank0.jsonl").read_text().splitlines()]
+    kept = written(job, tmp_path)
     assert [event["step"] for event in kept if event["kind"] == "step"] == [0, 20_010, 20_020]
 
 
@@ -146,5 +152,5 @@ def test_a_loss_that_is_not_finite_is_written_so_that_it_can_be_read(tmp_path: P
         job.clock.lost(job.step, loss)
         play(job, "A", optimizers)
 
-    rows = [json.loads(line) for line in (tmp_path / "rank0.jsonl").read_text().splitlines()]
+    rows = written(job, tmp_path)
     assert [str(row["loss"]) for row in rows if row["kind"] == "step"] == ["nan", "inf", "-inf", "1.5"]

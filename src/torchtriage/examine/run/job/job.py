@@ -150,14 +150,15 @@ class Job:
         self.idle = True
         try:
             for probe, listener in listeners:
-                if not governor.watching and probe in governor.sampled and event != "ending":
+                if not (governor.watching or probe not in governor.sampled or event == "ending"):
                     continue
                 try:
                     listener(*arguments)
                 except Exception as error:  # noqa: BLE001 - whatever a probe does, the job goes on
                     self.switch_off(probe, error)
-                passed, last = now() - last, now()
-                governor.book(probe, passed)
+                ended = now()
+                governor.costs[probe] = governor.costs.get(probe, 0) + ended - last
+                last = ended
         finally:
             self.idle = self.left
             self.clock.book("probes", last - began)

@@ -24,7 +24,7 @@ class Call:
         import torch
 
         self.module = weakref.ref(module)
-        self.args, self.kwargs = _detached(args), _detached(kwargs)
+        self.args, self.kwargs = tuple(map(_detached, args)), _detached(kwargs) if kwargs else kwargs
         self.versions = self.seen_versions()
         self.random = torch.get_rng_state()
         self.random_cuda = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
@@ -33,7 +33,7 @@ class Call:
 
     def seen_versions(self) -> list[int]:
         """Of the inputs that are tensors themselves; what is nested deeper is seldom changed in place."""
-        given = (*self.args, *self.kwargs.values())
+        given = (*self.args, *self.kwargs.values()) if self.kwargs else self.args
         return [each._version for each in given if hasattr(each, "_version") and not each.is_inference()]
 
     def repeatable(self) -> tuple[Any, str]:
@@ -181,11 +181,9 @@ def _flags(part: Any) -> dict[str, Any]:
 
 
 def _detached(value: Any) -> Any:
-    import torch
-
+    if hasattr(value, "requires_grad"):
+        return value.detach() if value.requires_grad else value
     match value:
-        case torch.Tensor():
-            return value.detach() if value.requires_grad else value
         case tuple() if type(value) is tuple:
             return tuple(_detached(item) for item in value)
         case list():

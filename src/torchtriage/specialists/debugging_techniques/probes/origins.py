@@ -75,7 +75,7 @@ class _Origins:
         if self.done:
             return
         self.turn, self.unread = self.turn + 1, None
-        unscaled = [next((loss for result, loss in self.scaled if result is root), root) for root in roots]
+        unscaled = [self.before_scaling(root) for root in roots] if self.scaled else roots
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and loss.is_floating_point()]
         for loss in losses:
             if loss.is_cuda:
@@ -83,6 +83,9 @@ class _Origins:
             elif not (isfinite(loss.item()) if loss.numel() == 1 else _all_finite(loss.detach())):
                 self.hold_loss(losses)
                 return
+
+    def before_scaling(self, root: Any) -> Any:
+        return next((loss for result, loss in self.scaled if result is root), root)
 
     def hold_loss(self, losses: list[Any]) -> None:
         self.row += 1
@@ -105,16 +108,14 @@ class _Origins:
             return  # a fused optimizer is told by its scaler to leave the parameters alone
         began = perf_counter()
         if self.due > began:
-            first = next((p.grad for group in optimizer.param_groups for p in group["params"]), None)
-            total = (
-                first.sum().abs() if first is not None and (first.is_floating_point() or first.is_complex()) else None
-            )
+            first = next((p.grad for p in optimizer.param_groups[0]["params"]), None)
+            total = _sum(first) if first is not None else None
         else:
             total = self.job.total_norm(optimizer)
             self.due = began + (perf_counter() - began) / _BUDGET
         if total is not None and total.is_cuda:
             self.judge_later(torch.isfinite(total))
-        elif total is not None and not isfinite(total.item()):
+        elif total is not None and not _is_finite(total):
             self.hold_gradients(optimizer)
 
     def hold_gradients(self, optimizer: Any) -> None:
@@ -165,6 +166,15 @@ class _Held:
 
     def reaches(self, optimizer: Any) -> bool:
         return any(id(p) in self.reached for group in optimizer.param_groups for p in group["params"])
+
+
+def _sum(gradient: Any) -> Any:
+    return gradient.sum() if gradient.is_floating_point() or gradient.is_complex() else None
+
+
+def _is_finite(total: Any) -> bool:
+    value = total.item()
+    return isfinite(value.real) and isfinite(value.imag)  # of a real number, too
 
 
 def _all_finite(tensor: Any) -> bool:

@@ -18,8 +18,9 @@ def carried(job: Job) -> None:
     before the next backward. Accumulation between two steps, a GAN's two optimizers and closures break it.
     A loop clears its gradients always or never, so an optimizer's first steps tell.
     """
+    job.sampled()
     watch = _Carried(job)
-    for listener in (watch.backward, watch.backwarded, watch.stepped):
+    for listener in (watch.backward, watch.backwarded, watch.stepped, watch.watching):
         job.on(listener.__name__, listener)
 
 
@@ -76,6 +77,10 @@ class _Carried:
         self.watched: weakref.WeakKeyDictionary[Any, _Chain] = weakref.WeakKeyDictionary()
         self.told: weakref.WeakSet[Any] = weakref.WeakSet()
         self.line: tuple[str, int] = ("", 0)
+
+    def watching(self) -> None:
+        for chain in self.watched.values():
+            chain.unbroken = False  # what happened since the last window is not known
 
     def backward(self, _roots: Any) -> None:
         for chain in self.watched.values():

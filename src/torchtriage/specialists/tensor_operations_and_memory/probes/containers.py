@@ -14,6 +14,7 @@ from .holders import GROWING, Looks, filled_at, known_as
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
+_EARLY = 256  # steps in which memory is looked at eight times as often
 _GROWN = 8 << 20  # bytes of growth that make it worth counting what is there: a count takes tens of milliseconds
 
 
@@ -64,7 +65,7 @@ class _Containers:
                 self.restart()
             elif step >= self.told + max(8, step // 10):
                 self.tell()
-        elif step % 8 == 7 and self.looks.due():
+        elif step % (8 if step < _EARLY else 64) == 7 and self.looks.due():
             used = _used()
             if not self.base:
                 self.base = used

@@ -16,6 +16,7 @@ _ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
 
 def graphs(job: Job) -> None:
     """How many steps' autograd graphs outlive their step, who holds them, and what each of them keeps."""
+    job.sampled()
     watch = _Graphs(job)
     job.on("forwarded", watch.forwarded)
     job.on("backwarded", watch.backwarded)
