@@ -94,7 +94,7 @@ def test_whatever_probes_write_the_file_stays_below_two_hundred_megabytes(tmp_pa
     for number in range(3000):
         made.write({"kind": f"kind {number}", "step": number, "text": "x" * 10**5})
     for number in range(100):
-        made.put(f'{{"kind":"step","step":{number}}}')
+        made.put(f'{{"kind":"step","step":{number}}}', number * 10**9)
     made.write({"kind": "end", "step": 3000, "why": "exit"})
 
     assert ROOM < sum(counted) < 200 * MB
@@ -119,7 +119,7 @@ def test_what_was_left_out_is_inconclusive_and_the_end_is_always_told(
         "rank 0 had more than 3 lines of the kind skip: of those that came later, ever fewer were written",
     ]
     for number in range(100):
-        made.put(f'{{"kind":"step","step":{number},"seconds":0.1}}')
+        made.put(f'{{"kind":"step","step":{number},"seconds":0.1}}', number * 10**9)
     assert (
         "bytes: what came later"
         in [i.why for i in record.read(tmp_path).inconclusive if i.detector == "run/record"][-1]
