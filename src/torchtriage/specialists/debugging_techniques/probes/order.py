@@ -1,0 +1,207 @@
+"""What a run writes down about gradients that are cleared too early or clipped too late."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
+_LOOKS = 4  # gradients of an optimizer that are looked at
+
+
+def zeroed(job: Job) -> None:
+    """Optimizers that step with gradients that were cleared after the backward pass which filled them."""
+    import torch
+
+    watch = _Zeroed(job)
+    job.sampled()
+    for listener in (watch.watching, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.ending):
+        job.on(listener.__name__, listener)
+    job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)
+    job.wrap(torch.nn.Module, "zero_grad", watch.clearing)
+
+
+class _Turn:
+    """Of one optimizer: what backward left it since its last step, and how its steps found that.
+
+    early, sound: steps whose gradients had been cleared, and steps that found them.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.early = self.sound = 0
+        self.filled: list[weakref.ref[Any]] = []
+        self.versions: list[int] = []
+        self.cleared: tuple[str, int] = ("", 0)
+        self.place: tuple[str, int] = ("", 0)  # of the first step that came too late
+        self.running = False
+
+    def parameters(self) -> list[Any]:
+        return [parameter for kept in self.filled if (parameter := kept()) is not None]
+
+
+class _Zeroed:
+    """Follows each optimizer from the backward pass that fills its gradients to its step."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.turns: weakref.WeakKeyDictionary[Any, _Turn] = weakref.WeakKeyDictionary()
+
+    def watching(self) -> None:
+        for turn in self.turns.values():
+            turn.filled, turn.running = [], False
+
+    def backwarded(self, _roots: Any) -> None:
+        for optimizer, turn in self.turns.items():
+            if not turn.running:
+                turn.cleared = ("", 0)
+                owners = [p for p in self.job.with_gradient(optimizer) if p.numel()][:_LOOKS]
+                turn.filled = [weakref.ref(p) for p in owners if p.grad.is_cuda or bool(p.grad.any())]
+
+    def clearing(self, original: Any) -> Any:
+        def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            """A module may hold the parameters of any optimizer."""
+            turns = list(self.turns.values()) if owner not in self.turns else [self.turns[owner]]
+            for turn in turns:
+                if turn.filled and not turn.running and not turn.cleared[1]:
+                    turn.cleared = self.job.caller()
+            return original(owner, *args, **kwargs)
+
+        return zero_grad
+
+    def stepping(self, optimizer: Any) -> None:
+        turn = self.turns.setdefault(optimizer, _Turn(len(self.turns)))
+        turn.running = True
+        turn.versions = [p._version for p in turn.parameters()]
+
+    def stepped(self, optimizer: Any) -> None:
+        turn = self.turns.get(optimizer)
+        if turn is None or not turn.running:
+            return
+        owners, was = turn.parameters(), turn.versions
+        turn.running, turn.filled = False, []
+        if not owners or len(was) != len(owners):
+            return
+        if all(p.grad is None for p in owners):
+            moved = [p._version for p in owners] != was  # by an optimizer with gradients of its own
+            self.count(turn, optimizer, early=not moved)
+        else:
+            left = sum(p.grad.any().float() for p in owners if p.grad is not None)
+            self.job.late.read(left, lambda value: self.count(turn, optimizer, early=not value))
+
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
+        if optimizer in self.turns:
+            self.turns[optimizer].filled = []
+
+    def count(self, turn: _Turn, optimizer: Any, *, early: bool) -> None:
+        turn.early, turn.sound = turn.early + early, turn.sound + (not early)
+        if early and turn.early == 1:
+            turn.place = self.job.caller()
+        if early and turn.early in _TIMES:
+            self.write(turn, optimizer)
+
+    def ending(self) -> None:
+        for optimizer, turn in self.turns.items():
+            if turn.early:
+                self.write(turn, optimizer)
+
+    def write(self, turn: _Turn, optimizer: Any) -> None:
+        path, line = turn.cleared if turn.cleared[1] else turn.place
+        named = {"optimizer": type(optimizer).__name__, "number": turn.number, "by_name": bool(turn.cleared[1])}
+        self.job.record("zeroed", **named, early=turn.early, sound=turn.sound, path=path, line=line)
+
+
+def late_clips(job: Job) -> None:
+    """Clips of gradients that a step has used and no backward has touched since."""
+    import torch
+    from torch.nn.utils import clip_grad
+
+    watch = _LateClips(job)
+    job.sampled()
+    for listener in (watch.watching, watch.backward, watch.stepped, watch.skipped, watch.ending):
+        job.on(listener.__name__, listener)
+    if hasattr(clip_grad, "_clip_grads_with_norm_"):
+        job.wrap(clip_grad, "_clip_grads_with_norm_", watch.by_norm)
+    else:
+        for owner in (clip_grad, torch.nn.utils):
+            job.wrap(owner, "clip_grad_norm_", watch.by_value)
+    for owner in (clip_grad, torch.nn.utils):
+        job.wrap(owner, "clip_grad_value_", watch.by_value)
+
+
+class _LateClips:
+    """late, sound: clips after the step that used the gradients, and clips before; cut: late ones that cut off."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.used: list[weakref.ref[Any]] = []
+        self.seen = False  # a backward pass since the window of watched steps began
+        self.late = self.sound = self.cut = 0
+        self.where: dict[str, Any] = {}
+
+    def watching(self) -> None:
+        self.used, self.seen = [], False
+
+    def backward(self, _roots: Any) -> None:
+        self.used, self.seen = [], True
+
+    def stepped(self, optimizer: Any) -> None:
+        self.used.append(weakref.ref(optimizer))
+
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
+        self.stepped(optimizer)
+
+    def by_norm(self, original: Any) -> Any:
+        def clipping(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _listed(parameters)
+            self.clipped("clip_grad_norm_", kept, max_norm, total_norm)
+            return original(kept, max_norm, total_norm, *args, **kwargs)
+
+        return clipping
+
+    def by_value(self, original: Any) -> Any:
+        def clipping(parameters: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:
+            kept = _listed(parameters)
+            self.clipped(original.__name__, kept, limit, None)
+            return original(kept, limit, *args, **kwargs)
+
+        return clipping
+
+    def clipped(self, call: str, parameters: list[Any], limit: Any, norm: Any) -> None:
+        first = next((p for p in parameters if p.grad is not None), None)
+        if first is None or not self.seen or float(limit) == float("inf"):
+            return
+        steps = [optimizer for kept in self.used if (optimizer := kept()) is not None]
+        if not any(p is first for optimizer in steps for group in optimizer.param_groups for p in group["params"]):
+            self.sound += 1
+            return
+        self.late += 1
+        if not self.where:
+            path, line = self.job.caller()
+            self.where = {"call": call, "limit": float(limit), "at": self.job.step, "path": path, "line": line}
+        if norm is None:
+            self.cut += 1
+        else:
+            self.job.late.read(norm, lambda value: self.count(value > float(limit)))
+        if self.late in _TIMES:
+            self.write()
+
+    def count(self, cut: bool) -> None:
+        self.cut += cut
+
+    def ending(self) -> None:
+        if self.late:
+            self.write()
+
+    def write(self) -> None:
+        self.job.record("late-clip", **self.where, late=self.late, sound=self.sound, cut=self.cut)
+
+
+def _listed(parameters: Any) -> list[Any]:
+    """The parameters of a clip, which may be one tensor or a generator that is gone after one look."""
+    import torch
+
+    return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)

@@ -1,0 +1,43 @@
+"""What a record says about steps in the wrong order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+
+@detector("run/zeroed-before-step")
+def zeroed_before_step(record: RankRecord) -> Iterator[Sighting]:
+    """Every step of an optimizer found the gradients cleared that backward had just filled."""
+    for event in _last(record, "zeroed", "number").values():
+        if event["sound"]:
+            continue  # some steps learned: clearing before the others is a way to hold them back
+        early = event["early"]
+        by = "zero_grad" if event["by_name"] else "something"
+        fact = f"{by} cleared the gradients between backward and step: all {early} steps of {event['optimizer']} "
+        yield Sighting(_place(record, event), f"{fact}that were watched found none", float(early), "steps")
+
+
+@detector("run/clip-after-step")
+def clip_after_step(record: RankRecord) -> Iterator[Sighting]:
+    """Gradients are clipped only after the step that used them."""
+    for event in record.all("late-clip")[-1:]:
+        if event["sound"] or not event["cut"]:
+            continue  # also clipped in time, or a limit that nothing ever reached: a measurement
+        late, limit = event["late"], event["limit"]
+        fact = f"{event['call']} came after the optimizer's step, {late} times of {late} that were watched: "
+        fact += f"gradients above {limit:g} went into the weights whole ({event['cut']} times)"
+        yield Sighting(_place(record, {**event, "step": event["at"]}), fact, float(late), "steps")
+
+
+def _last(record: RankRecord, kind: str, key: str) -> dict[Any, dict[str, Any]]:
+    """The last word on each."""
+    return {event[key]: event for event in record.all(kind)}
+
+
+def _place(record: RankRecord, event: dict[str, Any]) -> Place:
+    return Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])

@@ -1,0 +1,64 @@
+"""What the debugging specialist's readings say of events made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from records import evidence, found, steps
+
+from torchtriage.specialists.debugging_techniques.readings import order, schedules
+
+ZEROED = {
+    "kind": "zeroed", "step": 20, "optimizer": "SGD", "number": 0, "by_name": True, "early": 20, "sound": 0,
+    "path": "t.py", "line": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"zeroed-before-step"}, id="every step"),
+        pytest.param({"early": 3}, {"zeroed-before-step"}, id="three steps"),
+        pytest.param({"early": 2}, set(), id="two steps"),
+        pytest.param({"sound": 1}, set(), id="held back for a while"),
+    ],
+)
+def test_clearing_is_early_when_no_step_that_was_watched_found_a_gradient(
+    change: dict[str, Any], slugs: set[str]
+) -> None:
+    assert found(order.zeroed_before_step, [*steps(9), {**ZEROED, **change}]) == slugs
+
+
+def test_of_two_optimizers_each_has_its_last_word() -> None:
+    events = [*steps(9), {**ZEROED, "early": 3}, {**ZEROED, "number": 1}, {**ZEROED, "early": 3, "sound": 9}]
+    (item,) = evidence(order.zeroed_before_step, events)
+    assert item.value == 20
+
+
+LATE = {
+    "kind": "late-clip", "step": 30, "at": 0, "call": "clip_grad_norm_", "limit": 1.0, "late": 30, "sound": 0, "cut": 4,
+    "path": "t.py", "line": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"clip-after-step"}, id="every clip"),
+        pytest.param({"late": 2}, set(), id="two"),
+        pytest.param({"sound": 1}, set(), id="also in time"),
+        pytest.param({"cut": 0}, set(), id="a limit that nothing reaches"),
+    ],
+)
+def test_a_clip_is_late_when_none_came_in_time_and_one_cut_something_off(
+    change: dict[str, Any], slugs: set[str]
+) -> None:
+    assert found(order.clip_after_step, [*steps(9), {**LATE, **change}]) == slugs
+
+
+def test_a_schedule_that_led_is_told_with_its_first_line() -> None:
+    event = {"kind": "schedule-led", "step": 9, "schedule": "StepLR", "optimizer": "SGD", "calls": 5}
+    (item,) = evidence(schedules.scheduler_before_optimizer, [*steps(9), {**event, "path": "t.py", "line": 4}])
+    assert (item.place.line, item.place.step) == (4, 0)
+    assert found(schedules.scheduler_before_optimizer, steps(9)) == set()
