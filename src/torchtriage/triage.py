@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchtriage.core.finding import Finding
     from torchtriage.core.plan import Route, Step
     from torchtriage.core.query import Decoded, Query
+    from torchtriage.diagnose.compare import Comparison
     from torchtriage.examine.detector import Detector
     from torchtriage.examine.run.launch import Ended, Launch
     from torchtriage.examine.source.edits import Mended
@@ -181,6 +182,13 @@ def judge(folder: Path, case: Case | None = None) -> Case:
     recorded = record.read(folder)
     outcomes = (*recorded.inconclusive, *perform(tuple(detectors("readings")), recorded))
     return replace(_concluded(case, outcomes), measurements=measure.measurements(recorded))
+
+
+def compare(before: Case, after: Case) -> Comparison:
+    """What became of the findings of BEFORE once something was changed, and of the time and memory of a step."""
+    from torchtriage.diagnose import compare as comparing
+
+    return comparing.compare(before, after)
 
 
 def detectors(part: str) -> Iterator[Detector]:

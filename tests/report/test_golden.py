@@ -15,6 +15,8 @@ from plotly.offline import get_plotlyjs
 import torchtriage
 from torchtriage.core.case import Case
 from torchtriage.core.plain import written
+from torchtriage.diagnose import compare as comparing
+from torchtriage.report import compare as report
 from torchtriage.report import route
 from torchtriage.report.formats import FORMATS, render
 
@@ -49,6 +51,13 @@ def compare(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_case_looks_as_agreed_in_every_form(name: str, form: str, cases: dict[str, Case]) -> None:
     compare(f"{name}.{ENDINGS.get(form, form)}", render(cases[name], form))
+
+
+def test_a_comparison_looks_as_agreed(ill_run: Case, mended: Case) -> None:
+    told = comparing.compare(ill_run, mended)
+    compare("compare.txt", report.render(told))
+    compare("compare.json", report.as_json(told))
+    compare("compare.md", report.markdown(told))
 
 
 @pytest.mark.parametrize("name", ASKED)

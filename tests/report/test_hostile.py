@@ -16,6 +16,8 @@ from torchtriage.core.finding import Finding
 from torchtriage.core.plain import written
 from torchtriage.core.plan import Plan, Stage, Step
 from torchtriage.core.query import Query
+from torchtriage.diagnose.compare import compare
+from torchtriage.report import compare as compared
 from torchtriage.report import route
 from torchtriage.report.formats import FORMATS, render
 from torchtriage.report.paper import Paper
@@ -158,3 +160,25 @@ def test_an_answer_to_a_hostile_query_is_inert(said: str) -> None:
     assert case.route is not None
     assert not LOUD.findall(route.render(case.query, case.route))
     assert not LOUD.findall(written(route.as_dict(case.query, case.route)))
+
+
+@pytest.mark.parametrize("said", HOSTILE)
+def test_a_comparison_of_hostile_cases_is_inert(said: str) -> None:
+    named = {"parameters": {said: 3}, "devices": [{"name": said}], "batch": [{"shape": [said]}], "cpus": said}
+    shares = {said: 0.5}
+    one, two = (
+        msgspec.structs.replace(
+            hostile_case(said),
+            measurements={"step_time": {"median": 0.1}, "setup": setup, "shares": shares, "steps": said},
+        )
+        for setup in (named, {**named, "devices": [{"name": f"{said}2"}]})
+    )
+    for told in (compare(one, two), compare(one, Case()), compare(Case(), two)):
+        text, table = compared.render(told), compared.markdown(told)
+        assert not LOUD.findall(text + table)
+        assert not LOUD.findall(COLOR.sub("", compared.render(told, Paper(80, color=True))))
+        assert msgspec.json.decode(compared.as_json(told))
+        outside = re.sub(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)", "", table).replace("<br>", "")
+        assert not re.search(r"<[a-zA-Z/!]", outside)
+        assert "@" not in outside
+        assert "://" not in outside

@@ -21,6 +21,20 @@ def plain(value: Any) -> Any:
     return _spell(msgspec.to_builtins(value, str_keys=True))
 
 
+def number(value: Any) -> float | None:
+    """VALUE as a number; the strings that stand for nan and the infinities count, truth values do not."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return float(value) if value in ("nan", "inf", "-inf") else None
+
+
+def within(values: Any, *names: str) -> Any:
+    """What stands below NAMES in nested objects, or None."""
+    for name in names:
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
+
+
 def row(value: Any) -> str:
     """VALUE as JSON on one line, safe to print and to embed."""
     return _LOUD.sub(lambda found: f"\\u{ord(found[0]):04x}", msgspec.json.encode(plain(value)).decode())

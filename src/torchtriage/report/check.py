@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from torchtriage.core.case import Case, finding_as_dict
-from torchtriage.core.plain import SCHEMA, plain, written
-from torchtriage.report.measures import number, within
+from torchtriage.core.plain import SCHEMA, number, plain, within, written
 from torchtriage.report.text import count, line, sentence
 
 

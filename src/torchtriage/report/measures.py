@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from torchtriage.core.plain import number, within
+
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle", "other")
 
 
@@ -32,20 +34,6 @@ class Rank(Struct, frozen=True):
     steps: int
     median: float | None
     data: float | None
-
-
-def number(value: Any) -> float | None:
-    """VALUE as a number; the strings that stand for nan and the infinities count, truth values do not."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return float(value) if value in ("nan", "inf", "-inf") else None
-
-
-def within(measurements: Any, *names: str) -> Any:
-    """What stands below NAMES, or None."""
-    for name in names:
-        measurements = measurements.get(name) if isinstance(measurements, dict) else None
-    return measurements
 
 
 def pace(measurements: dict[str, Any]) -> Pace | None:

@@ -1,4 +1,4 @@
-"""What stays of a run: its folder, with the case and the report in it."""
+"""What stays of a run: its folder, with the case and the report in it; and the case, read back."""
 
 from __future__ import annotations
 
@@ -43,16 +43,21 @@ def _new(parent: Path) -> Path:
         ) from error
 
 
+def kept(path: Path) -> Case:
+    """The case in PATH, a case.json or the folder that holds one; raises TriageError when there is none."""
+    return Case.load(path / "case.json" if path.is_dir() else path)
+
+
 def keep(case: Case, folder: Path) -> str:
     """Writes case.json and report.html to FOLDER; tells where they are, or what could not be written."""
     told = (
-        _kept(folder / "case.json", lambda: render(case, "json").encode()),
-        _kept(folder / "report.html", lambda: render(case, "html").encode("utf-8", "replace")),
+        _written(folder / "case.json", lambda: render(case, "json").encode()),
+        _written(folder / "report.html", lambda: render(case, "html").encode("utf-8", "replace")),
     )
     return "\n".join(told)
 
 
-def _kept(path: Path, content: Callable[[], bytes]) -> str:
+def _written(path: Path, content: Callable[[], bytes]) -> str:
     """A reader sees no file, the old one or the whole new one."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:

@@ -16,8 +16,7 @@ from torchtriage.interface.cli import options, terminal
 @options.color
 def command(case: Path, form: str, color: str) -> None:
     """Renders CASE, a case.json or the folder that holds one, to stdout."""
-    from torchtriage.core.case import Case
+    from torchtriage.interface.cli.keep import kept
     from torchtriage.report.formats import render
 
-    loaded = Case.load(case / "case.json" if case.is_dir() else case)
-    terminal.result(render(loaded, form, terminal.paper(sys.stdout, color)), form)
+    terminal.result(render(kept(case), form, terminal.paper(sys.stdout, color)), form)

@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchtriage.core.case import Case
-from torchtriage.report.measures import PHASES, number, within
+from torchtriage.core.plain import number, within
+from torchtriage.report.measures import PHASES
 from torchtriage.report.measures import steps as steps_of
 from torchtriage.report.text import count, line
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from torchtriage.report.measures import within
+from torchtriage.core.plain import within
 from torchtriage.report.text import line
 
 _LONGEST = 600
