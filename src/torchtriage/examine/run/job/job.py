@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from _thread import get_ident
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, origin, places, threads, wrapping
+from . import ledger, origin, places, threads, wrapping, written
 from .clock import Clock
 from .governor import Governor
 from .late import Late
@@ -15,7 +16,7 @@ from .updates import Scaling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+    from types import FrameType, ModuleType
 
     from .writer import Writer
 
@@ -42,6 +43,7 @@ class Job:
     step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
     idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
+    written: what the user's code says, line by line.
     """
 
     def __init__(self, writer: Writer, steps: int | None = None) -> None:
@@ -58,6 +60,7 @@ class Job:
         self.clock = Clock(self)
         self.watched = threads.Watched(self)
         self.placing = MACHINERY
+        self.written = written
         self._idle = False
         self._listeners: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = dict.fromkeys(EVENTS, ())
         self._undo: list[tuple[str, Callable[[], None]]] = []
@@ -107,6 +110,10 @@ class Job:
         ("", 0) when there is none.
         """
         return places.caller()
+
+    def frame(self) -> FrameType | None:
+        """The nearest frame of the user's code; keep it no longer than the call that asks."""
+        return places.nearest(sys._getframe(1))
 
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType, FrameType
 
 OURS = Path(__file__).resolve().parents[3]  # the whole package: probes are ours too
 _user: dict[str, str | None] = {}
@@ -35,15 +36,23 @@ class Roots:
 
 def caller() -> tuple[str, int]:
     """File and line of the nearest frame of the user's code; ("", 0) when there is none."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        path = frame.f_code.co_filename
-        if path not in _user:
-            _user[path] = _of_the_user(path)
-        if _user[path] is not None:
-            return str(_user[path]), frame.f_lineno
-        frame = frame.f_back  # type: ignore[assignment]
-    return "", 0
+    frame = nearest(sys._getframe(1))
+    return (str(path_of(frame.f_code)), frame.f_lineno) if frame is not None else ("", 0)
+
+
+def nearest(frame: FrameType | None) -> FrameType | None:
+    """FRAME, or the nearest one that called it, whose code is the user's."""
+    while frame is not None and path_of(frame.f_code) is None:
+        frame = frame.f_back
+    return frame
+
+
+def path_of(code: CodeType) -> str | None:
+    """The file of CODE as the user would write it; None for what is installed, generated, or ours."""
+    path = code.co_filename
+    if path not in _user:
+        _user[path] = _of_the_user(path)
+    return _user[path]
 
 
 def name_of(part: Any, roots: Roots) -> str | None:

@@ -1,0 +1,108 @@
+"""What the user has written: lines and words, found in bytecode and source, with nothing run."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import linecache
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from . import places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType
+
+
+def codes(kind: type) -> Iterator[CodeType]:
+    """The code of the user's methods of a class and of those it derives from, constructors first."""
+    for each in kind.__mro__:
+        methods = sorted(vars(each).items(), key=lambda item: item[0] != "__init__")
+        for _, method in methods:
+            function = getattr(method, "__func__", None) or getattr(method, "fget", None) or method
+            code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+            if code is not None and places.path_of(code) is not None:
+                yield code
+
+
+def assigned(kind: type, name: str) -> tuple[str, int]:
+    """File and line where a method of the class first sets self.NAME; ("", 0) when none does."""
+    for code in codes(kind):
+        line = stored(code, name)
+        if line:
+            return str(places.path_of(code)), line
+    return "", 0
+
+
+def stored(code: CodeType, name: str, *, deleted: bool = False) -> int:
+    """The first line of CODE that sets (or deletes) an attribute NAME, whoever's it is; 0 when none does."""
+    wanted = "DELETE_ATTR" if deleted else "STORE_ATTR"
+    found = [at.offset for at in dis.get_instructions(code) if at.opname == wanted and at.argval == name]
+    return line_at(code, found[0]) if found else 0
+
+
+def line_at(code: CodeType, offset: int) -> int:
+    """The line that the instruction at OFFSET was compiled from."""
+    return next((line for start, end, line in code.co_lines() if line and start <= offset < end), code.co_firstlineno)
+
+
+def call_in(frame: FrameType) -> ast.Call | None:
+    """The call that FRAME is in the middle of; None where its source cannot tell (always before Python 3.11)."""
+    code = frame.f_code
+    if not hasattr(code, "co_positions"):
+        return None
+    first, last, left, right = list(code.co_positions())[frame.f_lasti // 2]
+    if first is None or last is None:
+        return None
+    lines = [linecache.getline(code.co_filename, number).encode() for number in range(first, last + 1)]
+    lines[-1] = lines[-1][:right]
+    lines[0] = lines[0][left:]
+    try:
+        found = ast.parse(b"(" + b"".join(lines) + b")", mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return found if isinstance(found, ast.Call) else None
+
+
+def dropped(frame: FrameType) -> bool:
+    """Whether the result of the call that FRAME is in the middle of is used by nobody."""
+    after = (at for at in dis.get_instructions(frame.f_code) if at.offset > frame.f_lasti and at.opname != "CACHE")
+    following: Any = next(after, None)
+    if following is None or following.opname == "POP_TOP":
+        return following is not None
+    return str(following.opname).startswith("STORE_") and set(str(following.argval)) == {"_"}
+
+
+def words(text: str) -> set[str]:
+    """The parts of the names in TEXT, in lower case: val_loader gives val and loader."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)}
+
+
+def lines_of(code: CodeType, first: int, last: int) -> str:
+    """The lines FIRST to LAST of the file of CODE, without comments."""
+    texts = (linecache.getline(code.co_filename, number) for number in range(max(first, 1), last + 1))
+    return "".join(text.partition("#")[0].rstrip() + "\n" for text in texts)
+
+
+def tree_of(code: CodeType) -> ast.AST | None:
+    """The function, or the whole file, that CODE was compiled from; lines count from that of the file."""
+    if code.co_name == "<module>":
+        text, first = "".join(linecache.getlines(code.co_filename)), 1
+    else:
+        last = max((line or 0 for _, _, line in code.co_lines()), default=code.co_firstlineno)
+        lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last + 40]
+        text, first = _block(lines), code.co_firstlineno
+    try:
+        tree = ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError):
+        return None
+    return ast.increment_lineno(tree, first - 1)
+
+
+def _block(lines: list[str]) -> str:
+    """The lines of the function that begins with the first of LINES."""
+    import inspect
+
+    return "".join(inspect.getblock(lines)) if lines else ""

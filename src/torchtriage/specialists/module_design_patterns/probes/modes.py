@@ -1,0 +1,196 @@
+"""What a run writes down about the mode, training or evaluation, in which models learn and are evaluated."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from .dependent import Parts
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from torchtriage.examine.run.job.job import Job
+
+_TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
+_LOOK = 2  # passes from one line before its model is looked at
+_SITES = 64  # lines that call a model without gradients, of which notes are kept
+
+
+def modes(job: Job) -> None:
+    """Steps of models that learn in evaluation mode, and passes without gradients in training mode."""
+    import torch
+
+    watch = _Modes(job, torch.is_grad_enabled)
+    for listener in (watch.batch, watch.forward, watch.backwarded, watch.stepped, watch.ending):
+        job.on(listener.__name__, listener)
+
+    def switching(original: Any) -> Any:
+        def evaluating(self: Any) -> Any:
+            watch.switched[id(self)] = (weakref.ref(self), *job.caller())
+            return original(self)
+
+        return evaluating
+
+    job.wrap(torch.nn.Module, "eval", switching)
+
+
+class _Seen:
+    """Of one root module: the modes of its passes since the last step, and its steps so far."""
+
+    def __init__(self, module: Any) -> None:
+        self.module, self.name = weakref.ref(module), type(module).__name__
+        self.taught = self.examined = False  # since the last step, a pass with gradients in training, evaluation mode
+        self.learned = self.steps = self.running = self.first = 0
+        self.line: tuple[str, int] = ("", 0)
+        self.owners: dict[int, bool] = {}
+        self.given: Any = None  # weak: what it was given by the last pass with gradients
+        self.used = -1  # the batch that the last pass without gradients had before it
+        self.last: Any = None  # weak: what that pass was given
+        self.sites: dict[tuple[str, int], _Site] = {}
+
+
+class _Site:
+    """One line that calls a model in training mode without gradients."""
+
+    def __init__(self, job: Job, frame: FrameType | None) -> None:
+        self.passes = self.fresh = self.again = self.phases = self.trained_on = 0
+        self.since = job.step
+        self.phase = -1
+        self.dropped = frame is not None and job.written.dropped(frame)
+        self.words: set[str] = set()
+        self.around: set[str] = set()
+        if frame is not None:
+            code, line = frame.f_code, frame.f_lineno
+            self.words = job.written.words(f"{_qualified(code)} {job.written.lines_of(code, line, line)}")
+            self.around = job.written.words(job.written.lines_of(code, max(line - 6, code.co_firstlineno), line + 2))
+        self.parts: dict[str, Any] = {"kinds": {}, "names": [], "momentum": True}
+
+    def look(self, job: Job, module: Any) -> None:
+        """Which parts of the module are in training mode: asked while it lives, it may not at the job's end."""
+        parts = Parts(job, module)
+        self.parts = {**Parts.told(parts.training), "momentum": parts.momentum}
+
+    def facts(self) -> dict[str, Any]:
+        counts = {name: getattr(self, name) for name in ("passes", "fresh", "again", "phases", "trained_on", "since")}
+        words = {"words": sorted(self.words)[:40], "around": sorted(self.around)[:80]}
+        return {**counts, **words, "dropped": self.dropped, **self.parts}
+
+
+class _Modes:
+    def __init__(self, job: Job, with_gradients: Any) -> None:
+        self.job, self.with_gradients = job, with_gradients
+        self.switched: dict[int, tuple[Any, str, int]] = {}
+        self.roots: dict[int, _Seen] = {}
+        self.batches = self.backwards = 0
+
+    def batch(self, _loader: Any, _batch: Any) -> None:
+        self.batches += 1
+
+    def backwarded(self, _roots: Any) -> None:
+        self.backwards += 1
+
+    def forward(self, module: Any, args: Any, kwargs: Any) -> None:
+        seen = self.roots.get(id(module))
+        if seen is None or seen.module() is not module:
+            seen = self.roots[id(module)] = _Seen(module)
+        if self.with_gradients():
+            if module.training:
+                seen.taught = True
+            elif not seen.examined:
+                seen.examined = True
+                seen.line = self.job.caller()
+            seen.given = _weak(args, kwargs)
+        elif module.training:
+            self.unrecorded(seen, _weak(args, kwargs))
+
+    def unrecorded(self, seen: _Seen, given: Any) -> None:
+        """A pass in training mode that records no gradients."""
+        where = self.job.caller()
+        site = seen.sites.get(where)
+        if site is None:
+            if len(seen.sites) >= _SITES:
+                return
+            site = seen.sites[where] = _Site(self.job, self.job.frame())
+        new = site.phase != self.backwards
+        site.phases += new
+        site.phase = self.backwards
+        site.passes += 1
+        tensor = given() if given else None
+        site.again += not new and tensor is not None and seen.last is not None and seen.last() is tensor
+        site.trained_on += tensor is not None and seen.given is not None and seen.given() is tensor
+        site.fresh += seen.used != self.batches
+        seen.used, seen.last = self.batches, given
+        if site.passes == _LOOK:
+            site.look(self.job, seen.module())
+
+    def stepped(self, optimizer: Any) -> None:
+        for seen in self.roots.values():
+            if not (seen.taught or seen.examined):
+                continue
+            known = seen.owners.get(id(optimizer))
+            if known is None:
+                known = seen.owners[id(optimizer)] = _trains(optimizer, seen.module())
+            if known:
+                self.counted(seen)
+
+    def counted(self, seen: _Seen) -> None:
+        """A step of an optimizer that has parameters of this root."""
+        if seen.taught:
+            seen.learned += 1
+            seen.running = 0
+        else:
+            seen.first = seen.first if seen.steps else self.job.step
+            seen.steps += 1
+            seen.running += 1
+            if seen.running in _TIMES:
+                self.tell_learning(seen)
+        seen.taught = seen.examined = False
+
+    def tell_learning(self, seen: _Seen) -> None:
+        module = seen.module()
+        if module is None:
+            return
+        parts = Parts(self.job, module)
+        path, line = self.switched_at(module)
+        called, at = seen.line
+        counts = {"steps": seen.steps, "running": seen.running, "learned": seen.learned, "first": seen.first}
+        lines = {"path": path, "line": line, "called": called, "at": at}
+        mixed = sum(map(len, parts.training.values()))
+        told = {**Parts.told(parts.evaluating), "fresh": parts.fresh, "mixed": mixed}
+        self.job.record("learned-in-evaluation", root=seen.name, **counts, **lines, **told)
+
+    def switched_at(self, module: Any) -> tuple[str, int]:
+        """The line that last called eval() on the module, or on one above or right below it."""
+        nearby = [module, *module.children()]
+        nearby += [kept() for kept, _, _ in self.switched.values() if any(part is module for part in _parts(kept()))]
+        found = [self.switched[id(each)] for each in nearby if id(each) in self.switched]
+        return next(((path, line) for kept, path, line in found if kept() is not None and path), ("", 0))
+
+    def ending(self) -> None:
+        for seen in self.roots.values():
+            for (path, line), site in seen.sites.items():
+                told = {**site.facts(), "learned": seen.learned, "backwards": self.backwards}
+                self.job.record("evaluated-in-training", root=seen.name, path=path, line=line, **told)
+
+
+def _parts(module: Any) -> Any:
+    return module.modules() if module is not None else ()
+
+
+def _qualified(code: Any) -> str:
+    return str(getattr(code, "co_qualname", code.co_name))
+
+
+def _trains(optimizer: Any, module: Any) -> bool:
+    """Whether the optimizer has parameters of the module that may learn."""
+    own = {id(each) for each in module.parameters() if each.requires_grad} if module is not None else set()
+    return any(id(each) in own for group in optimizer.param_groups for each in group["params"])
+
+
+def _weak(args: Any, kwargs: Any) -> Any:
+    """The first tensor given to a pass, weakly."""
+    for value in args or kwargs.values():
+        if hasattr(value, "_version"):
+            return weakref.ref(value)
+    return None

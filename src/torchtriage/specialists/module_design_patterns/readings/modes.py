@@ -1,0 +1,83 @@
+"""What a record says about the mode in which models learned and were evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+Event = dict[str, Any]
+EVALUATES = """
+    val valid validation validate validating eval evaluate evaluation evaluating evaluator test testing tester dev
+    holdout held heldout acc accuracy metric metrics monitor
+"""
+SAMPLES = """
+    mc monte carlo uncertain uncertainty bayes bayesian ensemble stochastic noise noisy sample samples sampled sampling
+    generate generated fake fakes rollout rollouts collect act action actions policy env episode play pseudo bank
+    memory cluster clusters teacher distill momentum ema swa bn calibrate calibration recalibrate estimate reestimate
+    warm warmup adapt init initialise initialize
+"""  # code with such names wants, or does not mind, what the training mode does
+FEW = 0.5  # evaluations a step: a model that is called more often than that is part of the training
+WITHOUT_TRAINING = 8  # passes of a job that never learns
+
+
+@detector("run/mode-left-in-eval")
+def mode_left_in_eval(record: RankRecord) -> Iterator[Sighting]:
+    """A model learned, step after step, while it was in evaluation mode."""
+    longest: dict[str, Event] = {}
+    for event in record.all("learned-in-evaluation"):
+        if event["kinds"] and not event["mixed"] and not _kept_statistics(event):
+            longest[event["root"]] = event
+    for root, event in longest.items():
+        path, line = (event["path"], event["line"]) if event["path"] else (event["called"], event["at"])
+        place = Place(path=path or None, line=line or None, rank=record.rank, step=event["first"])
+        before = f", after {event['learned']} in training mode" if event["learned"] else ""
+        said = f"eval() at {path}:{line} was never undone" if event["path"] else "train() was never called"
+        fact = f"{root} learned in evaluation mode for {event['steps']} steps{before}: {said}; {_parts(event)}"
+        yield Sighting(place, fact, float(event["running"]), "steps")
+
+
+@detector("run/mode-left-in-train")
+def mode_left_in_train(record: RankRecord) -> Iterator[Sighting]:
+    """A model was evaluated, without gradients, while it was in training mode."""
+    last = max((step["step"] for step in record.every_step), default=0)
+    for event in record.all("evaluated-in-training"):
+        if event["kinds"] and not _meant(event) and _evaluates(event, last - event["since"] + 1):
+            place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
+            fact = (
+                f"{event['root']} was evaluated in training mode: {event['passes']} passes without gradients from here"
+            )
+            yield Sighting(place, f"{fact}; {_parts(event)}", float(event["passes"]), "passes")
+
+
+def _kept_statistics(event: Event) -> bool:
+    """A model whose batch norm had statistics from elsewhere before all its steps: they may be meant to stay."""
+    return not event["learned"] and set(event["kinds"]) == {"batch norm"} and not event["fresh"]
+
+
+def _meant(event: Event) -> bool:
+    """Passes over one batch again and again, over what has just been learned, or whose results nobody takes."""
+    again = 2 * max(event["again"], event["trained_on"]) >= event["passes"]
+    return bool(event["dropped"] or not event["momentum"] or again or set(SAMPLES.split()) & set(event["words"]))
+
+
+def _evaluates(event: Event, steps: int) -> bool:
+    """Whether these passes measure the model: batches of a loader now and then, or a name that says so."""
+    passes, phases = event["passes"], event["phases"]
+    seldom = passes >= 2 * phases or phases <= FEW * steps
+    named = bool(set(EVALUATES.split()) & {*event["words"], *event["around"]})
+    if not event["backwards"]:
+        return passes >= WITHOUT_TRAINING and (named or event["fresh"] >= 0.9 * passes)
+    if not event["learned"] or passes < 2:
+        return False
+    if not seldom:  # the validation of a job whose epoch is one step; nothing within a step is that
+        return named and not event["fresh"] and not {"step", "update", "learn"} & set(event["words"])
+    return named or event["fresh"] >= 0.9 * passes
+
+
+def _parts(event: Event) -> str:
+    kinds = " and ".join(f"{count} {kind}" for kind, count in event["kinds"].items())
+    return f"{kinds} ({', '.join(event['names'])})"

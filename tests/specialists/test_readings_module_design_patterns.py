@@ -1,0 +1,76 @@
+"""What the readings of module design say of events made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from records import evidence, found, steps
+
+from torchtriage.specialists.module_design_patterns.readings import modes
+
+# The mode of a model that learns
+
+LEARNED = {
+    "kind": "learned-in-evaluation", "step": 25, "root": "Net", "steps": 10, "running": 10, "learned": 16, "first": 16,
+    "path": "t.py", "line": 9, "called": "t.py", "at": 20, "kinds": {"dropout": 1, "batch norm": 2},
+    "names": ["body.1"], "fresh": False, "mixed": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"mode-left-in-eval"}, id="after a validation"),
+        pytest.param({"steps": 3, "running": 3}, set(), id="three steps may be a calibration"),
+        pytest.param({"kinds": {}, "names": []}, set(), id="nothing that depends on the mode"),
+        pytest.param({"mixed": 1}, set(), id="some parts are in training mode: a choice"),
+        pytest.param(
+            {"learned": 0, "kinds": {"batch norm": 2}}, set(), id="statistics of an earlier training are kept"
+        ),
+        pytest.param(
+            {"learned": 0, "kinds": {"batch norm": 2}, "fresh": True}, {"mode-left-in-eval"}, id="no statistics"
+        ),
+        pytest.param({"learned": 0}, {"mode-left-in-eval"}, id="dropout off from the start"),
+    ],
+)
+def test_learning_in_evaluation_mode(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(modes.mode_left_in_eval, [*steps(40), {**LEARNED, **change}]) == slugs
+
+
+def test_the_line_is_that_of_eval_or_else_of_the_forward_pass() -> None:
+    (item,) = evidence(modes.mode_left_in_eval, [*steps(40), LEARNED])
+    assert (item.place.line, item.place.step) == (9, 16)
+    (item,) = evidence(modes.mode_left_in_eval, [*steps(40), {**LEARNED, "path": "", "line": 0, "learned": 0}])
+    assert item.place.line == 20
+    assert "train() was never called; 1 dropout and 2 batch norm (body.1)" in item.fact
+
+
+EVALUATED = {
+    "kind": "evaluated-in-training", "step": 60, "root": "Net", "path": "t.py", "line": 9, "passes": 8, "fresh": 8,
+    "again": 0, "phases": 4, "trained_on": 0, "since": 0, "words": ["run", "model"], "around": ["for", "x"],
+    "dropped": False, "learned": 40, "backwards": 40, "kinds": {"dropout": 1}, "names": ["drop"], "momentum": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"mode-left-in-train"}, id="batches of a loader, now and then"),
+        pytest.param({"fresh": 0}, set(), id="no loader, no name"),
+        pytest.param({"fresh": 0, "around": ["val"]}, {"mode-left-in-train"}, id="no loader, a name"),
+        pytest.param({"fresh": 0, "around": ["val"], "words": ["mc"]}, set(), id="Monte Carlo by name"),
+        pytest.param({"again": 6}, set(), id="the same batch again"),
+        pytest.param({"trained_on": 8}, set(), id="the batch just learned"),
+        pytest.param({"dropped": True}, set(), id="the result is dropped"),
+        pytest.param({"momentum": False}, set(), id="statistics as plain averages"),
+        pytest.param({"kinds": {}}, set(), id="nothing that depends on the mode"),
+        pytest.param({"passes": 40, "fresh": 40, "phases": 40}, set(), id="in every step: part of the training"),
+        pytest.param({"passes": 1, "fresh": 1, "phases": 1, "around": ["val"]}, set(), id="a single look"),
+        pytest.param({"learned": 0}, set(), id="a model that does not learn here"),
+        pytest.param({"learned": 0, "backwards": 0}, {"mode-left-in-train"}, id="a job that only evaluates"),
+        pytest.param({"learned": 0, "backwards": 0, "fresh": 0}, set(), id="a job that only samples"),
+    ],
+)
+def test_evaluation_in_training_mode(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(modes.mode_left_in_train, [*steps(40), {**EVALUATED, **change}]) == slugs
