@@ -1,6 +1,7 @@
-"""How many of the faults planted in jobs `run` finds, where, and how often it cries in healthy ones.
+"""How many of the faults planted in jobs `run` finds, where, and how often it cries in healthy ones; beside peers.
 
-    python bench/faults.py [FILE.jsonl …] [--only ID…] [--repeat N] [--all-output]
+    python bench/faults.py [FILE.jsonl …] [--only ID…] [--repeat N] [--peers FOLDER] [--all-output]
+    python bench/faults.py --install-peers FOLDER
 
 Without files the jobs are the marked scripts of tests/cases/run; a FILE holds one job a line: {"id", "faults": [slug],
 "place": {"line", "module", "container"}, "lines", "also": [slug], "exit", "script"}. Each is run to its end by
@@ -16,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import peers
 from corpus import Job, Judged, read, share
 from processes import watched
 
@@ -131,6 +133,8 @@ def progress(jobs: Iterable[Job], repeat: int, say: Callable[[Judged], None]) ->
 
 def main() -> None:
     asked = arguments()
+    if asked.install_peers:
+        return peers.install(asked.install_peers)
     jobs = [job for job in read(asked.files) if not asked.only or job.id in asked.only]
     faulty = sum(bool(job.planted) for job in jobs)
     print(f"{len(jobs)} jobs: {faulty} with a planted fault, {len(jobs) - faulty} healthy", flush=True)
@@ -141,6 +145,12 @@ def main() -> None:
     print("\n".join(table([rows[0] for rows in runs.values()])))
     if asked.repeat > 1:
         print(f"{asked.repeat} runs of each job", *sameness(runs), sep="\n")
+    if asked.peers:
+        first = [rows[0] for rows in runs.values()]
+        ours = [peers.Ours(row.job, is_found(row), is_false(row), row.seconds) for row in first]
+        for text in peers.compare(ours, asked.peers):
+            print(text, flush=True)
+    return None
 
 
 def arguments() -> argparse.Namespace:
@@ -148,6 +158,8 @@ def arguments() -> argparse.Namespace:
     reader.add_argument("files", nargs="*", type=Path, metavar="FILE.jsonl")
     reader.add_argument("--only", nargs="+", default=(), metavar="ID")
     reader.add_argument("--repeat", type=int, default=1, metavar="N")
+    reader.add_argument("--peers", type=Path, metavar="FOLDER", help="environments with the peers in them")
+    reader.add_argument("--install-peers", type=Path, metavar="FOLDER", help="makes them, with pip, and ends")
     reader.add_argument("--all-output", action="store_true", help="also each job's id and what was said")
     return reader.parse_args()
 

@@ -1,0 +1,45 @@
+"""TraceML: where the time of a step goes, and memory. Its reports are verdicts of four sections."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import ClassVar
+
+from corpus import Job
+from processes import NAME, ended
+
+from peers.peer import Peer, Said, faults
+
+STEPPED = Path(__file__).parent / "inside/stepped.py"
+MEMORY = faults("graph-retained memory-growth host-memory-growth retain-graph-needless hidden-state-not-detached",
+                "eval-builds-graph")  # fmt: skip
+BESIDE = faults("input-bound built-in-loop debug-left-on progressive-slowdown recompiling layer-built-in-forward",
+                "eval-builds-graph retain-graph-needless graph-retained")  # fmt: skip
+
+
+class TraceML(Peer):
+    """Its zero-code mode sees the steps of Trainer and Lightning only, so that every step is put into its step here."""
+
+    package = "traceml-ai"
+    how = "`traceml run`, init(mode='auto'), each step of the loop within trace_step(model)"
+    means: ClassVar[dict[str, frozenset[str]]] = {
+        "INPUT_BOUND": BESIDE,
+        "RESIDUAL_HEAVY": BESIDE,
+        **dict.fromkeys(("CREEP_EARLY", "CREEP_CONFIRMED", "HIGH_PRESSURE", "HIGH_PROCESS_RSS"), MEMORY),
+    }
+
+    def said(self, job: Job) -> Said:
+        folder = self.folder / "job"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        (folder / NAME).write_text(job.script, encoding="utf-8")
+        run = (self.tools / "traceml", "run", STEPPED, "--run-name", "run", "--logs-dir", folder / "logs")
+        code, seconds = ended((*run, "--args", NAME), folder)
+        left = folder / "logs/run/final_summary.json"
+        if not left.exists():
+            return Said(frozenset(), seconds, "ran out of time" if code is None else "left no summary")
+        sections = json.loads(left.read_text(encoding="utf-8")).values()
+        issues = [issue for each in sections if isinstance(each, dict) for issue in each.get("issues") or ()]
+        return Said(frozenset((each["kind"], each["severity"] != "info") for each in issues), seconds)
