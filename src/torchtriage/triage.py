@@ -161,15 +161,28 @@ def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
     Raises TriageError only when no job started. A record that cannot be judged is Inconclusive: the job has run,
     and its exit code is its own.
     """
-    from torchtriage.core.errors import TriageError
-    from torchtriage.core.evidence import Inconclusive
     from torchtriage.examine.run import launch as launching
 
     ended = launching.launch(launch, probes())
+    return judged(launch.folder, case), ended
+
+
+def judged(folder: Path, case: Case | None = None) -> Case:
+    """`judge`, and Inconclusive where it raises TriageError: the job has run, whatever became of its record."""
+    from torchtriage.core.errors import TriageError
+    from torchtriage.core.evidence import Inconclusive
+
     try:
-        return judge(launch.folder, case), ended
+        return judge(folder, case)
     except TriageError as error:
-        return _concluded(case, [Inconclusive("run", f"{error.where}: {error.what}", error.do)]), ended
+        return _concluded(case, [Inconclusive("run", f"{error.where}: {error.what}", error.do)])
+
+
+def unwatched(case: Case | None, why: str) -> Case:
+    """CASE after a block of a job that was not watched, which is Inconclusive."""
+    from torchtriage.core.evidence import Inconclusive
+
+    return _concluded(case, [Inconclusive("run", why, "Read the case of the one that watches.")])
 
 
 def judge(folder: Path, case: Case | None = None) -> Case:

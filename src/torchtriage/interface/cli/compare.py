@@ -28,9 +28,9 @@ def command(before: Path, after: Path, form: str, persona: str, exit_zero: bool,
     Ends with 0 when nothing is found after the change, 1 when something is, 3 when that cannot be told.
     """
     from torchtriage.core.fault import Persona
-    from torchtriage.interface.cli.keep import kept
     from torchtriage.report import compare as report
     from torchtriage.report.choose import chosen
+    from torchtriage.report.keep import kept
     from torchtriage.triage import compare
 
     told = compare(*(chosen(kept(path), Persona(persona)) for path in (before, after)))

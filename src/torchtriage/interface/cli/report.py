@@ -16,7 +16,7 @@ from torchtriage.interface.cli import options, terminal
 @options.color
 def command(case: Path, form: str, color: str) -> None:
     """Renders CASE, a case.json or the folder that holds one, to stdout."""
-    from torchtriage.interface.cli.keep import kept
     from torchtriage.report.formats import render
+    from torchtriage.report.keep import kept
 
     terminal.result(render(kept(case), form, terminal.paper(sys.stdout, color)), form)

@@ -42,9 +42,9 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
     from torchtriage.examine.run.launch import Launch
-    from torchtriage.interface.cli.keep import folder, keep
     from torchtriage.report.choose import chosen
     from torchtriage.report.formats import render
+    from torchtriage.report.keep import folder, keep
     from torchtriage.triage import begun, run
 
     asked = begun(symptom) if symptom else Case()

@@ -5,6 +5,6 @@ job's torch only, imports within the folder are relative, and nothing here ever 
 """
 
 from .job import Job
-from .start import begin
+from .start import begin, end
 
-__all__ = ["Job", "begin"]
+__all__ = ["Job", "begin", "end"]

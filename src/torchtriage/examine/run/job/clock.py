@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from .writer import inode, kept
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .job import Job
 
 PHASES: tuple[str, ...] = ("data", "transfer", "forward", "backward", "optimizer", "probes")
@@ -41,7 +43,7 @@ class Clock:
 
     def restart(self) -> None:
         """As if nothing had been seen yet; in a forked child too, whose memory is its own."""
-        self.resident = _resident()
+        self.resident, self.close = _resident()
         self._read, self._known_memory = 0, ""
         self.boundary: str | None = None
         self.loss: tuple[int, float] | None = None  # (step it belongs to, value)
@@ -197,12 +199,12 @@ def _spelt(value: float) -> str:
     return repr(value)
 
 
-def _resident() -> Any:
-    """What reads this process's resident memory in bytes; it gives None where the system does not tell."""
+def _resident() -> tuple[Callable[[], int | None], Callable[[], None]]:
+    """What reads this process's resident memory in bytes, None where the system does not tell; and what ends that."""
     try:
         file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return lambda: None
+        return lambda: None, lambda: None
     named = inode(file)
 
     def read() -> int | None:
@@ -212,7 +214,11 @@ def _resident() -> Any:
         except OSError:
             return None
 
-    return read
+    def close() -> None:
+        if read() is not None:
+            os.close(file)
+
+    return read, close
 
 
 def _allocated() -> dict[str, int | None]:

@@ -46,9 +46,10 @@ class Job:
     written: what the user's code says, line by line.
     """
 
-    def __init__(self, writer: Writer, steps: int | None = None) -> None:
+    def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
         self.writer = writer
         self.steps = steps
+        self.midway = midway
         self.step = 0
         self.left = False
         self.roots = places.Roots()
@@ -135,9 +136,15 @@ class Job:
         """The sum of the norms of those gradients, not yet waited for; None without any."""
         return ledger.total_norm(optimizer)
 
-    def ledger(self, optimizer: Any) -> ledger.Ledger:
-        """Counts of backward passes and steps for an optimizer that is built now."""
-        return ledger.Ledger(optimizer, self.caller())
+    def ledger(self, optimizer: Any, number: int = 0) -> ledger.Ledger:
+        """Counts of backward passes and steps for an optimizer that is built now, or was as the first, second … before
+        the watch began.
+        """
+        return ledger.Ledger(optimizer, ("before the watch", number) if number else self.caller())
+
+    def alive(self, kind: type) -> list[Any]:
+        """The objects of KIND that are older than the watch; a job that is watched from its start has none."""
+        return places.alive(kind) if self.midway else []
 
     def why_forward(self, calls: Calls, roots: list[Any]) -> dict[str, Any]:
         """The operation that made the loss in ROOTS not finite, found by repeating CALLS; "stage" says of what kind."""
@@ -222,6 +229,13 @@ class Job:
             self.writer.open()
         else:
             self.left = self.idle = True
+
+    def close(self) -> None:
+        """After `leave`, and where no loop over hooks is under way: nothing of the watch stays in the process."""
+        self.left = self.idle = True
+        self.tidy()
+        self.writer.close()
+        self.clock.close()
 
     def forked(self) -> None:
         """In a forked child: a job of its own, with its own file when anything matters in it."""

@@ -68,8 +68,17 @@ def name_of(part: Any, roots: Roots) -> str | None:
     return kept[1] if kept is not None and kept[0]() is part else None
 
 
+def alive(kind: type) -> list[Any]:
+    """The objects of KIND that the garbage collector knows; none is asked anything, not even for its class."""
+    import gc
+
+    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
+
+
 def _of_the_user(path: str) -> str | None:
     """PATH as the user would write it; None for what is installed, generated, or ours."""
+    if "/ipykernel_" in path or path.startswith("<ipython-input"):
+        return "cell"
     if path.startswith("<"):
         return None
     full = Path(path).resolve()

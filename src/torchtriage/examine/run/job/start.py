@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import weakref
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -30,22 +31,31 @@ HOOKS = {
 }
 
 
-def begin(folder: str, probes: Sequence[str], steps: int | None = None) -> Job:
+def begin(folder: str, probes: Sequence[str], steps: int | None = None, *, midway: bool = False) -> Job:
     """Places the machinery's hooks and the probes in the rooms' folders PROBES; lines go to FOLDER.
 
-    steps: leave after so many steps; the job goes on without.
+    steps: leave after so many steps; the job goes on without. midway: the process may have models and optimizers.
     """
     writer = Writer(folder, setup.rank, lambda: setup.first_line(writer.rank))
-    job = Job(writer, steps)
+    job = Job(writer, steps, midway=midway)
     for name, put in HOOKS.items():
         job.place(f"{MACHINERY}/{name}", put)
     for path in probes:
         room = Path(path).parent.name
         job.place(room, partial(_place_room, path, room))
-    atexit.register(_ended, job)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=job.forked)
+    ended, itself = partial(_ended, job), weakref.ref(job)
+    atexit.register(ended)
+    job.undo(lambda: atexit.unregister(ended))
+    if hasattr(os, "register_at_fork"):  # for good: nobody can take that back
+        os.register_at_fork(after_in_child=lambda: _forked(itself()))
     return job
+
+
+def end(job: Job, error: BaseException | None = None) -> None:
+    """The last lines, of a job that ends cleanly or with ERROR."""
+    if error is not None and not job.left:
+        job.record("error", **_described(error))
+    job.leave("" if error is not None else "exit")
 
 
 def _place_room(folder: str, room: str, job: Job) -> None:
@@ -68,10 +78,12 @@ def _place_theme(module: str, room: str, job: Job) -> None:
 
 def _ended(job: Job) -> None:
     """At the interpreter's end: cleanly, or with the error that it has just printed."""
-    error: Any = getattr(sys, "last_value", None)
-    if error is not None and not job.left:
-        job.record("error", **_described(error))
-    job.leave("" if error is not None else "exit")
+    end(job, getattr(sys, "last_value", None))
+
+
+def _forked(job: Job | None) -> None:
+    if job is not None:
+        job.forked()
 
 
 def _described(error: BaseException) -> dict[str, Any]:

@@ -103,12 +103,19 @@ class Writer:
         if before < ROOM <= self._written:
             self._line({"kind": "thinned", "step": None, "of": "all", "after": ROOM})
 
-    def forked(self) -> None:
-        """In a forked child: the parent's file is not ours."""
+    def close(self) -> None:
+        """Writes the lines that wait, and nothing more."""
+        self.flush()
         if self._file is not None and self._ours():
             os.close(self._file)
-        self._file, self._pending, self._rows, self.off = None, [], [], False
-        self._counts, self._written = {}, 0
+        self._file, self.off = None, True
+
+    def forked(self) -> None:
+        """In a forked child: the parent's file is not ours."""
+        self._rows = []
+        self.close()
+        self._pending, self.off = [], False
+        self._counts, self._written, self._steps = {}, 0, 0
         self._opening = Lock()  # whoever held it stayed in the parent
 
     def _ours(self) -> bool:

@@ -28,7 +28,8 @@ def updates(job: Job) -> None:
     """Optimizers that never step although backward keeps filling the gradients of their parameters."""
     import torch
 
-    ledgers: list[Any] = []
+    older = job.alive(torch.optim.Optimizer)
+    ledgers: list[Any] = [job.ledger(each, number) for number, each in enumerate(older, start=1)]
 
     def init(original: Any) -> Any:
         def built(self: Any, *args: Any, **kwargs: Any) -> None:
