@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.debugging_techniques.readings import order, schedules
+from torchtriage.specialists.debugging_techniques.readings import order, owners, schedules
 
 ZEROED = {
     "kind": "zeroed", "step": 20, "optimizer": "SGD", "number": 0, "by_name": True, "early": 20, "sound": 0,
@@ -62,3 +62,39 @@ def test_a_schedule_that_led_is_told_with_its_first_line() -> None:
     (item,) = evidence(schedules.scheduler_before_optimizer, [*steps(9), {**event, "path": "t.py", "line": 4}])
     assert (item.place.line, item.place.step) == (4, 0)
     assert found(schedules.scheduler_before_optimizer, steps(9)) == set()
+
+
+UNOWNED = {"kind": "unowned", "step": 30, "backwards": 30, "steps": 30, "last": True}
+GROUP = {
+    "root": "Net", "names": ["head.weight", "head.bias"], "count": 2, "module": "head", "later": True,
+    "optimizer": "Adam", "path": "t.py", "line": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"parameters-not-in-optimizer"}, id="to the end"),
+        pytest.param({"groups": []}, set(), id="given to an optimizer later"),
+        pytest.param({"backwards": 7}, set(), id="seven backward passes"),
+        pytest.param({"last": False}, set(), id="a killed job"),
+        pytest.param({"last": False, "backwards": 1024}, {"parameters-not-in-optimizer"}, id="a long killed job"),
+    ],
+)
+def test_parameters_without_a_home_are_called_at_the_end(change: dict[str, Any], slugs: set[str]) -> None:
+    events = [*steps(9), {**UNOWNED, "groups": [GROUP], "last": False}, {**UNOWNED, "groups": [GROUP], **change}]
+    assert found(owners.parameters_not_in_optimizer, events) == slugs
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "head.weight, head.bias of Net got gradients and stood still over 30 backward passes: made after Adam"),
+        ({"later": False, "count": 9}, "and 7 more of Net"),
+        ({"later": False}, "Adam did not get them, nor did any other optimizer"),
+    ],
+)
+def test_what_has_no_home_is_named(change: dict[str, Any], words: str) -> None:
+    (item,) = evidence(owners.parameters_not_in_optimizer, [*steps(9), {**UNOWNED, "groups": [{**GROUP, **change}]}])
+    assert words in item.fact
+    assert (item.place.module, item.place.line) == ("head", 9)

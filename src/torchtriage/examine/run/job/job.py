@@ -106,11 +106,11 @@ class Job:
         """Calls CALLBACK when the probe that is being placed is switched off or leaves."""
         self._undo.append((self.placing, callback))
 
-    def caller(self) -> tuple[str, int]:
+    def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
         """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;
-        ("", 0) when there is none.
+        ("", 0) when there is none. Frames of which WITHIN is true are passed over.
         """
-        return places.caller()
+        return places.caller(within)
 
     def frame(self) -> FrameType | None:
         """The nearest frame of the user's code; keep it no longer than the call that asks."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
 
 OURS = Path(__file__).resolve().parents[3]  # the whole package: probes are ours too
@@ -34,9 +34,14 @@ class Roots:
         return (module for kept in list(self._modules.values()) if (module := kept()) is not None)
 
 
-def caller() -> tuple[str, int]:
-    """File and line of the nearest frame of the user's code; ("", 0) when there is none."""
+def caller(within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
+    """File and line of the nearest frame of the user's code; ("", 0) when there is none.
+
+    Frames that are WITHIN something are passed over.
+    """
     frame = nearest(sys._getframe(1))
+    while within is not None and frame is not None and within(frame):
+        frame = nearest(frame.f_back)
     return (str(path_of(frame.f_code)), frame.f_lineno) if frame is not None else ("", 0)
 
 

@@ -1,0 +1,218 @@
+"""What a run writes down about parameters that get gradients and are in no optimizer."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchtriage.examine.run.job.job import Job
+
+_ENOUGH = 4  # looks, at backward passes 1, 2, 4, 8 and so on, in which a parameter got a new gradient
+_NAMES = 8  # parameters written down by name
+
+
+def unowned(job: Job) -> None:
+    """Parameters of modules that backward gives gradients to, that no optimizer has had, and that nothing moves.
+
+    They are looked for at backward passes 1, 2, 4, 8 and so on, and once more at the end: what an optimizer gets
+    later was only waiting for its turn.
+    """
+    import torch
+
+    watch = _Unowned(job)
+    job.on("backwarded", watch.backwarded)
+    job.on("stepped", watch.stepped)
+    job.on("ending", watch.ending)
+    job.wrap(torch.optim.Optimizer, "__init__", watch.building)
+    job.wrap(torch.optim.Optimizer, "add_param_group", watch.adding)
+    job.wrap(torch.nn.Module, "register_parameter", watch.registering)
+    job.wrap(torch.nn.Module, "load_state_dict", watch.loading)
+
+
+class _Noted(dict[int, "tuple[weakref.ref[Any], Any]"]):
+    """Something noted of each of many tensors, by identity: tensors compare by value."""
+
+    def note(self, tensor: Any, what: Any = None) -> None:
+        """Keeps what was noted first."""
+        if self.of(tensor) is None:
+            self[id(tensor)] = (weakref.ref(tensor), what)
+            if len(self) > 1000 and not len(self) & (len(self) - 1):
+                for gone in [key for key, (kept, _) in self.items() if kept() is None]:
+                    del self[gone]
+
+    def of(self, tensor: Any) -> tuple[Any] | None:
+        """What was noted of TENSOR, in a tuple; None for a tensor that was not noted."""
+        kept = self.get(id(tensor))
+        return (kept[1],) if kept is not None and kept[0]() is tensor else None
+
+
+class _Orphan:
+    """One such parameter: in how many looks it had a new gradient; settled once it is clear that it has a home.
+
+    steps: those made when it was met. born: where it was made, if that was after the first optimizer.
+    """
+
+    def __init__(self, parameter: Any, name: str, root: str, steps: int, born: tuple[str, int] | None) -> None:
+        self.name, self.root, self.steps, self.born = name, root, steps, born
+        self.first = parameter.detach().flatten()[:64].clone()
+        self.gradient = (0, 0)
+        self.looks, self.settled = 0, False
+
+    def look(self, job: Job, parameter: Any) -> None:
+        now = (id(parameter.grad), parameter.grad._version)
+        if now != self.gradient and (parameter.grad.is_cuda or bool(parameter.grad.any())):
+            self.looks += 1
+        self.gradient = now
+        self.compare(job, parameter)
+
+    def compare(self, job: Job, parameter: Any) -> None:
+        """Whoever changed it, it is not forgotten."""
+        now = parameter.detach().flatten()[:64]
+        if now.device == self.first.device:
+            job.late.read((now != self.first).any().float(), self.change)
+        else:
+            self.settled = True
+
+    def change(self, value: float) -> None:
+        self.settled = self.settled or bool(value)
+
+
+class _Unowned:
+    """What is known of optimizers, of the parameters that they were given, and of those that have no home."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.backwards = self.steps = 0
+        self.told = False
+        self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
+        self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
+
+    def building(self, original: Any) -> Any:
+        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            self.built[optimizer] = self.job.caller(_within_optimizer)
+            original(optimizer, *args, **kwargs)
+
+        return built
+
+    def adding(self, original: Any) -> Any:
+        def add_param_group(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            for parameter in optimizer.param_groups[-1]["params"]:
+                self.owned.note(parameter)
+                for orphan in self.orphans.of(parameter) or ():
+                    orphan.settled = True
+
+        return add_param_group
+
+    def registering(self, original: Any) -> Any:
+        def register_parameter(module: Any, name: Any, param: Any, *rest: Any) -> None:
+            original(module, name, param, *rest)
+            if self.built and param is not None:
+                self.born.note(param, self.job.caller(_within_construction))
+
+        return register_parameter
+
+    def loading(self, original: Any) -> Any:
+        def load_state_dict(module: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(module, *args, **kwargs)
+            for parameter in module.parameters():
+                self.loaded.note(parameter)
+            return result
+
+        return load_state_dict
+
+    def stepped(self, _optimizer: Any) -> None:
+        self.steps += 1
+
+    def backwarded(self, _roots: Any) -> None:
+        self.backwards += 1
+        if not self.backwards & (self.backwards - 1) and self.built:
+            self.largest = max(map(self.sized, self.built), key=lambda each: each[0])[1:]
+            self.look()
+            self.write()
+
+    def sized(self, optimizer: Any) -> tuple[int, str, tuple[str, int]]:
+        size = sum(len(group["params"]) for group in optimizer.param_groups)
+        return size, type(optimizer).__name__, self.built[optimizer]
+
+    def look(self) -> None:
+        for root, name, parameter in self.homeless():
+            born = self.born.of(parameter)
+            if self.orphans.of(parameter) is None:
+                orphan = _Orphan(parameter, name, type(root).__name__, self.steps, born[0] if born else None)
+                self.orphans.note(parameter, orphan)
+            for orphan in self.orphans.of(parameter) or ():
+                orphan.look(self.job, parameter)
+
+    def homeless(self) -> Iterator[tuple[Any, str, Any]]:
+        """Root, name and parameter: it has a gradient, learns by its mode, and no optimizer has ever had it.
+
+        Where no optimizer has any parameter of a module, an input is being optimised, and all gradients of modules
+        are by the way. What was loaded and never given away serves as it is.
+        """
+        roots = list(self.job.roots)
+        if not any(self.owned.of(parameter) for root in roots for parameter in root.parameters()):
+            return
+        for root in roots:
+            for path, module in root.named_modules():
+                for name, p in module._parameters.items() if module.training else ():
+                    served = p is None or self.owned.of(p) or (self.loaded.of(p) and not self.born.of(p))
+                    if not served and p.requires_grad and _plain(p):
+                        yield root, f"{path}.{name}" if path else name, p
+
+    def ending(self) -> None:
+        for kept, orphan in self.orphans.values():
+            parameter = kept()
+            if parameter is not None:
+                orphan.compare(self.job, parameter)
+        self.write(last=True)
+
+    def write(self, *, last: bool = False) -> None:
+        groups: dict[tuple[str, Any], list[str]] = {}
+        for _, each in self.orphans.values():
+            if not each.settled and each.looks >= _ENOUGH and self.steps - each.steps >= _ENOUGH:
+                groups.setdefault((each.root, each.born), []).append(each.name)
+        if groups or self.told:
+            self.told = True
+            told = [self.described(root, born, names) for (root, born), names in groups.items()]
+            self.job.record("unowned", groups=told, backwards=self.backwards, steps=self.steps, last=last)
+
+    def described(self, root: str, born: tuple[str, int] | None, names: list[str]) -> dict[str, Any]:
+        optimizer, built = self.largest
+        path, line = born or built
+        named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": _shared(names) or root}
+        return {**named, "later": born is not None, "optimizer": optimizer, "path": path, "line": line}
+
+
+def _shared(names: list[str]) -> str:
+    """The path of the innermost module that holds all parameters of those names."""
+    paths = [name.split(".")[:-1] for name in names]
+    return ".".join(first[0] for first in takewhile(lambda each: len(set(each)) == 1, zip(*paths, strict=False)))
+
+
+def _plain(parameter: Any) -> bool:
+    """Whether it has a gradient whose values can be looked at without asking other ranks."""
+    import torch
+
+    gradient = parameter.grad
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    return gradient is not None and type(parameter) in kinds and type(gradient) in kinds and not gradient.is_sparse
+
+
+def _within_optimizer(frame: Any) -> bool:
+    """Whether a frame builds an optimizer of the user's own class: whoever asked for it is of interest."""
+    import torch
+
+    return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), torch.optim.Optimizer)
+
+
+def _within_construction(frame: Any) -> bool:
+    """Whether a frame belongs to a module that is being built: whoever asked for it is of interest."""
+    import torch
+
+    return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), torch.nn.Module)

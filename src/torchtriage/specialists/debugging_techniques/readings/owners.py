@@ -1,0 +1,37 @@
+"""What a record says about parameters that are in no optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+ENOUGH = 8  # backward passes
+LONG = 1000  # of them, where the job was killed: until its end an optimizer may still be made
+
+
+@detector("run/parameters-not-in-optimizer")
+def parameters_not_in_optimizer(record: RankRecord) -> Iterator[Sighting]:
+    """Parameters get gradients in every backward pass, and no optimizer has them."""
+    for event in record.all("unowned")[-1:]:
+        backwards = event["backwards"]
+        if backwards < (ENOUGH if event["last"] else LONG):
+            continue
+        for group in event["groups"]:
+            place = Place(
+                path=group["path"] or None, line=group["line"] or None, rank=record.rank, module=group["module"]
+            )
+            yield Sighting(place, _fact(group, backwards), float(backwards), "backward passes")
+
+
+def _fact(group: dict[str, Any], backwards: int) -> str:
+    more = f" and {group['count'] - len(group['names'])} more" if group["count"] > len(group["names"]) else ""
+    fact = f"{', '.join(group['names'])}{more} of {group['root']} got gradients and stood still over {backwards} "
+    return f"{fact}backward passes: " + (
+        f"made after {group['optimizer']} was built, they are in no optimizer"
+        if group["later"]
+        else f"{group['optimizer']} did not get them, nor did any other optimizer"
+    )
