@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.module_design_patterns.readings import modes
+from torchtriage.specialists.module_design_patterns.readings import dropping, hooks, modes
 
 # The mode of a model that learns
 
@@ -74,3 +74,35 @@ EVALUATED = {
 )
 def test_evaluation_in_training_mode(change: dict[str, Any], slugs: set[str]) -> None:
     assert found(modes.mode_left_in_train, [*steps(40), {**EVALUATED, **change}]) == slugs
+
+
+# Dropout and hooks
+
+DROPPED = {
+    "kind": "dropped", "step": 30, "path": "t.py", "line": 9, "passes": 4, "rate": 0.3, "layer": False,
+    "module": "head", "words": ["forward", "head"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "slugs"), [(["head"], {"dropout-always-on"}), (["monte", "carlo"], set())])
+def test_a_dropout_in_evaluation_mode_is_called_unless_its_name_wants_it(words: list[str], slugs: set[str]) -> None:
+    assert found(dropping.dropout_always_on, [*steps(40), {**DROPPED, "words": words}]) == slugs
+
+
+def test_a_dropout_layer_made_for_the_call_is_told_apart() -> None:
+    (item,) = evidence(dropping.dropout_always_on, [*steps(40), {**DROPPED, "layer": True}])
+    assert item.fact.startswith("a dropout layer made for the call dropped values (p = 0.3) in 4 passes")
+    assert (item.place.line, item.place.module) == (9, "head")
+
+
+HOOKS = {
+    "kind": "hooks", "step": 7, "path": "t.py", "line": 9, "alive": 8, "list": "forward_hooks", "module": "0",
+    "class": "Linear",
+}  # fmt: skip
+
+
+def test_hooks_are_counted_by_the_line_that_puts_them_there() -> None:
+    (item,) = evidence(hooks.hook_handle_dropped, [*steps(40), HOOKS, {**HOOKS, "step": 15, "alive": 16}])
+    assert item.fact == "16 forward hooks from one line are on one Linear by step 15"
+    assert found(hooks.hook_handle_dropped, [*steps(40), HOOKS]) == {"hook-handle-dropped"}
+    assert found(hooks.hook_handle_dropped, [*steps(40), {**HOOKS, "alive": 7}]) == set()

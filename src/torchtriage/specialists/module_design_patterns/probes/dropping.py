@@ -1,0 +1,140 @@
+"""What a run writes down about dropouts that go on dropping while the model is in evaluation mode."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from torchtriage.examine.run.job.job import Job
+
+_PASSES = 64  # of models in evaluation mode that are looked at: a dropout that cannot tell the mode drops in each
+_PLAIN = ("dropout", "dropout_", "alpha_dropout", "alpha_dropout_", "feature_dropout", "feature_dropout_")
+_INNER = "module_design_patterns/dropping within"
+
+
+def dropping(job: Job) -> None:
+    """Functional dropouts, and dropout layers made on the spot, that drop during a pass in evaluation mode."""
+    watch = _Dropping(job)
+    for listener in (watch.forward, watch.forwarded, watch.ending):
+        job.on(listener.__name__, listener)
+
+
+class _Dropping:
+    """Stands in the functions that drop only while a root module in evaluation mode runs."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.probe = job, job.placing
+        self.passes, self.placed, self.compiled = 0, False, False
+        self.root: Any = None
+        self.found: dict[tuple[str, int], dict[str, Any]] = {}
+        self.layers: list[tuple[Any, dict[str, Any]]] = []
+
+    def forward(self, module: Any, _args: Any, _kwargs: Any) -> None:
+        evaluates = not module.training
+        if evaluates != self.placed:
+            if evaluates:
+                self.compiled = any(map(_compiled, module.modules()))
+                self.job.place(_INNER, self.put)
+            else:
+                self.job.withdraw(_INNER)
+            self.placed = evaluates
+        if evaluates:
+            self.root = weakref.ref(module)
+
+    def forwarded(self, _module: Any, _output: Any) -> None:
+        if self.root is None:
+            return
+        self.root = None
+        for layer, note in self.layers:
+            note["passes"] += layer() is None  # one that is gone by now was made for this call
+        self.layers.clear()
+        self.passes += 1
+        if self.passes >= _PASSES:
+            self.ending()
+
+    def ending(self) -> None:
+        for (path, line), note in self.found.items():
+            if note["passes"]:
+                self.job.record("dropped", path=path, line=line, **note)
+        self.job.withdraw(_INNER)
+        self.job.withdraw(self.probe)
+
+    def put(self, job: Job) -> None:
+        """Wraps what the functional dropouts call, so that no name they were imported under matters."""
+        import torch
+
+        for name in _PLAIN:
+            job.wrap(torch._VF, name, self.dropout)
+        if not self.compiled:
+            job.wrap(torch.nn.functional, "scaled_dot_product_attention", self.attention)
+
+    def dropout(self, original: Any) -> Any:
+        def drop(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            if self.root is not None and len(args) == 3 and args[2] and args[1]:
+                self.dropped(float(args[1]), stated="training", position=2)
+            return result
+
+        return drop
+
+    def attention(self, original: Any) -> Any:
+        def attend(*args: Any, **kwargs: Any) -> Any:
+            rate = args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)
+            if self.root is not None and rate:
+                self.dropped(float(rate), stated="", position=99)
+            return original(*args, **kwargs)
+
+        return attend
+
+    def dropped(self, rate: float, stated: str, position: int) -> None:
+        """Notes a dropout, unless the call says STATED in so many words, or at that POSITION."""
+        job, frame = self.job, self.job.frame()
+        root = self.root()
+        if frame is None or root is None:
+            return
+        owner = frame.f_locals.get("self")
+        if getattr(owner, "training", False):
+            return  # a part that was put into training mode on purpose
+        layer = _layer(frame)
+        if layer is not None and any(each is layer for each in root.modules()):
+            return
+        if layer is None and not _tells_no_mode(job, frame, stated, position):
+            return
+        note = self.found.setdefault(job.caller(), {"passes": 0})
+        if "rate" not in note:
+            words = job.written.words(f"{type(owner).__name__} {frame.f_code.co_name}")
+            note |= {"rate": rate, "layer": layer is not None, "module": job.module_name(owner), "words": sorted(words)}
+        if layer is None:
+            note["passes"] += note.get("last") != self.passes
+            note["last"] = self.passes
+        else:
+            self.layers.append((weakref.ref(layer), note))
+
+
+def _layer(frame: FrameType) -> Any:
+    """The layer of torch.nn that FRAME, a frame of the user's, has called and that runs now."""
+    inner: FrameType | None = sys._getframe(1)
+    while inner is not None and inner is not frame:
+        if inner.f_code.co_filename.replace("\\", "/").endswith("torch/nn/modules/dropout.py"):
+            return inner.f_locals.get("self")
+        inner = inner.f_back
+    return None
+
+
+def _compiled(module: Any) -> bool:
+    """A compiled module would be compiled anew when a function that it calls is exchanged."""
+    return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
+
+
+def _tells_no_mode(job: Job, frame: FrameType, stated: str, position: int) -> bool:
+    call = job.written.call_in(frame)
+    if call is None:
+        return False
+    named = [each.arg for each in call.keywords]
+    said = stated in named or None in named or len(call.args) > position
+    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return not said and ("dropout" in called or "attention" in called)

@@ -1,0 +1,26 @@
+"""What a record says about dropouts that go on dropping in evaluation mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+WANTED = """
+    mc monte carlo uncertain uncertainty bayes bayesian stochastic ensemble noise noisy corrupt corruption corrupted
+    augment augmentation perturb denoise denoising
+"""  # code with such names drops by intention
+
+
+@detector("run/dropout-always-on")
+def dropout_always_on(record: RankRecord) -> Iterator[Sighting]:
+    """A dropout that was not told the mode dropped values while the model was in evaluation mode."""
+    for event in record.all("dropped"):
+        if set(WANTED.split()) & set(event["words"]):
+            continue
+        place = Place(path=event["path"], line=event["line"], rank=record.rank, module=event["module"])
+        what = "a dropout layer made for the call" if event["layer"] else "a functional dropout"
+        fact = f"{what} dropped values (p = {event['rate']:g}) in {event['passes']} passes in evaluation mode"
+        yield Sighting(place, fact, float(event["passes"]), "passes")
