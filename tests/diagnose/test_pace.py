@@ -44,6 +44,24 @@ def test_a_time_of_nothing_has_no_interval_for_the_factor() -> None:
     assert timing.faster_interval is None
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "usual"),
+    [
+        ((0.1, 0.3), (0.05, 0.15), True),
+        ((0.1, 0.3), (0.05, 0.1), True),
+        ((0.19, 0.3), (0.09, 0.15), False),
+        ((0.05, 0.15), (0.19, 0.3), False),
+        ((None, 0.3), (0.1, 0.2), False),
+        ((0.1, 0.3), (0.1, "text"), False),
+    ],
+)
+def test_a_difference_may_be_one_that_steps_of_one_run_have(before: Any, after: Any, usual: bool) -> None:
+    one, two = ({"step_time": {"median": 0.1, "p10": low, "p90": high}} for low, high in (before, after))
+    timing = runs(one, two).timing
+    assert timing is not None
+    assert timing.usual is usual
+
+
 @pytest.mark.parametrize("median", [0, -1.0, "nan", "inf"])
 def test_a_time_that_is_none_is_not_compared(median: Any) -> None:
     assert runs(run(median), run(0.1)).timing is None
@@ -98,3 +116,33 @@ def test_shares_and_memory_stand_side_by_side_as_far_as_they_were_measured() -> 
     assert told.shares == {"data": (0.5, 0.125), "idle": (None, 0.25)}
     assert told.memory == {"rss": (4.0, 5.0), "peak": (9.0, None)}
     assert runs(run(), {**run(), "shares": 3, "memory": []}).shares == {}
+
+
+QUARTERS = {"data": 0.25, "forward": 0.25, "backward": 0.25, "optimizer": 0.24, "idle": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("median", "shares", "doubted"),
+    [
+        (0.8, QUARTERS, True),  # all four times as long
+        (0.05, QUARTERS, True),  # all a quarter
+        (0.8, {**QUARTERS, "data": 0.2, "forward": 0.29, "idle": 0.02}, True),  # nearly all
+        (0.2, QUARTERS, False),  # nothing has changed
+        (0.215, QUARTERS, False),  # within the margin
+        (0.8, {**QUARTERS, "data": 0.67, "forward": 0.11, "backward": 0.11, "optimizer": 0.1}, False),  # data alone
+        (0.8, {"data": 0.5, "forward": 0.5}, False),  # too few to tell
+        (0.8, {"data": 0.98, "forward": 0.01, "backward": 0.01}, False),
+        (None, QUARTERS, False),
+    ],
+)
+def test_a_change_that_all_phases_share_may_be_the_machine(median: Any, shares: Any, doubted: bool) -> None:
+    told = runs({**run(0.2), "shares": QUARTERS}, {**run(median), "shares": shares})
+    assert ("load" in [doubt.what for doubt in told.doubts]) is doubted
+    assert told.alike is (median is not None)
+
+
+@pytest.mark.parametrize("median", [0, "nan", "inf", -1])
+def test_no_load_is_told_from_times_that_are_none(median: Any) -> None:
+    for pair in ((0.2, median), (median, 0.2)):
+        one, two = ({**run(each), "shares": QUARTERS} for each in pair)
+        assert [doubt.what for doubt in runs(one, two).doubts] == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -13,9 +11,9 @@ from torchtriage.diagnose.compare import Fate, compare
 from torchtriage.report.compare import as_json, markdown, render, verdict
 
 
-def timed(median: float, low: float | None = None, high: float | None = None, **setup: Any) -> Case:
+def timed(median: float, low: float | None = None, high: float | None = None, cpus: int = 2, **more: float) -> Case:
     ends = None if low is None else [low, high]
-    measured = {"step_time": {"median": median, "interval": ends}, "setup": setup, "steps": 50}
+    measured = {"step_time": {"median": median, "interval": ends, **more}, "setup": {"cpus": cpus}, "steps": 50}
     return Case(measurements=measured)
 
 
@@ -31,6 +29,16 @@ def timed(median: float, low: float | None = None, high: float | None = None, **
             timed(0.2, 0.1, 0.3),
             timed(0.2, 0.1, 0.3),
             "A step takes as long as before, as far as can be told (0.33 to 3.00 times as fast).",
+        ),
+        (
+            timed(0.2, p10=0.1, p90=0.3),
+            timed(0.1, p10=0.09, p90=0.2),
+            "A step is 2.00 times as fast, but the steps of one run differ by as much: measure both again.",
+        ),
+        (
+            timed(0.1, p10=0.09, p90=0.2),
+            timed(0.2, p10=0.1, p90=0.3),
+            "A step is 2.00 times as slow, but the steps of one run differ by as much: measure both again.",
         ),
         (timed(0.2, cpus=2), timed(0.1, cpus=8), "The figures of the two are not compared: see cpus."),
         (Case(), timed(0.1), "The figures of the two are not compared: see measurements."),

@@ -126,7 +126,7 @@ def _barred(pair: tuple[Evidence, Evidence], measured: Runs) -> str:
     """Why the figures of two runs say nothing about one another: one without an interval may add up over the steps."""
     uncertain = any(item.spread is None for item in pair)
     for doubt in measured.doubts:
-        if doubt.what != "measurements" and (doubt.bars or uncertain):
+        if doubt.what != "measurements" and (doubt.bars or (uncertain and doubt.what == "steps")):
             return f"not held against one another: {doubt.what} {doubt.before} before, {doubt.after} after"
     return ""
 

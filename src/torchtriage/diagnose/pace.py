@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import Enum
-from math import isfinite, isnan
+from math import inf, isnan
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -13,6 +13,11 @@ from torchtriage.core.plain import number, within
 
 MARGIN = 0.1
 """Figures of which one has no interval differ when they do by more than this share of the larger one."""
+
+SMALL, ALIKE = 0.02, 1.5
+"""A phase of a smaller share of the step is too short to be judged; phases whose factors differ by more than ALIKE
+have not changed together. Two runs of examples/slow_and_unstable.py, one beside three other jobs on two cores:
+factors from 4.1 to 5.0."""
 
 Interval: TypeAlias = tuple[float, float]
 Pair: TypeAlias = tuple[float | None, float | None]
@@ -44,7 +49,8 @@ class Timing(Struct, frozen=True):
     """The median time of a step in seconds, and the 95 % intervals of both medians where they are known.
 
     change, faster: None where the runs are not alike. faster: the first median over the second; faster_interval:
-    what that is at least and at most.
+    what that is at least and at most. usual: whether single steps of one run differ by as much: the ranges that hold
+    four steps in five meet. Both intervals know nothing of what else a machine had to do during one of the runs.
     """
 
     before: float
@@ -54,6 +60,7 @@ class Timing(Struct, frozen=True):
     change: Change | None = None
     faster: float | None = None
     faster_interval: Interval | None = None
+    usual: bool = False
 
 
 class Runs(Struct, frozen=True):
@@ -99,13 +106,29 @@ def _far(one: float, two: float) -> bool:
 
 
 def _timing(before: Table, after: Table, alike: bool) -> Timing | None:
-    one, two = (number(within(each, "step_time", "median")) for each in (before, after))
-    if one is None or two is None or not (one > 0 and two > 0 and isfinite(one + two)):
+    one, two = _medians(before, after)
+    if not one or not two:
         return None
     spreads = _interval(before, one), _interval(after, two)
     if not alike:
         return Timing(one, two, *spreads)
-    return Timing(one, two, *spreads, changed(one, two, spreads), one / two, _faster(*spreads))
+    told = changed(one, two, spreads)
+    return Timing(one, two, *spreads, told, one / two, _faster(*spreads), _meet(before, after))
+
+
+def _meet(before: Table, after: Table) -> bool:
+    """Whether the ranges from the 10th to the 90th percentile meet, as far as they are known."""
+    low, later_low = _pair(before, after, "step_time", "p10")
+    high, later_high = _pair(before, after, "step_time", "p90")
+    if low is None or high is None or later_low is None or later_high is None:
+        return False
+    return low <= later_high and later_low <= high
+
+
+def _medians(before: Table, after: Table) -> Pair:
+    """Seconds; None for what is no time of a step."""
+    one, two = _pair(before, after, "step_time", "median")
+    return (one if one and 0 < one < inf else None), (two if two and 0 < two < inf else None)
 
 
 def _faster(before: Interval | None, after: Interval | None) -> Interval | None:
@@ -153,6 +176,22 @@ def _doubts(before: Table, after: Table) -> Iterator[Doubt]:
     if first is not None and later is not None and changed(first, later) is not Change.SAME:
         why = "What takes many steps to show, or adds up over them, differs with their number"
         yield Doubt("steps", f"{first:.0f}", f"{later:.0f}", why, bars=False)
+    yield from _everywhere(before, after)
+
+
+def _everywhere(before: Table, after: Table) -> Iterator[Doubt]:
+    """A change of the time that all phases share: remedies change one or two."""
+    one, two = _medians(before, after)
+    shares = _pairs(before, after, "shares").values()
+    told = [(was, now) for was, now in shares if was and now and min(was, now) >= SMALL]
+    if not one or not two or len(told) < 3:
+        return
+    factors = sorted(now * two / (was * one) for was, now in told)
+    if factors[-1] > ALIKE * factors[0] or (factors[0] <= 1 + MARGIN and factors[-1] >= 1 - MARGIN):
+        return
+    ends = f"Every phase takes {factors[0]:.2f} to {factors[-1]:.2f} times its time"
+    why = f"{ends}: another load on the machine does that to an unchanged job, so run both again"
+    yield Doubt("load", f"{one:.3g} s", f"{two:.3g} s", why, bars=False)
 
 
 def _parameters(by_dtype: Any) -> str:

@@ -140,11 +140,12 @@ def _pace(timing: Timing | None) -> str:
     if timing.change is Change.SAME:
         factor = _between(timing.faster_interval, " times as fast")
         return f"A step takes as long as before, as far as can be told{factor}."
+    rest = ", but the steps of one run differ by as much: measure both again." if timing.usual else "."
     if timing.faster >= 1:
-        return f"A step is {timing.faster:.2f} times as fast{_between(timing.faster_interval)}."
+        return f"A step is {timing.faster:.2f} times as fast{_between(timing.faster_interval)}{rest}"
     ends = timing.faster_interval
     slower = (1 / ends[1], 1 / ends[0]) if ends and ends[0] > 0 else None
-    return f"A step is {1 / timing.faster:.2f} times as slow{_between(slower)}."
+    return f"A step is {1 / timing.faster:.2f} times as slow{_between(slower)}{rest}"
 
 
 def _between(ends: Interval | None, unit: str = "") -> str:
