@@ -15,7 +15,10 @@ class Copy:
     def query(self) -> bool:
         return self.arrived
 
-    def item(self) -> float:
+    def dim(self) -> int:
+        return 0
+
+    def tolist(self) -> float:
         assert self.arrived, "read before it had arrived"
         return self.value
 
@@ -25,6 +28,14 @@ def test_a_number_on_the_cpu_is_read_at_once() -> None:
     Late().read(torch.tensor(2.5), read.append)
 
     assert read == [2.5]
+
+
+def test_a_row_of_numbers_is_read_whole() -> None:
+    read: list[list[float]] = []
+    Late().read_all(torch.tensor([1.0, 2.5]), read.append)
+    Late().read_all(torch.ones(2, 2), read.append)
+
+    assert read == [[1.0, 2.5]]
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ WAITING = 64  # reads under way at most; beyond, values are left out
 
 
 class Late:
-    """Reads scalar tensors: on the CPU at once, on CUDA by a copy to pinned memory that is looked at later."""
+    """Reads small tensors: on the CPU at once, on CUDA by a copy to pinned memory that is looked at later."""
 
     def __init__(self) -> None:
         self._free: list[Any] = []
-        self._waiting: list[tuple[Any, Any, Callable[[float], None]]] = []
+        self._waiting: list[tuple[Any, Any, Callable[[Any], None]]] = []
 
     def read(self, tensor: Any, then: Callable[[float], None]) -> None:
         """Calls then(value), at once or from a later `settle`; never, for what is no plain scalar that can be copied.
@@ -29,28 +29,40 @@ class Late:
         if tensor.device.type == "cpu":
             then(float(tensor.item()))
         elif tensor.device.type == "cuda" and len(self._waiting) < WAITING:
+            self._copy(torch, tensor.detach().reshape(()), then)
+
+    def read_all(self, tensor: Any, then: Callable[[list[float]], None]) -> None:
+        """The same for the numbers of a plain tensor of one dimension."""
+        import torch
+
+        if type(tensor) is not torch.Tensor or tensor.dim() != 1:
+            return
+        if tensor.device.type == "cpu":
+            then(tensor.tolist())
+        elif tensor.device.type == "cuda" and len(self._waiting) < WAITING:
             self._copy(torch, tensor.detach(), then)
 
     def settle(self) -> None:
         """Hands out the values that have arrived, in the order in which they were asked for."""
         while self._waiting and self._waiting[0][0].query():
             _, host, then = self._waiting.pop(0)
-            then(float(host.item()))
-            self._free.append(host)
+            then(host.tolist())
+            if not host.dim():
+                self._free.append(host)
 
     def forget(self) -> None:
         self._free.clear()
         self._waiting.clear()
 
-    def _copy(self, torch: Any, tensor: Any, then: Callable[[float], None]) -> None:
+    def _copy(self, torch: Any, tensor: Any, then: Callable[[Any], None]) -> None:
         if torch.cuda.is_current_stream_capturing():
             return
-        host = self._free.pop() if self._free else _pinned(torch)
-        host.copy_(tensor.reshape(()), non_blocking=True)
+        host = self._free.pop() if self._free and not tensor.dim() else _pinned(torch, tensor.shape)
+        host.copy_(tensor, non_blocking=True)
         arrived = torch.cuda.Event()
         arrived.record()
         self._waiting.append((arrived, host, then))
 
 
-def _pinned(torch: Any) -> Any:
-    return torch.empty((), dtype=torch.float32, device="cpu", pin_memory=True)
+def _pinned(torch: Any, shape: Any) -> Any:
+    return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=True)
