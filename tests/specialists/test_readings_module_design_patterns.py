@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.module_design_patterns.readings import dropping, hooks, modes
+from torchtriage.specialists.module_design_patterns.readings import dropping, holding, hooks, making, modes
 
 # The mode of a model that learns
 
@@ -106,3 +106,48 @@ def test_hooks_are_counted_by_the_line_that_puts_them_there() -> None:
     assert item.fact == "16 forward hooks from one line are on one Linear by step 15"
     assert found(hooks.hook_handle_dropped, [*steps(40), HOOKS]) == {"hook-handle-dropped"}
     assert found(hooks.hook_handle_dropped, [*steps(40), {**HOOKS, "alive": 7}]) == set()
+
+
+# What is no part of the model
+
+UNREGISTERED = {
+    "kind": "unregistered", "step": 20, "what": "modules", "filled": 20, "tensors": 6, "size": 600, "path": "t.py",
+    "line": 9, "module": "body.layers", "container": "Stack.layers",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "reading", "slug"),
+    [
+        ("modules", holding.unregistered_modules, "unregistered-modules"),
+        ("tensor", holding.unregistered_tensor, "unregistered-tensor"),
+    ],
+)
+def test_what_gets_gradients_outside_of_the_model_is_called(what: str, reading: Any, slug: str) -> None:
+    event = {**UNREGISTERED, "what": what}
+    assert found(reading, [*steps(40), event]) == {slug}
+    assert found(reading, [*steps(40), {**event, "filled": 9}]) == set()
+    (item,) = evidence(reading, [*steps(40), event, {**event, "filled": 40}])
+    assert "Stack.layers" in item.fact
+    assert "40 backward passes" in item.fact
+    assert (item.place.line, item.place.module, item.place.container) == (9, "body.layers", "Stack.layers")
+
+
+MADE = {
+    "kind": "made", "step": 10, "path": "t.py", "line": 9, "layer": "Linear", "module": "block", "passes": 10,
+    "of": 10, "made": 20, "kept": 20, "touched": 0, "size": 640,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"layer-built-in-forward"}, id="in every pass"),
+        pytest.param({"passes": 9, "of": 9}, set(), id="nine passes"),
+        pytest.param({"of": 100}, set(), id="when a shape changes"),
+        pytest.param({"touched": 3}, set(), id="weights set by hand"),
+        pytest.param({"kept": 2}, set(), id="weights that take no part"),
+    ],
+)
+def test_layers_made_in_forward(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(making.layer_built_in_forward, [*steps(40), {**MADE, **change}]) == slugs

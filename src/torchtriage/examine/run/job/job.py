@@ -16,7 +16,7 @@ from .updates import Scaling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType, ModuleType
+    from types import CodeType, FrameType, ModuleType
 
     from .writer import Writer
 
@@ -112,9 +112,13 @@ class Job:
         """
         return places.caller(within)
 
-    def frame(self) -> FrameType | None:
-        """The nearest frame of the user's code; keep it no longer than the call that asks."""
-        return places.nearest(sys._getframe(1))
+    def frame(self, start: FrameType | None = None) -> FrameType | None:
+        """The nearest frame of the user's code, from START outwards; keep it no longer than the call that asks."""
+        return places.nearest(start or sys._getframe(1))
+
+    def path_of(self, code: CodeType) -> str | None:
+        """The file of CODE as the user would write it; None for what is no code of the user's."""
+        return places.path_of(code)
 
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""
