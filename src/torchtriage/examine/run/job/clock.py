@@ -47,6 +47,7 @@ class Clock:
         self._read, self._known_memory = 0, ""
         self.boundary: str | None = None
         self.loss: tuple[int, float] | None = None  # (step it belongs to, value)
+        self.latest: float | None = None  # of all losses
         self.scale: float | None = None
         self.counts = dict.fromkeys(COUNTS, 0)
         self.before = self.counts  # those of the step that has just ended
@@ -80,7 +81,7 @@ class Clock:
 
     def lost(self, step: int, loss: float) -> None:
         """The loss of STEP, which on a device becomes known in a later step."""
-        self.loss = (step, loss)
+        self.loss, self.latest = (step, loss), loss
 
     def scaled(self, scale: float) -> None:
         """The loss scale after an update."""

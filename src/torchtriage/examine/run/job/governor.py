@@ -1,4 +1,4 @@
-"""Which steps the sampled probes watch, so that all probes together stay within a budget of the job's time."""
+"""Which steps the sampled probes watch: some at first and at a suspicion, the others as a budget pays for them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ BUDGET = 0.01  # of the job's time, for all probes together
 LEAST = 0.002  # of it, for the sampled probes, when those that are always on take the rest
 FIRST = 64  # steps, all watched: most faults show at once
 WINDOW = 3  # neighbouring steps that are watched together: what one step leaves, the next one meets
+DEPTH = 32  # steps that are watched at a suspicion, whatever they cost
+SUSPICIONS = 8  # in a run, at most
 
 
 class Governor:
@@ -25,11 +27,20 @@ class Governor:
         self.costs: dict[str, int] = {}  # nanoseconds by probe
         self.watched = self.steps = 0
         self._elapsed = 0
+        self._deep = True  # whether the window that is open is free
         self._left = FIRST  # steps of the window that are still to come
+        self._suspicions = 0
+        self._free = 0  # nanoseconds that the first steps and suspicions have cost the sampled probes
 
     def book(self, probe: str, nanoseconds: int) -> None:
         """Adds to what PROBE has cost."""
         self.costs[probe] = self.costs.get(probe, 0) + nanoseconds
+
+    def suspect(self) -> None:
+        """Something may be going wrong just now: the next steps are watched."""
+        if self._suspicions < SUSPICIONS and not self.watching:
+            self._suspicions += 1
+            self._left, self._deep = DEPTH + 1, True
 
     def ended(self, nanoseconds: int) -> None:
         """A step has ended that took so long: chooses whether the next one is watched."""
@@ -38,11 +49,18 @@ class Governor:
         before, self.watched = self.watching, self.watched + self.watching
         self._left -= 1
         if self._left <= 0:
+            if self._deep:
+                self._free, self._deep = self._sampled(), False
             self.watching = self._affordable()
             self._left = WINDOW if self.watching else 0
+        else:
+            self.watching = True
         self.opened = self.watching and not before
 
     def _affordable(self) -> bool:
-        sampled = sum(cost for probe, cost in self.costs.items() if probe in self.sampled)
+        sampled = self._sampled()
         others = sum(self.costs.values()) - sampled
-        return sampled <= max(BUDGET * self._elapsed - others, LEAST * self._elapsed)
+        return sampled - self._free <= max(BUDGET * self._elapsed - others, LEAST * self._elapsed)
+
+    def _sampled(self) -> int:
+        return sum(cost for probe, cost in self.costs.items() if probe in self.sampled)

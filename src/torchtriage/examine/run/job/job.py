@@ -85,6 +85,10 @@ class Job:
         """
         self.governor.sampled.add(self.placing)
 
+    def suspect(self) -> None:
+        """Something may be going wrong just now: sampled probes see the next 32 steps, eight times in a run at most."""
+        self.governor.suspect()
+
     def on(self, event: str, listener: Callable[..., None]) -> None:
         """Calls LISTENER at every EVENT; raises KeyError for an event that there is not."""
         self._listeners[event] = (*self._listeners[event], (self.placing, listener))

@@ -8,10 +8,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
+_SETTLED = 20  # steps
 _OFTEN = 8  # watched steps of an optimizer, of which one is written down layer by layer
 _LAYERS = 64  # at most, evenly chosen over the depth
 _CYCLE = 24  # watched steps in which a unit must get a gradient once, or it counts as dead
 _CYCLES = 40  # at most
+
+
+def surges(job: Job) -> None:
+    """Writes nothing: a loss that leaps above three times its usual size makes the next steps worth watching."""
+    usual = 0.0
+
+    def iterated(step: int) -> None:
+        nonlocal usual
+        latest = job.clock.latest
+        if latest is None:
+            return
+        size = abs(latest)
+        if size > 3 * usual > 0 and step > _SETTLED:
+            job.suspect()
+        usual = 0.95 * usual + 0.05 * size if usual and size < 1e30 else size
+
+    job.on("iterated", iterated)
 
 
 def norms(job: Job) -> None:
@@ -68,7 +86,7 @@ class _Units:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.cycles = self.turns = 0
-        self.alive: dict[str, Any] = {}
+        self.alive: dict[tuple[str, int], Any] = {}  # by name and number of outputs
         self.closer: int | None = None  # the first optimizer that stepped counts the steps
 
     def look(self, optimizer: Any) -> None:
@@ -80,17 +98,23 @@ class _Units:
                 had = weight.grad.flatten(1).any(1)
                 if bias is not None and bias.grad is not None:
                     had = had | (bias.grad != 0)
-                self.alive[name] = had | self.alive[name] if name in self.alive else had
+                key = name, len(had)
+                self.alive[key] = had | self.alive[key] if key in self.alive else had
         if id(optimizer) == self.closer:
             self.turns += 1
             if self.turns % _CYCLE == 0:
                 self.tell()
 
+    def named(self) -> list[tuple[str, Any]]:
+        """The roots, and what the names of their layers begin with: the root's class, where there are several."""
+        roots = list(self.job.roots)
+        return [(f"{type(root).__name__}." if len(roots) > 1 else "", root) for root in roots]
+
     def layers(self) -> list[tuple[str, Any]]:
         import torch
 
         kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
-        found = [(name, part) for root in self.job.roots for name, part in root.named_modules()]
+        found = [(f"{prefix}{name}", part) for prefix, root in self.named() for name, part in root.named_modules()]
         own = [
             (name, part) for name, part in found if isinstance(part, kinds) and type(part.weight) is torch.nn.Parameter
         ]
@@ -103,7 +127,7 @@ class _Units:
         flags, self.alive = self.alive, {}
         if not flags:
             return
-        names, sizes = list(flags), [len(each) for each in flags.values()]
+        names, sizes = zip(*flags, strict=True)
         devices = {each.device for each in flags.values()}
         if len(devices) > 1:
             return
