@@ -62,7 +62,12 @@ def test_advice_is_compared_when_it_is_asked_for(call: Any, cases: None) -> None
 
 @pytest.mark.parametrize(
     ("form", "begins"),
-    [("console", "Verdict\n  1 finding: 1 smaller. "), ("markdown", "## Verdict\n"), ("json", "{\n")],
+    [
+        ("console", "Verdict\n  1 finding: 1 smaller. "),
+        ("markdown", "## Verdict\n"),
+        ("json", "{\n"),
+        ("html", "<!doctype html>\n"),
+    ],
 )
 def test_a_comparison_is_told_in_every_form_on_stdout(form: str, begins: str, call: Any, cases: None) -> None:
     said = call("compare", "ill", "better", "--format", form)

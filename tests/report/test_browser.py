@@ -14,6 +14,8 @@ from torchtriage.core.case import Case
 from torchtriage.core.evidence import Evidence, Place
 from torchtriage.core.fault import Confidence, Fault, FaultClass, Persona, Remedy, Sign
 from torchtriage.core.finding import Finding
+from torchtriage.diagnose.compare import compare
+from torchtriage.report.compare import formed
 from torchtriage.report.html import render
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
@@ -124,10 +126,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, case in CASES.items():
         (folder / f"{name}.html").write_text(render(case), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in CASES}
+    told = compare(CASES["nan"], CASES["many"])
+    (folder / "compared.html").write_text(formed(told, "html"), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in (*CASES, "compared")}
 
 
 READY = """() => {
+  if (!document.querySelector(".plot")) return true;
   if (document.querySelector(".plot:not(:has(.scatterlayer path))")) return false;
   const tick = document.querySelector(".plot .xtick text");
   return getComputedStyle(tick).fill === getComputedStyle(document.querySelector("nav a:not(:hover)")).color;
@@ -178,6 +183,16 @@ def test_every_plot_is_drawn_and_all_text_can_be_read(name: str, width: int, sch
     plots = page.evaluate(DRAWN)
     assert [plot["id"] for plot in plots] == ["plot-time", "plot-loss", "plot-grad_norm", "plot-scale", "plot-memory"]
     assert all(plot["svg"] > 0.8 * min(width, 900) and plot["paths"] for plot in plots)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CLIPPED) == []
+    assert page.evaluate(FAINT) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_comparison_can_be_read(width: int, scheme: str, shown: Pages) -> None:
+    page = shown("compared", width, scheme)
+    assert page.locator("article").count() == len(STEPS_OF_MANY)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CLIPPED) == []
     assert page.evaluate(FAINT) == []

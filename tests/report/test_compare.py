@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from torchtriage.core.case import Case
 from torchtriage.diagnose.compare import Fate, compare
-from torchtriage.report.compare import as_json, markdown, render, verdict
+from torchtriage.report.compare import as_json, markdown, render, tone, verdict
 
 
 def timed(median: float, low: float | None = None, high: float | None = None, cpus: int = 2, **more: float) -> Case:
@@ -83,6 +83,20 @@ def test_the_same_cases_give_the_same_bytes(ill_run: Case, mended: Case) -> None
     again = [Case.decode(case.encode()) for case in (ill_run, mended)]
     for form in (as_json, render, markdown):
         assert form(compare(ill_run, mended)) == form(compare(*again))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("ill-run", "ill-run", "warning"),
+        ("healthy-run", "ill-run", "error"),
+        ("ill-run", "healthy-run", "unknown"),  # other detectors looked
+        ("healthy-run", "healthy-run", "good"),
+        ("ill-run", "planned", "unknown"),
+    ],
+)
+def test_the_tone_is_that_of_the_worst_that_is_left(before: str, after: str, said: str, cases: dict[str, Case]) -> None:
+    assert tone(compare(cases[before], cases[after])) == said
 
 
 def test_a_run_compared_with_itself_has_changed_in_nothing(ill_run: Case) -> None:

@@ -58,6 +58,7 @@ def test_a_comparison_looks_as_agreed(ill_run: Case, mended: Case) -> None:
     compare("compare.txt", report.render(told))
     compare("compare.json", report.as_json(told))
     compare("compare.md", report.markdown(told))
+    compare("compare.html", report.formed(told, "html"))
 
 
 @pytest.mark.parametrize("name", ASKED)

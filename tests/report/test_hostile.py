@@ -162,6 +162,9 @@ def test_an_answer_to_a_hostile_query_is_inert(said: str) -> None:
     assert not LOUD.findall(written(route.as_dict(case.query, case.route)))
 
 
+COMPARED = {"lang", "charset", "http-equiv", "content", "name", "class", "id", "scope"}
+
+
 @pytest.mark.parametrize("said", HOSTILE)
 def test_a_comparison_of_hostile_cases_is_inert(said: str) -> None:
     named = {"parameters": {said: 3}, "devices": [{"name": said}], "batch": [{"shape": [said]}], "cpus": said}
@@ -174,8 +177,9 @@ def test_a_comparison_of_hostile_cases_is_inert(said: str) -> None:
         for setup in (named, {**named, "devices": [{"name": f"{said}2"}]})
     )
     for told in (compare(one, two), compare(one, Case()), compare(Case(), two)):
-        text, table = compared.render(told), compared.markdown(told)
-        assert not LOUD.findall(text + table)
+        text, table, page = compared.render(told), compared.markdown(told), compared.formed(told, "html")
+        assert not LOUD.findall(text + table + page)
+        assert {name for _, names in Shape(page).tags for name in names} <= COMPARED
         assert not LOUD.findall(COLOR.sub("", compared.render(told, Paper(80, color=True))))
         assert msgspec.json.decode(compared.as_json(told))
         outside = re.sub(r"(?<!\\)(`+)(?!`).*?(?<!`)\1(?!`)", "", table).replace("<br>", "")

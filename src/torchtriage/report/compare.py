@@ -15,7 +15,8 @@ from torchtriage.report.markdown import code, quoted
 from torchtriage.report.paper import PLAIN, Paper
 from torchtriage.report.text import count, line, sentence
 
-_INKS = {
+# How each fate is to be taken: the names of colours.
+TONES = {
     Fate.NEW: "error",
     Fate.LARGER: "error",
     Fate.SAME: "warning",
@@ -40,6 +41,15 @@ def as_json(told: Comparison) -> str:
             "doubts": plain(runs.doubts),
         }
     )
+
+
+def formed(told: Comparison, form: str, paper: Paper = PLAIN) -> str:
+    """TOLD as console, json, html or markdown."""
+    if form == "html":  # its engine is loaded only when it is asked for
+        from torchtriage.report.html.compare import render as page
+
+        return page(told)
+    return as_json(told) if form == "json" else markdown(told) if form == "markdown" else render(told, paper)
 
 
 def _sides(pair: Pair) -> dict[str, float | None]:
@@ -80,7 +90,7 @@ def render(told: Comparison, paper: Paper = PLAIN) -> str:
             *(part for each in told.outcomes for part in _change(each, paper)),
             "",
         ]
-    rows = list(_figures(told))
+    rows = list(figures(told))
     if rows:
         wide = max(len(name) for name, _ in rows)
         body.append(paper.ink("Figures", "bold"))
@@ -88,21 +98,21 @@ def render(told: Comparison, paper: Paper = PLAIN) -> str:
         body.append("")
     if told.runs.doubts:
         body += [paper.ink("Not comparable" if not told.runs.alike else "To be kept in mind", "bold")]
-        body += [*paper.items(_doubts(told), 2), ""]
+        body += [*paper.items(doubts(told), 2), ""]
     return "\n".join(body).rstrip("\n") + "\n"
 
 
 def _change(each: Compared, paper: Paper) -> Iterator[str]:
     finding, fate = each.finding, each.fate.value
-    head = f"{finding.fault.slug}  {line(finding.fault.title)}"
+    head = f"{finding.fault.slug}: {line(finding.fault.title)}"
     first, *more = paper.fold(head, 2, mark=f"{fate:<9}")
-    yield first.replace(fate, paper.ink(fate, _INKS[each.fate]), 1)
+    yield first.replace(fate, paper.ink(fate, TONES[each.fate]), 1)
     yield from more
-    for said in _details(each):
+    for said in details(each):
         yield from paper.fold(said, 11)
 
 
-def _details(each: Compared) -> Iterator[str]:
+def details(each: Compared) -> Iterator[str]:
     """The place, the figures and what keeps one from saying more."""
     places = [line(str(found.evidence[0].place)) for found in (each.before, each.after) if found]
     yield " → ".join(dict.fromkeys(places))
@@ -126,6 +136,15 @@ def verdict(told: Comparison) -> str:
         else "Nothing was found, before or after."
     )
     return f"{said} {_pace(told.runs.timing)}{_unlike(told)}".strip()
+
+
+def tone(told: Comparison) -> str:
+    """How the verdict is to be taken: as the worst fate of a finding is."""
+    if not told.looked:
+        return "unknown"
+    return next(
+        (TONES[each.fate] for each in told.outcomes if each.after), "unknown" if told.of(Fate.UNSEEN) else "good"
+    )
 
 
 def _unlike(told: Comparison) -> str:
@@ -152,7 +171,7 @@ def _between(ends: Interval | None, unit: str = "") -> str:
     return f" ({ends[0]:.2f} to {ends[1]:.2f}{unit})" if ends else ""
 
 
-def _figures(told: Comparison) -> Iterator[tuple[str, str]]:
+def figures(told: Comparison) -> Iterator[tuple[str, str]]:
     """Names of figures, and what they were before and after."""
     timing = told.runs.timing
     if timing:
@@ -173,7 +192,7 @@ def _arrow(pair: Pair, unit: str) -> str:
     return " → ".join("not measured" if value is None else figure(value, unit) for value in pair)
 
 
-def _doubts(told: Comparison) -> Iterator[str]:
+def doubts(told: Comparison) -> Iterator[str]:
     for doubt in told.runs.doubts:
         yield f"{line(doubt.what)}: {line(doubt.before)} before, {line(doubt.after)} after. {sentence(doubt.why)}"
 
@@ -184,18 +203,18 @@ def markdown(told: Comparison) -> str:
     if told.outcomes:
         body += ["## What changed", "", "| | finding | where | before and after |", "|---|---|---|---|"]
         body += [_table_row(each) for each in told.outcomes] + [""]
-    rows = list(_figures(told))
+    rows = list(figures(told))
     if rows:
         body += ["## Figures", "", "| | before → after |", "|---|---:|"]
         body += [f"| {quoted(name)} | {quoted(said)} |" for name, said in rows] + [""]
     if told.runs.doubts:
         body += ["## Not comparable" if not told.runs.alike else "## To be kept in mind", ""]
-        body += [f"- {quoted(said)}" for said in _doubts(told)]
+        body += [f"- {quoted(said)}" for said in doubts(told)]
     return "\n".join(body).rstrip("\n") + "\n"
 
 
 def _table_row(each: Compared) -> str:
-    where, *said = _details(each)
+    where, *said = details(each)
     told = "<br>".join(map(quoted, said))
     title = f"{code(each.finding.fault.slug)} {quoted(each.finding.fault.title)}"
     return f"| **{each.fate.value}** | {title} | {quoted(where)} | {told} |"

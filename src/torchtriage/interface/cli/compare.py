@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("before", metavar="CASE_BEFORE", type=click.Path(path_type=Path))
 @click.argument("after", metavar="CASE_AFTER", type=click.Path(path_type=Path))
-@options.form("console", "json", "markdown")
+@options.form("console", "json", "html", "markdown")
 @options.persona
 @options.exit_zero
 @options.color
@@ -34,10 +34,7 @@ def command(before: Path, after: Path, form: str, persona: str, exit_zero: bool,
     from torchtriage.triage import compare
 
     told = compare(*(chosen(kept(path), Persona(persona)) for path in (before, after)))
-    if form == "console":
-        terminal.result(report.render(told, terminal.paper(sys.stdout, color)))
-    else:
-        terminal.result(report.as_json(told) if form == "json" else report.markdown(told), form)
+    terminal.result(report.formed(told, form, terminal.paper(sys.stdout, color)), form)
     return 0 if exit_zero else _ending(told)
 
 
