@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
@@ -35,11 +37,23 @@ class TraceML(Peer):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         (folder / NAME).write_text(job.script, encoding="utf-8")
-        run = (self.tools / "traceml", "run", STEPPED, "--run-name", "run", "--logs-dir", folder / "logs")
-        code, seconds = ended((*run, "--args", NAME), folder)
+        code, seconds = ended(traced(self.tools, NAME), folder)
         left = folder / "logs/run/final_summary.json"
         if not left.exists():
             return Said(frozenset(), seconds, "ran out of time" if code is None else "left no summary")
         sections = json.loads(left.read_text(encoding="utf-8")).values()
         issues = [issue for each in sections if isinstance(each, dict) for issue in each.get("issues") or ()]
         return Said(frozenset((each["kind"], each["severity"] != "info") for each in issues), seconds)
+
+
+def traced(tools: Path, *script: str | Path) -> tuple[str | Path, ...]:
+    """The command that runs SCRIPT; it leaves logs/run in the folder where it runs."""
+    ports = (f"--{name}-port={port}" for name, port in zip(("aggregator", "master"), free(2), strict=True))
+    return (tools / "traceml", "run", STEPPED, "--run-name", "run", "--logs-dir", "logs", *ports, "--args", *script)
+
+
+def free(number: int) -> list[int]:
+    """Ports of this machine that nobody listens on."""
+    with ExitStack() as stack:
+        listening = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(number)]
+        return [each.getsockname()[1] for each in listening]

@@ -1,6 +1,6 @@
 """A script under TraceML as its page shows it for one's own loop: each step within `trace_step(model)`.
 
-    traceml run stepped.py --args SCRIPT
+    traceml run stepped.py --args SCRIPT [ARG…]
 
 A step is opened by the first call of a model with gradients since the last one, and closed after the optimizer's step.
 """
@@ -46,7 +46,8 @@ def main() -> None:
         return call(module, *args, **named)
 
     torch.nn.Module.__call__ = stepping
-    runpy.run_path(sys.argv[-1], run_name="__main__")
+    del sys.argv[0]
+    runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":
