@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.debugging_techniques.readings import order, owners, schedules
+from torchtriage.specialists.debugging_techniques.readings import losses, order, owners, schedules
 
 ZEROED = {
     "kind": "zeroed", "step": 20, "optimizer": "SGD", "number": 0, "by_name": True, "early": 20, "sound": 0,
@@ -98,3 +98,40 @@ def test_what_has_no_home_is_named(change: dict[str, Any], words: str) -> None:
     (item,) = evidence(owners.parameters_not_in_optimizer, [*steps(9), {**UNOWNED, "groups": [{**GROUP, **change}]}])
     assert words in item.fact
     assert (item.place.module, item.place.line) == ("head", 9)
+
+
+PROBABILITIES = {
+    "kind": "probabilities", "step": 30, "times": 30, "first": 0, "word": "softmax", "loss": "cross_entropy",
+    "loss_line": 20, "path": "t.py", "line": 9, "module": "head",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("times", "slugs"), [(2, set()), (3, {"softmax-before-cross-entropy"})])
+def test_probabilities_are_called_after_three_steps(times: int, slugs: set[str]) -> None:
+    event = {**PROBABILITIES, "times": times}
+    assert found(losses.softmax_before_cross_entropy, [*steps(9), event]) == slugs
+
+
+def test_the_first_activation_is_the_place_and_the_loss_is_named() -> None:
+    (item,) = evidence(losses.softmax_before_cross_entropy, [*steps(9), {**PROBABILITIES, "times": 3}, PROBABILITIES])
+    assert (item.place.line, item.place.module) == (9, "head")
+    assert (
+        item.fact
+        == "cross_entropy in line 20 expects logits and is given the softmax of them, in 30 steps that were watched"
+    )
+
+
+BROADCAST = {
+    "kind": "broadcast", "step": 30, "times": 30, "first": 0, "loss": "Sub", "given": [[16, 1], [16]], "path": "t.py",
+    "line": 9, "module": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("times", "slugs"), [(2, set()), (3, {"loss-broadcast"})])
+def test_a_broadcast_loss_is_called_after_three_times(times: int, slugs: set[str]) -> None:
+    assert found(losses.loss_broadcast, [*steps(9), {**BROADCAST, "times": times}]) == slugs
+
+
+def test_a_broadcast_loss_shows_both_shapes() -> None:
+    (item,) = evidence(losses.loss_broadcast, [*steps(9), BROADCAST])
+    assert "a difference of shapes (16, 1) and (16,)" in item.fact

@@ -1,0 +1,155 @@
+"""The lines that call a loss: functions of torch, followed for one step, note on the graph who called them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import _nodes
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+
+class Lines:
+    """Follows groups of functions by name, each until the step after this one has ended."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.probe = job, job.placing
+
+    def follow(self, what: str) -> None:
+        """From now on the functions of the group WHAT (a method here) note their calls."""
+        job, name, left = self.job, f"{self.probe}.{what}", 2
+
+        def iterated(_step: int) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                job.withdraw(name)
+
+        def place(job: Job) -> None:
+            getattr(self, what)(job)
+            job.on("iterated", iterated)
+
+        job.withdraw(name)
+        job.place(name, place)
+
+    def entropies(self, job: Job) -> None:
+        import torch
+
+        job.wrap(torch._C._nn, "cross_entropy_loss", self.noting_entropy)
+        job.wrap(torch._C._nn, "nll_loss_nd", self.noting_entropy)
+
+    def activations(self, job: Job) -> None:
+        import torch
+
+        for owner in (torch, torch.Tensor):
+            for name in ("softmax", "sigmoid"):
+                job.wrap(owner, name, self.noting)
+        job.wrap(torch, "binary_cross_entropy_with_logits", self.noting)
+        self.entropies(job)
+
+    def losses(self, job: Job) -> None:
+        import torch
+
+        for name in ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss"):
+            job.wrap(torch._C._nn, name, self.noting_given)
+
+    def differences(self, job: Job) -> None:
+        import torch
+
+        self.losses(job)  # the L1 loss is a difference
+        for owner, name in (
+            (torch.Tensor, "__sub__"),
+            (torch.Tensor, "__rsub__"),
+            (torch.Tensor, "sub"),
+            (torch, "sub"),
+        ):
+            job.wrap(owner, name, self.noting_given)
+
+    def noting(self, original: Any) -> Any:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            self.note(result)
+            return result
+
+        return noted
+
+    def noting_entropy(self, original: Any) -> Any:
+        """Also the value, and how much the logits differ between samples."""
+
+        def noted(logits: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(logits, *args, **kwargs)
+            if result.grad_fn is not None:
+                facts: dict[str, Any] = {"at": self.job.step}
+                self.job.late.read(result.detach(), lambda value: facts.update(value=value))
+                if logits.dim() == 2 and len(logits) > 1:
+                    spread = logits.detach().float().std(0).mean()
+                    self.job.late.read(spread, lambda value: facts.update(spread=value))
+                self.note(result, **facts)
+            return result
+
+        return noted
+
+    def noting_given(self, original: Any) -> Any:
+        """Only where the shapes are not meant to meet."""
+
+        def noted(first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(first, second, *args, **kwargs)
+            if getattr(result, "grad_fn", None) is not None and hasattr(second, "requires_grad"):
+                pair = _given(first, second)
+                facts = {"given": [list(each.shape) for each in pair]} if _by_mistake(*pair, result) else {}
+                self.note(result, **facts)
+            return result
+
+        return noted
+
+    def note(self, result: Any, **facts: Any) -> None:
+        node = result.grad_fn
+        while node is not None and _nodes.kind(node) in ("Mean", "Sum", "Abs"):
+            node = node.next_functions[0][0]  # the L1 loss is a mean, of an absolute value, of a difference
+        if node is not None:
+            path, line = self.job.caller()
+            module = _module()
+            named = self.job.module_name(module) if module is not None else None
+            _nodes.mark(node, path=path, line=line, module=named, **facts)
+
+
+def _given(first: Any, second: Any) -> tuple[Any, Any]:
+    """What the user gave to a loss of torch.nn.functional, before it was expanded."""
+    frame: Any = sys._getframe(1)
+    for _ in range(8):
+        if frame is None:
+            break
+        if frame.f_code.co_filename.endswith("nn/functional.py") and "target" in frame.f_locals:
+            return frame.f_locals["input"], frame.f_locals["target"]
+        frame = frame.f_back
+    return first, second
+
+
+def _by_mistake(first: Any, second: Any, result: Any) -> bool:
+    """(N, 1) against (N,), one of them to learn: nobody pairs all with all by shapes of different lengths, unless they
+    added the dimension on purpose, and did not have the loss sum it all up.
+    """
+    longer, shorter = (first, second) if first.dim() > second.dim() else (second, first)
+    equal = longer.numel() == shorter.numel() and longer.dim() > shorter.dim()
+    if not equal or first.requires_grad == second.requires_grad:
+        return False
+    if not result.dim():
+        return True
+    if longer.grad_fn is not None:
+        return _nodes.kind(longer.grad_fn) != "Unsqueeze"
+    return not (longer._is_view() and longer._base.dim() < longer.dim())
+
+
+def _module() -> Any:
+    """The innermost module whose code is running."""
+    import torch
+
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, torch.nn.Module) and frame.f_code.co_name == "forward":
+            return owner
+        frame = frame.f_back
+    return None

@@ -1,0 +1,68 @@
+"""The graph of a loss, read from its end: kinds and shapes of operations, without touching what they saved.
+
+Saved tensors are left alone: hooks of activation checkpoints and of offloading run when they are read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOVES = {"Squeeze", "Unsqueeze", "View", "ReshapeAlias", "ToCopy", "Select", "Index", "MaskedSelect", "Clone", "Alias"}
+_SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt", "Stack", "Cat", "Where", "MaskedFill"}
+_LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum"}
+JOINTS = frozenset(_MOVES | _SUMS | _LIMITS | {"Expand"})  # between the root of a backward pass and the losses in it
+SCALES = frozenset({"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View"})  # a loss times a number is still that loss
+VIEWS = frozenset(_MOVES | {"UnsafeView", "Transpose", "T", "Permute", "Slice", "Expand", "Flatten", "Narrow"})
+OURS = "torchtriage-loss"
+_MANY = 64  # operations looked at in one backward pass
+
+
+def kind(node: Any) -> str:
+    """The operation's name without its version: MulBackward1 is Mul."""
+    return str(node.name()).rstrip("0123456789").removesuffix("Backward")
+
+
+def shape(node: Any, output: int = 0) -> tuple[int, ...]:
+    """Of what the operation gave in the forward pass."""
+    return tuple(int(size) for size in node._input_metadata[output].shape)
+
+
+def source(node: Any, number: int) -> tuple[Any, int]:
+    """The operation that made input NUMBER of NODE, below reshapes and copies, and which of its outputs it is;
+    (None, 0) for what needs no gradient.
+    """
+    following = node.next_functions
+    found, output = following[number] if number < len(following) else (None, 0)
+    while found is not None and kind(found) in VIEWS and found.next_functions:
+        found, output = found.next_functions[0]
+    return found, output
+
+
+def near(root: Any) -> Iterator[tuple[Any, bool]]:
+    """The operations from ROOT down to the losses in it, each with whether it alone makes the root, but for a scale."""
+    queue = [(root, True)]
+    seen: set[Any] = set()
+    for _ in range(_MANY):
+        if not queue:
+            return
+        node, alone = queue.pop(0)
+        yield node, alone
+        name = kind(node)
+        if name not in JOINTS or (name == "Sub" and shape(node)):
+            continue
+        below = {each for each, _ in node.next_functions if each is not None} - seen
+        seen |= below
+        queue += [(each, alone and len(below) == 1 and name in SCALES) for each in below]
+
+
+def mark(node: Any, **facts: Any) -> None:
+    """Notes FACTS on an operation: they live as long as its graph, and hold nothing alive."""
+    node.metadata.setdefault(OURS, {}).update(facts)
+
+
+def marked(node: Any) -> dict[str, Any]:
+    """What was noted on an operation."""
+    return dict(node.metadata.get(OURS) or {})

@@ -1,0 +1,178 @@
+"""What a run writes down about its losses: probabilities for logits, shapes that broadcast, how many classes.
+
+The graph of a loss tells its kind and shapes, so that a healthy job has nothing of its own replaced. Only when
+something looks wrong, the functions in question are followed for one step, for the line that calls them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _nodes
+from ._lines import Lines
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_TIMES = frozenset({3, 10, 100, 1000, 10_000})  # when something that keeps happening is written down again
+_FOLLOWED = frozenset({2, 32, 128, 512, 2048})  # sightings of a classifier's loss after which one step is followed
+_ATTEMPTS = 3  # to follow what is suspicious
+_POINTWISE = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
+_OPAQUE = frozenset({"Div", "CompiledFunction"})
+_ENTROPIES = frozenset({"NllLoss", "NllLoss2D"})
+
+
+def losses(job: Job) -> None:
+    """Losses that are given probabilities, or a prediction and a target whose shapes broadcast."""
+    watch = _Losses(job)
+    job.sampled()
+    for listener in (watch.forwarded, watch.backward, watch.ending):
+        job.on(listener.__name__, listener)
+
+
+class _Seen:
+    """One kind of thing seen: in which step first, how often, where, and how often functions were followed for it."""
+
+    def __init__(self, kind: str, first: int) -> None:
+        self.kind, self.first = kind, first
+        self.times = self.attempts = self.sure = 0
+        self.facts: dict[str, Any] = {}
+
+
+class _Losses:
+    """Looks at the graph of each loss when its backward pass begins."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.lines = job, Lines(job)
+        self.seen: dict[tuple[str, str], _Seen] = {}
+        self.classes: dict[int, int] = {}  # sightings by number of classes
+        self.outputs = {False: 0, True: 0}  # outputs of opaque modules, by whether they are probabilities
+
+    def forwarded(self, _module: Any, output: Any) -> None:
+        """An output whose making is hidden, in a compiled graph or by hand, is looked at itself."""
+        import torch
+
+        table = type(output) is torch.Tensor and output.dim() >= 2 and output.shape[1] > 1
+        if table and output.grad_fn is not None and _nodes.kind(output.grad_fn) in _OPAQUE:
+            _nodes.mark(output.grad_fn, output=True)
+            values = output.detach().float()
+            sums = (values.sum(1) - 1).abs().max() < 1e-3
+            self.job.late.read((sums & (values.min() >= 0)).float(), self.judge_output)
+
+    def judge_output(self, value: float) -> None:
+        self.outputs[bool(value)] += 1
+
+    def backward(self, roots: Any) -> None:
+        for root in roots:
+            for node, alone in _nodes.near(root.grad_fn) if root.grad_fn is not None else ():
+                name = _nodes.kind(node)
+                if name in _ENTROPIES:
+                    self.look_at_entropy(node, alone)
+                elif name == "BinaryCrossEntropyWithLogits":
+                    self.look_at_activation(node, ("Sigmoid", "Softmax"), "binary_cross_entropy_with_logits", node)
+                elif name == "LogSoftmax":
+                    self.look_at_activation(node, ("Softmax",), "cross_entropy", node)
+                elif name in _POINTWISE or name == "Sub":
+                    self.look_at_shapes(node, name)
+
+    def look_at_entropy(self, node: Any, alone: bool) -> None:
+        below, _ = node.next_functions[0]
+        if below is None or _nodes.kind(below) != "LogSoftmax":
+            return
+        self.look_at_activation(below, ("Softmax",), "cross_entropy", node)
+        shape = _nodes.shape(below)
+        if len(shape) < 2:
+            return
+        classes = shape[1]
+        self.classes[classes] = number = self.classes.get(classes, 0) + 1
+        told = _nodes.marked(node)
+        if told:
+            self.job.record("classes", classes=classes, alone=alone, others=len(self.classes) - 1, **told)
+        if number in _FOLLOWED:
+            self.lines.follow("entropies")
+
+    def look_at_activation(self, node: Any, words: tuple[str, ...], loss: str, consumer: Any) -> None:
+        """NODE takes the softmax or sigmoid of its input: is that one already?"""
+        made, _ = _nodes.source(node, 0)
+        if made is None:
+            return
+        word, told = _nodes.kind(made), _nodes.marked(made)
+        if told.get("output") and word not in words:
+            word = "probabilities"
+        elif word not in words or (word == "Softmax" == words[0] and not _same_dimension(node, made)):
+            return
+        seen = self.seen.setdefault((word, loss), _Seen("probabilities", self.job.step))
+        told_loss = _nodes.marked(consumer)
+        facts = {"word": word.lower(), "loss": loss, "loss_line": told_loss.get("line", 0)}
+        self.saw(seen, {**facts, **_place(told or told_loss)}, sure=bool(told_loss) + 2 * bool(told))
+        if not told_loss or (word != "probabilities" and not told):
+            self.suspect(seen, "activations")
+
+    def look_at_shapes(self, node: Any, name: str) -> None:
+        """A prediction that the operation made as large as its square: was it paired with every target?"""
+        whole = _nodes.shape(node) if name == "Sub" else _pointwise(node)
+        for number in range(min(2, len(node.next_functions))):
+            made, output = node.next_functions[number]
+            if made is not None and _nodes.kind(made) == "Expand":
+                made, output = made.next_functions[0]
+            if made is None or not _squared(_nodes.shape(made, output), whole):
+                continue
+            seen = self.seen.setdefault((name, ""), _Seen("broadcast", self.job.step))
+            told = _nodes.marked(node)
+            if "given" in told:
+                self.saw(seen, {**told, "loss": name}, sure=1)
+            elif not told:
+                self.suspect(seen, "differences" if name == "Sub" else "losses")
+
+    def saw(self, seen: _Seen, facts: dict[str, Any], *, sure: int) -> None:
+        """FACTS replace those of an earlier step that were less SURE."""
+        if not seen.facts:
+            path, line = self.job.caller()
+            seen.facts = {**facts, "path": path, "line": line}
+        if sure > seen.sure:
+            seen.facts, seen.sure = facts, sure
+        seen.times += 1
+        if seen.times in _TIMES:
+            self.write(seen)
+
+    def suspect(self, seen: _Seen, what: str) -> None:
+        if seen.attempts < _ATTEMPTS:
+            seen.attempts += 1
+            self.lines.follow(what)
+
+    def write(self, seen: _Seen) -> None:
+        if seen.facts.get("word") == "probabilities" and (self.outputs[False] or self.outputs[True] < seen.times):
+            return
+        self.job.record(seen.kind, times=seen.times, first=seen.first, **seen.facts)
+
+    def ending(self) -> None:
+        for seen in self.seen.values():
+            if seen.times:
+                self.write(seen)
+
+
+def _place(told: dict[str, Any]) -> dict[str, Any]:
+    return {name: told.get(name) for name in ("path", "line", "module")}
+
+
+def _same_dimension(outer: Any, inner: Any) -> bool:
+    """Whether two softmaxes run over the same dimension; a reshape between them leaves that open."""
+    shapes = _nodes.shape(outer), _nodes.shape(inner)
+    if shapes[0] != shapes[1]:
+        return True
+    first, second = ((each._saved_dim + 2**63) % 2**64 - 2**63 for each in (outer, inner))
+    return bool(first % len(shapes[0]) == second % len(shapes[0]))
+
+
+def _pointwise(node: Any) -> tuple[int, ...]:
+    """The shape that a loss compares elementwise."""
+    made = next((each for each, _ in node.next_functions if each is not None), None)
+    return _nodes.shape(made) if made is not None and _nodes.kind(made) == "Expand" else ()
+
+
+def _squared(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    sizes = [1, 1]
+    for number, each in enumerate((part, whole)):
+        for size in each:
+            sizes[number] *= size
+    return sizes[0] > 1 and sizes[1] == sizes[0] ** 2
