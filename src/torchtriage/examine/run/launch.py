@@ -18,6 +18,7 @@ from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run.live import Line
 
 ATTACH = Path(__file__).resolve().parent / "attach"
+WAY_OUT = "Name a new folder with --out."
 FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 
@@ -97,12 +98,15 @@ def prepared(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
-            raise TriageError("the folder is not empty", str(folder), "Name a new folder with --out.")
-        (folder / ".gitignore").write_text("*\n")
+            raise FileExistsError(folder)
+        with (folder / ".gitignore").open("x") as file:  # of two runs at the same moment, one makes it
+            file.write("*\n")
+    except FileExistsError as error:
+        if not folder.is_dir():
+            raise TriageError("the record cannot be written there: it is a file", str(folder), WAY_OUT) from error
+        raise TriageError("the folder is not empty", str(folder), WAY_OUT) from error
     except OSError as error:
-        raise TriageError(
-            f"the record cannot be written there: {error.strerror}", str(folder), "Name another folder with --out."
-        ) from error
+        raise TriageError(f"the record cannot be written there: {error.strerror}", str(folder), WAY_OUT) from error
     return folder
 
 

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchtriage.examine.run.job import clock
 from torchtriage.examine.run.job.job import Job
 from torchtriage.examine.run.job.writer import Writer
 
@@ -154,3 +158,21 @@ def test_a_loss_that_is_not_finite_is_written_so_that_it_can_be_read(tmp_path: P
 
     rows = written(job, tmp_path)
     assert [str(row["loss"]) for row in rows if row["kind"] == "step"] == ["nan", "inf", "-inf", "1.5"]
+
+
+def test_a_wall_clock_that_is_set_back_moves_no_step(
+    watch: Callable[..., Job], events: Callable[..., list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall = iter(range(10**18, 0, -(3600 * 10**9)))
+    monkeypatch.setattr(clock, "time_ns", lambda: next(wall))
+    job = watch()
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    for _ in range(6):
+        model(torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+    job.leave("exit")
+
+    rows = events("step")
+    assert all(row["seconds"] > 0 for row in rows)
+    assert all(after["start"] > before["start"] for before, after in itertools.pairwise(rows))

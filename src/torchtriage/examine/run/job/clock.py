@@ -9,7 +9,7 @@ from time import perf_counter_ns as now
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from .writer import inode, kept
+from .writer import inode, kept, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,7 +203,7 @@ def _spelt(value: float) -> str:
 def _resident() -> tuple[Callable[[], int | None], Callable[[], None]]:
     """What reads this process's resident memory in bytes, None where the system does not tell; and what ends that."""
     try:
-        file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        file = opened("/proc/self/statm", os.O_RDONLY)
     except OSError:
         return lambda: None, lambda: None
     named = inode(file)

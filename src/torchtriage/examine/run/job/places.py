@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import weakref
@@ -86,7 +87,7 @@ def _of_the_user(path: str) -> str | None:
         return "cell"
     if path.startswith("<"):
         return None
-    full = Path(path).resolve()
+    full = Path(_absolute(path)).resolve()
     libraries: tuple[str | Path, ...] = (
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("platstdlib"),
@@ -96,7 +97,16 @@ def _of_the_user(path: str) -> str | None:
     installed = {"site-packages", "dist-packages"} & set(full.parts)
     if installed or any(full.is_relative_to(Path(folder).resolve()) for folder in libraries):
         return None
-    return str(full.relative_to(Path.cwd())) if full.is_relative_to(Path.cwd()) else str(full)
+    home = Path(_absolute(""))
+    return str(full.relative_to(home)) if full.is_relative_to(home) else str(full)
+
+
+def _absolute(path: str) -> str:
+    """PATH from the root; from where the job has been, when its working folder is gone."""
+    try:
+        return os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - pathlib resolves what is to be asked here
+    except FileNotFoundError:
+        return os.path.join("/", path)  # noqa: PTH118
 
 
 def _of_torch() -> list[Path]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -126,12 +128,23 @@ class Writer:
             return False
 
     def _create(self) -> int:
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
-        path = f"{self.folder}/rank{self.rank}"
-        try:
-            return os.open(f"{path}.jsonl", flags, 0o644)
-        except FileExistsError:
-            return os.open(f"{path}.{os.getpid()}.jsonl", flags, 0o644)
+        """A new file; a process that has replaced itself by exec has its number, and the names, of the one before."""
+        path, own = f"{self.folder}/rank{self.rank}", os.getpid()
+        for name in ("", f".{own}", *(f".{own}.{number}" for number in range(2, 100))):
+            with suppress(FileExistsError):
+                return opened(f"{path}{name}.jsonl", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND)
+        raise FileExistsError(path)
+
+
+def opened(path: str, flags: int) -> int:
+    """A descriptor that no child gets, and that is none of the three standard ones, which a job may have closed."""
+    file = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    if file > 2:
+        return file
+    try:
+        return fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
+    finally:
+        os.close(file)
 
 
 def kept(number: int, dense: int) -> bool:
