@@ -1,6 +1,6 @@
 """What the probes cost a step: blocks with and without them by turns in one process, next to torch.profiler.
 
-    python bench/overhead.py [--blocks N] [--steps N]
+    python bench/overhead.py [--blocks N] [--steps N] [--peers FOLDER]
 
 Prints, for two models, the step without probes (median of block medians), and for each kind of watching the ratio
 to it and the microseconds that it adds, as the median over pairs of neighbouring blocks.
@@ -18,23 +18,13 @@ from time import process_time
 from typing import Any
 
 import torch
+from peers.cost import traceml
+from peers.inside.loop import tiny, transformer
 
 from torchtriage.examine.run.job import begin
 from torchtriage.triage import probes
 
 Watching = Callable[[], AbstractContextManager[Any]]
-
-
-def tiny() -> tuple[torch.nn.Module, torch.Tensor]:
-    """100 parameter tensors in a step of a millisecond or two: the worst case for any fixed cost."""
-    layers = [layer for _ in range(50) for layer in (torch.nn.Linear(16, 16), torch.nn.ReLU())]
-    return torch.nn.Sequential(*layers, torch.nn.Linear(16, 4, bias=False)), torch.randn(16, 16)
-
-
-def transformer() -> tuple[torch.nn.Module, torch.Tensor]:
-    """4 layers of width 128, 0.8 million parameters: a step of some ten milliseconds."""
-    layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
-    return torch.nn.Sequential(torch.nn.TransformerEncoder(layer, 4), torch.nn.Linear(128, 4)), torch.randn(8, 32, 128)
 
 
 @contextmanager
@@ -59,6 +49,7 @@ WATCHING: dict[str, Watching] = {
     "machinery": watched,
     "all probes": lambda: watched(*probes()),
     "torch.profiler": profiled,
+    "anomaly mode": lambda: torch.autograd.set_detect_anomaly(True),
 }
 
 
@@ -98,10 +89,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", type=int, default=9)
     parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--peers", type=Path, help="environments with the peers in them: bench/faults.py makes them")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for make in (tiny, transformer):
         compare(make, options.blocks, options.steps)
+        if options.peers:
+            ratio, added = traceml(options.peers, make.__name__, options.blocks, 5 * options.steps)
+            print(f"  {'TraceML':<15} x {ratio:.3f}  {added * 1e6:+8.0f} us  (processes of their own by turns)")
 
 
 if __name__ == "__main__":
