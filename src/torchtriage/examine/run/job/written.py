@@ -21,10 +21,17 @@ def codes(kind: type) -> Iterator[CodeType]:
     for each in kind.__mro__:
         methods = sorted(vars(each).items(), key=lambda item: item[0] != "__init__")
         for _, method in methods:
-            function = getattr(method, "__func__", None) or getattr(method, "fget", None) or method
-            code = getattr(getattr(function, "__wrapped__", function), "__code__", None)
+            code = code_of(method)
             if code is not None and places.path_of(code) is not None:
                 yield code
+
+
+def code_of(method: Any) -> CodeType | None:
+    """The code that the user wrote for a function, method or property, below all that was wrapped around it."""
+    function = getattr(method, "__func__", None) or getattr(method, "fget", None) or method
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return getattr(function, "__code__", None)
 
 
 def assigned(kind: type, name: str) -> tuple[str, int]:

@@ -1,0 +1,190 @@
+"""What a run writes down about the forward passes of the user's own autograd functions."""
+
+from __future__ import annotations
+
+import ast
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType
+
+    from torchtriage.examine.run.job.job import Job
+
+_LOOKS = frozenset({0, 1, 3, 20})  # steps after which new classes are looked for
+_CALLS = 32  # of each class that are looked at: what forward does, it does every time
+
+
+def functions(job: Job) -> None:
+    """Tensors that forward leaves on ctx, and inputs that it changes without saying so."""
+    watch = _Functions(job)
+    for listener in (watch.iterated, watch.ending):
+        job.on(listener.__name__, listener)
+
+
+class _Functions:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.known: dict[type, _Kind] = {}
+
+    def iterated(self, step: int) -> None:
+        if step in _LOOKS:
+            import torch
+
+            compiled = any(hasattr(part, "_orig_mod") for root in self.job.roots for part in root.modules())
+            for kind in [] if compiled else list(_below(torch.autograd.Function)):
+                forward = self.job.written.code_of(vars(kind).get("forward"))
+                if kind not in self.known and forward is not None and self.job.path_of(forward) is not None:
+                    self.known[kind] = _Kind(self.job, kind)
+        for each in self.known.values():
+            each.left_over(step)
+
+    def ending(self) -> None:
+        for each in self.known.values():
+            each.tell()
+
+
+class _Kind:
+    """One class of the user's that derives from torch.autograd.Function."""
+
+    def __init__(self, job: Job, kind: type) -> None:
+        self.job, self.name = job, kind.__name__
+        self.probe = f"custom_autograd_functions/{kind.__name__} {id(kind)}"
+        self.codes = {code.co_name: code for code in reversed(list(job.written.codes(kind)))}
+        self.split = "setup_context" in vars(kind)
+        self.calls = 0
+        self.changed: dict[str, int] = {}  # input: calls that changed it
+        self.on_ctx: dict[str, dict[str, Any]] = {}
+        self.kept: list[tuple[int, Any]] = []  # step and output, weak
+        self.stayed = self.looked = 0
+        self.pending: tuple[Any, ...] = ()
+        job.place(self.probe, lambda job: self.put(job, kind))
+
+    def put(self, job: Job, kind: type) -> None:
+        job.wrap(kind, "forward", self.running)
+        if self.split:
+            job.wrap(kind, "setup_context", self.setting)
+
+    def running(self, original: Any) -> Any:
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            inputs = args if self.split else args[1:]
+            versions = [_version(each) for each in inputs]
+            output = original(*args, **kwargs)
+            if self.split:
+                self.pending = (versions,)
+            else:
+                self.called(args[0], inputs, output, versions)
+            return output
+
+        return forward
+
+    def setting(self, original: Any) -> Any:
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
+            result = original(ctx, inputs, output)
+            if self.pending:
+                (versions,), self.pending = self.pending, ()
+                self.called(ctx, inputs, output, versions)
+            return result
+
+        return setup_context
+
+    def called(self, ctx: Any, inputs: tuple[Any, ...], output: Any, versions: list[int | None]) -> None:
+        self.calls += 1
+        outputs = [each for each in (output if isinstance(output, tuple) else (output,)) if _is_tensor(each)]
+        dirty = {id(each) for each in getattr(ctx, "dirty_tensors", None) or ()}
+        for number, (each, before) in enumerate(zip(inputs, versions, strict=True)):
+            if before is not None and each.requires_grad and before != each._version and id(each) not in dirty:
+                name = self.argument(number)
+                self.changed[name] = self.changed.get(name, 0) + 1
+        for name, value in vars(ctx).items():
+            self.left_on(name, value, inputs, outputs)
+        if self.calls >= _CALLS:
+            self.job.withdraw(self.probe)
+
+    def left_on(self, name: str, value: Any, inputs: tuple[Any, ...], outputs: list[Any]) -> None:
+        """Notes an attribute of ctx that is, or holds, an output or an input that needs a gradient."""
+        for tensor in _tensors(value):
+            of_output = any(each is tensor for each in outputs)
+            if of_output or (tensor.requires_grad and any(each is tensor for each in inputs)):
+                note = self.on_ctx.setdefault(name, {"what": "input", "calls": 0, "bytes": tensor.nbytes})
+                note["calls"] += 1
+                if of_output:
+                    note["what"] = "output"
+                    self.kept.append((self.job.step, weakref.ref(tensor)))
+
+    def left_over(self, step: int) -> None:
+        """How many outputs of earlier steps are still there."""
+        old = [kept for at, kept in self.kept if at < step]
+        self.looked += len(old)
+        self.stayed += sum(kept() is not None for kept in old)
+        self.kept = [(at, kept) for at, kept in self.kept if at >= step]
+
+    def argument(self, number: int) -> str:
+        code = self.codes["forward"]
+        names = code.co_varnames[: code.co_argcount][0 if self.split else 1 :]
+        return names[number] if number < len(names) else f"input {number}"
+
+    def tell(self) -> None:
+        for name, note in self.on_ctx.items():
+            backward = self.codes.get("backward")
+            taken = backward is not None and any(
+                self.job.written.stored(backward, name, deleted=deleted) for deleted in (False, True)
+            )
+            stayed = {"stayed": self.stayed, "looked": self.looked, "taken": taken}
+            where = "setup_context" if self.split else "forward"
+            line = self.job.written.stored(self.codes[where], name)
+            facts = {"attribute": name, **note, **stayed, **self.at(where, line)}
+            self.job.record("on-ctx", function=self.name, **facts)
+        for name, count in self.changed.items():
+            line = _changes(self.job.written.tree_of(self.codes["forward"]), name)
+            facts = {"input": name, "changed": count, "calls": self.calls, **self.at("forward", line)}
+            self.job.record("changed-input", function=self.name, **facts)
+
+    def at(self, method: str, line: int) -> dict[str, Any]:
+        code: CodeType = self.codes[method]
+        return {"path": self.job.path_of(code), "line": line or code.co_firstlineno + 1}  # below its decorator
+
+
+def _below(kind: Any) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def _tensors(value: Any, depth: int = 0) -> Iterator[Any]:
+    if _is_tensor(value):
+        yield value
+    elif isinstance(value, (list, tuple, dict)) and depth < 2:
+        for each in list(value.values() if isinstance(value, dict) else value)[:64]:
+            yield from _tensors(each, depth + 1)
+
+
+def _version(value: Any) -> int | None:
+    return int(value._version) if _is_tensor(value) and not value.is_inference() else None
+
+
+def _changes(tree: ast.AST | None, name: str) -> int:
+    """The first line of a function that changes the argument NAME in place; 0 when none is seen."""
+    lines = [0]
+    for node in ast.walk(tree) if tree is not None else ():
+        target: Any = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+            target = node.func.value
+        elif isinstance(node, ast.AugAssign):
+            target = node.target
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            target = node.targets[0]
+        elif isinstance(node, ast.keyword) and node.arg == "out":
+            target = node.value
+        while isinstance(target, (ast.Attribute, ast.Subscript, ast.Call)):
+            target = target.func if isinstance(target, ast.Call) else target.value
+        if isinstance(target, ast.Name) and target.id == name:
+            lines.append(node.lineno)  # type: ignore[attr-defined]
+    return min(lines[1:], default=0)
