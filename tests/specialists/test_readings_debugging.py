@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.debugging_techniques.readings import losses, order, owners, schedules
+from torchtriage.specialists.debugging_techniques.readings import losses, order, origins, owners, schedules
 
 ZEROED = {
     "kind": "zeroed", "step": 20, "optimizer": "SGD", "number": 0, "by_name": True, "early": 20, "sound": 0,
@@ -135,3 +135,33 @@ def test_a_broadcast_loss_is_called_after_three_times(times: int, slugs: set[str
 def test_a_broadcast_loss_shows_both_shapes() -> None:
     (item,) = evidence(losses.loss_broadcast, [*steps(9), BROADCAST])
     assert "a difference of shapes (16, 1) and (16,)" in item.fact
+
+
+BROUGHT = {
+    "kind": "non-finite", "step": 11, "at": 11, "seen": "loss", "stage": "input", "root": "Net", "path": "t.py",
+    "line": 30,
+    "batch": {
+        "index": 11, "dataset": "Digits", "path": "t.py", "line": 20,
+        "tensors": [{"name": "batch[0]", "value": "NaN", "bad": 2, "of": 100, "samples": [3], "shape": [10, 10]}],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", ["input", "loss", "backward", "unknown"])
+def test_a_batch_that_is_not_finite_speaks_and_the_operation_that_met_it_does_not(stage: str) -> None:
+    event = {**BROUGHT, "stage": stage, "op": "Mm", "module": "a", "chain": [], "why": "", "value": "NaN"}
+    assert found(origins.input_not_finite, [*steps(20), event]) == {"input-not-finite"}
+    assert found(origins.non_finite_origin, [*steps(20), event]) == set()
+
+
+def test_an_operation_that_made_nan_from_finite_inputs_speaks_for_itself() -> None:
+    event = {**BROUGHT, "stage": "forward", "op": "log", "module": "a", "value": "NaN"}
+    assert found(origins.input_not_finite, [*steps(20), event]) == set()
+    assert found(origins.non_finite_origin, [*steps(20), event]) == {"non-finite-origin"}
+
+
+def test_the_batch_is_named_with_its_share() -> None:
+    (item,) = evidence(origins.input_not_finite, [*steps(20), BROUGHT])
+    assert (item.place.line, item.place.step, item.value) == (20, 11, 0.02)
+    assert "batch 11 of Digits held NaN" in item.fact
+    assert "2 of 100 values of batch[0] (0.02), in samples 3" in item.fact

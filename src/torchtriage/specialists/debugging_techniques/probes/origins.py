@@ -6,6 +6,8 @@ from math import isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ._delivered import Delivered
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -27,7 +29,16 @@ def origins(job: Job) -> None:
 
     watch = _Origins(job)
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
-    for listener in (watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.stepped, watch.skipped):
+    for listener in (
+        watch.delivered.batch,
+        watch.delivered.iterated,
+        watch.forward,
+        watch.backward,
+        watch.backwarded,
+        watch.stepping,
+        watch.stepped,
+        watch.skipped,
+    ):
         job.on(listener.__name__, listener)
 
 
@@ -41,6 +52,7 @@ class _Origins:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.calls = job.calls()
+        self.delivered = Delivered(job)
         self.scaled: list[tuple[Any, Any]] = []
         self.spent = self.done = False
         self.due = 0.0  # when all gradients are looked at again; in between, the first one is
@@ -91,7 +103,8 @@ class _Origins:
         self.row += 1
         facts = self.job.why_forward(self.calls, losses) if self.row <= _REPLAYS else _TIRED
         reached = {id(leaf) for leaf in self.job.leaves(losses)}
-        self.held = _Held({"seen": "loss", "at": self.job.step, **facts}, self.turn, reached)
+        facts = {"seen": "loss", "at": self.job.step, **facts, **self.delivered.facts(self.calls)}
+        self.held = _Held(facts, self.turn, reached)
         self.first = self.first if self.row > 1 else self.held
         if self.row == _PATIENCE and self.first:
             self.tell(self.first.facts)
@@ -125,6 +138,7 @@ class _Origins:
             name = self.job.module_name(bad[-1])
             count = {"bad": len(bad), "of": len(owners), "nearest": name or "a tensor of no module"}
             facts = {"seen": "gradient", "at": self.job.step, **count, **self.job.why_backward(self.calls)}
+            facts.update(self.delivered.facts(self.calls))
             self.held = _Held(facts, self.turn, {id(owner) for owner in bad})
 
     def stepped(self, optimizer: Any) -> None:

@@ -24,6 +24,7 @@ def unowned(job: Job) -> None:
     import torch
 
     watch = _Unowned(job)
+    watch.find(job.alive(torch.optim.Optimizer), job.alive(torch.nn.Module))
     job.on("backwarded", watch.backwarded)
     job.on("stepped", watch.stepped)
     job.on("ending", watch.ending)
@@ -91,6 +92,15 @@ class _Unowned:
         self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
         self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
+
+    def find(self, optimizers: list[Any], modules: list[Any]) -> None:
+        """What is older than the watch: nobody saw whether a module was loaded, so it counts as loaded."""
+        for optimizer in optimizers:
+            self.built[optimizer] = ("", 0)
+            for parameter in (p for group in optimizer.param_groups for p in group["params"]):
+                self.owned.note(parameter)
+        for parameter in (p for module in modules for p in module._parameters.values() if p is not None):
+            self.loaded.note(parameter)
 
     def building(self, original: Any) -> Any:
         def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:

@@ -16,6 +16,8 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
     """The first loss or gradient that is not finite, and the operation that made it."""
     seen.anything_learned(record)
     for event in record.all("non-finite"):
+        if _brought_in(event):
+            continue  # the batch is the fault, not the operation that met it
         step = event.get("at", event["step"])
         place = Place(
             path=event.get("path") or None,
@@ -25,6 +27,30 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
             module=None if event["stage"] == "input" else event.get("module"),
         )
         yield Sighting(place, f"{_seen(event)} is not finite at step {step}: {_STORIES[event['stage']](event)}")
+
+
+@detector("run/input-not-finite")
+def input_not_finite(record: RankRecord) -> Iterator[Sighting]:
+    """The batch that made the loss or a gradient NaN held NaN or infinity itself."""
+    for event in record.all("non-finite"):
+        if not _brought_in(event):
+            continue
+        batch, step = event["batch"], event.get("at", event["step"])
+        spot = batch if batch.get("line") else event
+        wrong = batch["tensors"][0]
+        which = (
+            "what the model was given" if batch["index"] is None else f"batch {batch['index']} of {batch['dataset']}"
+        )
+        share = wrong["bad"] / wrong["of"]
+        fact = f"{which} held {wrong['value']} before anything was computed: {wrong['bad']} of {wrong['of']} values of "
+        fact += f"{wrong['name']} ({share:.2g}), in samples {', '.join(map(str, wrong['samples']))}; {_seen(event)} "
+        place = Place(path=spot.get("path") or None, line=spot.get("line") or None, rank=record.rank, step=step)
+        yield Sighting(place, f"{fact}is not finite at step {step}", share, "of the values")
+
+
+def _brought_in(event: dict[str, Any]) -> bool:
+    """Whether the batch held what is not finite, and no operation made it from finite inputs."""
+    return bool(event.get("batch")) and event["stage"] != "forward" and event["stage"] != "parameter"
 
 
 def _seen(event: dict[str, Any]) -> str:
