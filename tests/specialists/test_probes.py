@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jobs import Server
 
 from torchtriage import triage
 from torchtriage.core.case import Case
@@ -15,6 +17,13 @@ from torchtriage.examine.run.launch import Launch
 
 CASES = Path(__file__).parent.parent / "cases" / "run"
 EXPECT = re.compile(r"# expect: (?P<fault>[a-z-]+)(?: step (?P<step>\d+))?(?: module (?P<module>\S+))?")
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +34,11 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def judged(script: Path, folder: Path) -> Case:
     case, ended = triage.run(Launch((sys.executable, str(script)), folder))
     assert ended.code == 0
+    return sound(case)
+
+
+def sound(case: Case) -> Case:
+    """CASE, in which no probe and no detector has failed."""
     assert not [each for each in case.inconclusive if "switched off" in each.why or "detector failed" in each.why]
     return case
 
@@ -40,8 +54,11 @@ def expected(script: Path) -> dict[str, tuple[int, dict[str, str]]]:
 
 
 @pytest.mark.parametrize("script", sorted(CASES.glob("*.py")), ids=lambda path: path.stem)
-def test_a_planted_fault_is_found_where_it_is_and_nothing_else(script: Path, tmp_path: Path) -> None:
-    findings = {finding.fault.slug: finding.evidence[0] for finding in judged(script, tmp_path / "run").findings}
+def test_a_planted_fault_is_found_where_it_is_and_nothing_else(script: Path, jobs: Server, tmp_path: Path) -> None:
+    code = jobs.run(script, tmp_path / "run")
+    case = sound(triage.judge(tmp_path / "run"))
+    findings = {finding.fault.slug: finding.evidence[0] for finding in case.findings}
+    assert code == 0, (tmp_path / "run" / "stderr.txt").read_text()
     marks = expected(script)
     assert {slug: item.fact for slug, item in findings.items() if slug not in marks} == {}
     assert set(findings) == set(marks)
