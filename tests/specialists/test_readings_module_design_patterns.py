@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.module_design_patterns.readings import dropping, holding, hooks, making, modes
+from torchtriage.specialists.module_design_patterns.readings import (
+    dropping,
+    holding,
+    hooks,
+    making,
+    modes,
+    repeating,
+    unused,
+)
 
 # The mode of a model that learns
 
@@ -151,3 +159,48 @@ MADE = {
 )
 def test_layers_made_in_forward(change: dict[str, Any], slugs: set[str]) -> None:
     assert found(making.layer_built_in_forward, [*steps(40), {**MADE, **change}]) == slugs
+
+
+# Layers in several places, parameters in none
+
+REPEATED = {
+    "kind": "repeated", "step": 1, "path": "t.py", "line": 9, "module": "layers", "layer": "Linear", "times": 6,
+    "places": 6, "kinds": 1, "parameters": 272, "container": "ModuleList",
+}  # fmt: skip
+
+
+def test_a_layer_in_several_places_is_called_with_what_it_weighs() -> None:
+    assert found(repeating.layers_shared_by_repetition, [*steps(40), REPEATED]) == {"layers-shared-by-repetition"}
+    (item,) = evidence(repeating.layers_shared_by_repetition, [*steps(40), REPEATED])
+    assert item.fact == "6 of 6 places of a ModuleList are one and the same Linear: 272 weights in all"
+
+
+END = {"kind": "end", "step": 40, "why": "exit"}
+UNUSED = {
+    "kind": "unused", "step": 40, "optimizer": "Adam", "steps": 40, "size": 16, "ran": False, "frozen": False,
+    "name": "norm2.weight", "module": "norm2", "path": "t.py", "line": 9, "partly": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"parameter-never-used"}, id="its module is never called"),
+        pytest.param({"steps": 29}, set(), id="not yet"),
+        pytest.param({"ran": True}, set(), id="its module runs and is cut off"),
+        pytest.param({"ran": True, "partly": True}, {"parameter-never-used"}, id="its module runs without it"),
+        pytest.param({"frozen": True}, set(), id="runs under no_grad"),
+    ],
+)
+def test_a_parameter_without_gradients(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(unused.parameter_never_used, [*steps(40), {**UNUSED, **change}, END]) == slugs
+
+
+def test_what_may_still_be_used_is_not_called_unused() -> None:
+    assert found(unused.parameter_never_used, [*steps(40), UNUSED]) == set()
+    assert found(unused.parameter_never_used, [*steps(40), UNUSED, {**END, "why": "steps"}]) == set()
+
+
+def test_parameters_of_one_module_are_one_piece_of_evidence() -> None:
+    (item,) = evidence(unused.parameter_never_used, [*steps(40), UNUSED, {**UNUSED, "name": "norm2.bias"}, END])
+    assert item.fact.startswith("norm2.weight, norm2.bias (32 numbers of Adam, whose module was not called)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dis
+import inspect
 import linecache
 import re
 import textwrap
@@ -87,29 +88,27 @@ def words(text: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", text)}
 
 
-def lines_of(code: CodeType, first: int, last: int) -> str:
-    """The lines FIRST to LAST of the file of CODE, without comments."""
+def lines_of(code: CodeType, first: int, last: int, *, comments: bool = False) -> str:
+    """The lines FIRST to LAST of the file of CODE, with or without what is remarked there."""
     texts = (linecache.getline(code.co_filename, number) for number in range(max(first, 1), last + 1))
-    return "".join(text.partition("#")[0].rstrip() + "\n" for text in texts)
+    return "".join((text if comments else text.partition("#")[0]).rstrip() + "\n" for text in texts)
 
 
 def tree_of(code: CodeType) -> ast.AST | None:
     """The function, or the whole file, that CODE was compiled from; lines count from that of the file."""
     if code.co_name == "<module>":
-        text, first = "".join(linecache.getlines(code.co_filename)), 1
-    else:
-        last = max((line or 0 for _, _, line in code.co_lines()), default=code.co_firstlineno)
-        lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 : last + 40]
-        text, first = _block(lines), code.co_firstlineno
+        return file_of(code)
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    return _parsed("".join(inspect.getblock(lines)) if lines else "", code.co_firstlineno)
+
+
+def file_of(code: CodeType) -> ast.AST | None:
+    """The whole file that CODE stands in."""
+    return _parsed("".join(linecache.getlines(code.co_filename)), 1)
+
+
+def _parsed(text: str, first: int) -> ast.AST | None:
     try:
-        tree = ast.parse(textwrap.dedent(text))
+        return ast.increment_lineno(ast.parse(textwrap.dedent(text)), first - 1)
     except (SyntaxError, ValueError):
         return None
-    return ast.increment_lineno(tree, first - 1)
-
-
-def _block(lines: list[str]) -> str:
-    """The lines of the function that begins with the first of LINES."""
-    import inspect
-
-    return "".join(inspect.getblock(lines)) if lines else ""

@@ -1,0 +1,150 @@
+"""What a run writes down about parameters that an optimizer has and that never get a gradient."""
+
+from __future__ import annotations
+
+import weakref
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_FOLLOWED = 64  # parameters of one optimizer
+_NAMED, _SEEN = 10, 14  # steps between which the modules of parameters without a gradient are watched
+_CLASSES = 4
+_INNER = "module_design_patterns/unused within"
+
+
+def unused(job: Job) -> None:
+    """Parameters of an optimizer without a gradient in any of its steps, and whether their modules run at all."""
+    watch = _Unused(job)
+    for listener in (watch.stepped, watch.skipped, watch.ending):
+        job.on(listener.__name__, listener)
+
+
+class _Idle:
+    """A parameter without a gradient so far."""
+
+    def __init__(self, parameter: Any) -> None:
+        self.parameter, self.size = weakref.ref(parameter), parameter.numel()
+        self.owner: Any = None
+        self.ran = self.frozen = False
+        self.facts: dict[str, Any] = {}
+
+    def learned(self) -> bool:
+        """Whether it has a gradient, or is not meant to have one; one that is gone stays as it was last seen."""
+        parameter = self.parameter()
+        return parameter is not None and (parameter.grad is not None or not parameter.requires_grad)
+
+    def name(self, job: Job) -> bool:
+        """Names it; False for one of several choices, and in a compiled model, which must not be touched."""
+        parameter = self.parameter()
+        above = _above(job, parameter)
+        if parameter is None or not above or _one_of_several(above) or _compiled(above[0][1]):
+            return False
+        path, owner = above[-1]
+        own = next(name for name, each in owner.named_parameters(recurse=False) if each is parameter)
+        line = job.written.assigned(type(owner), own)
+        if not line[1] and len(above) > 1:
+            line = job.written.assigned(type(above[-2][1]), path.rpartition(".")[2])
+        partly = any(each.grad is not None for each in owner.parameters())
+        name = f"{path}.{own}" if len(above) > 1 else own
+        self.owner = weakref.ref(owner)
+        module = path if len(above) > 1 else own
+        self.facts = {"name": name, "module": module, "path": line[0], "line": line[1], "partly": partly}
+        return True
+
+
+class _Turns:
+    """Of one optimizer: its steps, and those of its parameters that are still without a gradient."""
+
+    def __init__(self, optimizer: Any) -> None:
+        import torch
+
+        self.name, self.steps = type(optimizer).__name__, 0
+        every = [p for group in optimizer.param_groups for p in group["params"]]
+        lazy = torch.nn.parameter.UninitializedTensorMixin
+        none = [p for p in every if p.requires_grad and p.grad is None and not isinstance(p, lazy)]
+        self.idle = [_Idle(each) for each in none[:_FOLLOWED]]
+
+
+class _Unused:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.known: weakref.WeakKeyDictionary[Any, _Turns] = weakref.WeakKeyDictionary()
+        self.turns: list[_Turns] = []
+
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
+        self.stepped(optimizer)
+
+    def stepped(self, optimizer: Any) -> None:
+        turns = self.known.get(optimizer)
+        if turns is None:
+            turns = self.known[optimizer] = _Turns(optimizer)
+            self.turns.append(turns)
+        turns.steps += 1
+        if not turns.idle:
+            return
+        turns.idle = [each for each in turns.idle if not each.learned()]
+        if turns.steps == _NAMED:
+            turns.idle = [each for each in turns.idle if each.name(self.job)]
+            self.watch(turns)
+        elif turns.steps == _SEEN:
+            self.job.withdraw(_INNER)
+
+    def watch(self, turns: _Turns) -> None:
+        """Looks, for a few steps, whether the modules of these parameters run."""
+        kinds = {type(owner): None for each in turns.idle if (owner := each.owner()) is not None}
+        for kind in list(kinds)[:_CLASSES]:
+            self.job.place(_INNER, lambda job, kind=kind: job.wrap(kind, "forward", self.running))
+        turns.idle = [each for each in turns.idle if type(each.owner()) in list(kinds)[:_CLASSES]]
+
+    def running(self, original: Any) -> Any:
+        import torch
+
+        def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
+            for each in [each for turns in self.turns for each in turns.idle]:
+                if each.owner is not None and each.owner() is module:
+                    each.ran = True
+                    each.frozen = each.frozen or not torch.is_grad_enabled()
+            return original(module, *args, **kwargs)
+
+        return forward
+
+    def ending(self) -> None:
+        for turns in self.turns:
+            for each in turns.idle:
+                if each.facts and turns.steps >= _SEEN:
+                    seen = {"steps": turns.steps, "size": each.size, "ran": each.ran, "frozen": each.frozen}
+                    self.job.record("unused", optimizer=turns.name, **seen, **each.facts)
+
+
+def _above(job: Job, parameter: Any) -> list[tuple[str, Any]]:
+    """The modules from a root down to the one that has the parameter as its own, with their paths."""
+    for root in job.roots:
+        inner = dict(root.named_modules())
+        for path, module in inner.items():
+            if any(each is parameter for each in module._parameters.values()):
+                parts = path.split(".") if path else []
+                paths = [".".join(parts[:number]) for number in range(len(parts) + 1)]
+                return [(each, inner[each]) for each in paths if each in inner]
+    return []
+
+
+def _one_of_several(above: list[tuple[str, Any]]) -> bool:
+    """Whether a choice is made among parts of one kind, of which others do learn: experts, heads, blocks."""
+    import torch
+
+    if isinstance(above[-1][1], (torch.nn.ParameterList, torch.nn.ParameterDict)):
+        return any(each.grad is not None for each in above[-1][1].parameters())
+    for (_, holder), (_, part) in pairwise(above):
+        if isinstance(holder, (torch.nn.ModuleList, torch.nn.ModuleDict)):
+            others = [each for each in holder.children() if each is not part and type(each) is type(part)]
+            if any(own.grad is not None for each in others for own in each.parameters()):
+                return True
+    return False
+
+
+def _compiled(root: Any) -> bool:
+    parts = root.modules()
+    return any(hasattr(each, "_orig_mod") or getattr(each, "_compiled_call_impl", None) for each in parts)
