@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from torchtriage import triage
+from torchtriage.core.case import Case
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PLANTED = {"input-bound", "clip-before-unscale", "non-finite-origin", "graph-retained"}
 
@@ -118,3 +121,11 @@ def test_a_case_is_rendered_again_in_every_form_with_the_same_bytes(ill: Ran, fo
 def test_no_line_of_the_record_holds_a_batch(ill: Ran) -> None:
     longest = max(len(line) for line in (ill.folder / "rank0.jsonl").read_text().splitlines())
     assert longest < 8_000
+
+
+def test_a_symptom_chooses_the_rooms_whose_probes_go_on() -> None:
+    assert triage.suspected(None) == triage.suspected(Case()) == ()
+    assert "mixed_precision_and_optimization" in triage.suspected(triage.begun("loss is NaN after 300 steps"))
+    assert triage.suspected(triage.begun("GPU out of memory in the middle of the epoch"))[-1] == (
+        "tensor_operations_and_memory"
+    )

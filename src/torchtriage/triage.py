@@ -161,10 +161,25 @@ def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
     Raises TriageError only when no job started. A record that cannot be judged is Inconclusive: the job has run,
     and its exit code is its own.
     """
+    from dataclasses import replace
+
     from torchtriage.examine.run import launch as launching
 
-    ended = launching.launch(launch, probes())
+    ended = launching.launch(replace(launch, focus=suspected(case)), probes())
     return judged(launch.folder, case), ended
+
+
+def suspected(case: Case | None) -> tuple[str, ...]:
+    """The rooms that the plan of CASE goes to, or whose faults it wants ruled out; none where there is no plan."""
+    from torchtriage.catalog.load import catalog
+    from torchtriage.core.plan import Plan
+
+    if case is None or not isinstance(case.route, Plan):
+        return ()
+    faults = catalog().faults
+    homes = {step.specialist for step in case.route.steps}
+    homes |= {faults[slug].specialist for step in case.route.steps for slug in step.rule_out if slug in faults}
+    return tuple(sorted(home.replace("-", "_") for home in homes))
 
 
 def judged(folder: Path, case: Case | None = None) -> Case:

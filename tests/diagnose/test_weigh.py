@@ -82,3 +82,15 @@ def test_the_order_in_which_detectors_report_never_matters(order: list[int]) -> 
         for line in (1, 2, 3)
     ]
     assert weigh.findings([outcomes[i] for i in order], catalog) == weigh.findings(outcomes, catalog)
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "times"),
+    [(0.32, (0.25, 0.39), "13 times"), (0.36, (0.27, 0.45), "3 times"), (0.30, (0.2, 0.4), "20 times")],
+    ids=["near the bound", "an interval that hardly touches it", "on the bound"],
+)
+def test_what_is_too_close_to_call_says_how_much_longer_to_measure(
+    catalog: Catalog, seen: Seen, value: float, spread: tuple[float, float], times: str
+) -> None:
+    (unsure,) = weigh.unsure([Observed("run/data-wait", (seen("run/data-wait", value=value, spread=spread),))], catalog)
+    assert unsure.unblock == f"Measure over {times} as many steps, or more."

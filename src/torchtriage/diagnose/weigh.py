@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 
 from torchtriage.catalog.load import Catalog
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome, Verdict
@@ -45,12 +46,20 @@ def unsure(outcomes: Iterable[Outcome], catalog: Catalog) -> tuple[Inconclusive,
             item.detector,
             f"too close to call for {slug}: {item.fact}, between {item.spread[0]:.3g} and {item.spread[1]:.3g} "
             f"where the sign is more than {sign.above:.3g}",
-            "Measure over more steps.",
+            f"Measure over {_times_as_many(item.value, item.spread, sign.above)} as many steps, or more.",
         )
         for item in _evidence(outcomes)
         for sign, slug in signs.items()
         if sign.straddled_by(item) and item.spread is not None
     )
+
+
+def _times_as_many(value: float | None, spread: tuple[float, float], bound: float | None) -> str:
+    """How many times as many steps make such an interval leave out BOUND: its width falls as 1 over their root."""
+    gap = abs((value or 0.0) - (bound or 0.0))
+    half = (spread[1] - spread[0]) / 2
+    times = min((half / gap) ** 2 if gap else 20.0, 20.0)
+    return f"{max(ceil(times), 2)} times"
 
 
 def _evidence(outcomes: Iterable[Outcome]) -> list[Evidence]:

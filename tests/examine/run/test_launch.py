@@ -142,6 +142,8 @@ def test_the_environment_of_an_outer_run_is_not_handed_on(tmp_path: Path) -> Non
     assert inner["TORCHTRIAGE_FOLDER"] == str(tmp_path)
     assert inner["TORCHTRIAGE_PROBES"] == f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'b'}"
     assert "TORCHTRIAGE_STEPS" not in inner
+    assert "TORCHTRIAGE_FOCUS" not in inner
+    assert environment(outer, tmp_path, [], focus=("one_room", "another"))["TORCHTRIAGE_FOCUS"] == "one_room another"
 
 
 PARENT = """

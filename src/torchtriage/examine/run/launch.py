@@ -27,13 +27,14 @@ class Launch:
     """What to run and where its record goes.
 
     steps: leave the job after so many steps; it runs on. aside: the job's stdout goes to stderr, since ours holds
-    the case.
+    the case. focus: names of the rooms whose dear probes go on after the first steps, if not all.
     """
 
     command: tuple[str, ...]
     folder: Path
     steps: int | None = None
     aside: bool = False
+    focus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
         )
     command = resolved(launch.command)
     folder = prepared(launch.folder)
-    settings, line = environment(os.environ, folder, probes, launch.steps), Line(folder)
+    settings, line = environment(os.environ, folder, probes, launch.steps, launch.focus), Line(folder)
     try:
         job = subprocess.Popen(command, env=settings, stdout=2 if launch.aside else None)  # noqa: S603 - the user's own
     except OSError as error:
@@ -111,7 +112,11 @@ def prepared(folder: Path) -> Path:
 
 
 def environment(
-    outer: Mapping[str, str], folder: Path, probes: Sequence[Path], steps: int | None = None
+    outer: Mapping[str, str],
+    folder: Path,
+    probes: Sequence[Path],
+    steps: int | None = None,
+    focus: Sequence[str] = (),
 ) -> dict[str, str]:
     """OUTER with the probes in it. PYTHONPATH gets no empty entry: one that was there meant the working folder."""
     before = outer.get("PYTHONPATH", "")
@@ -122,6 +127,7 @@ def environment(
         "TORCHTRIAGE_FOLDER": str(folder),
         "TORCHTRIAGE_PROBES": os.pathsep.join(str(path.absolute()) for path in probes),
         **({"TORCHTRIAGE_STEPS": str(steps)} if steps is not None else {}),
+        **({"TORCHTRIAGE_FOCUS": " ".join(focus)} if focus else {}),
     }
 
 

@@ -73,3 +73,15 @@ def test_a_suspicion_is_followed_up_at_once_whatever_it_costs_but_not_for_ever()
         governor.ended(STEP)
     assert all(DEPTH <= length < 3 * DEPTH for length in lengths[:SUSPICIONS])
     assert sum(lengths[SUSPICIONS:]) < 0.02 * 400 * len(lengths)
+
+
+def test_after_the_first_steps_a_focus_leaves_the_budget_to_some_rooms() -> None:
+    governor = Governor()
+    governor.sampled = {"asked/probe", "other/probe"}
+    governor.focus = frozenset({"asked"})
+    assert governor.sees("asked/probe")
+    assert governor.sees("other/probe")
+    for _ in range(FIRST):
+        governor.ended(STEP)
+    assert governor.sees("asked/probe")
+    assert not governor.sees("other/probe")

@@ -59,7 +59,8 @@ def attach() -> None:
         spec.loader.exec_module(package)
         probes = [path for path in os.environ.get("TORCHTRIAGE_PROBES", "").split(os.pathsep) if path]
         steps = os.environ.get("TORCHTRIAGE_STEPS")
-        job = package.begin(os.environ["TORCHTRIAGE_FOLDER"], probes, int(steps) if steps else None)
+        focus = os.environ.get("TORCHTRIAGE_FOCUS", "").split()
+        job = package.begin(os.environ["TORCHTRIAGE_FOLDER"], probes, int(steps) if steps else None, focus)
     except Exception as error:  # noqa: BLE001 - the job goes on without probes, and the record says why
         note("probes-failed", f"{type(error).__name__}: {error}")
     else:

@@ -14,10 +14,12 @@ class Governor:
     """Watches the first steps, then windows of neighbouring steps as often as the budget pays for them.
 
     watching: whether sampled probes see the current step. opened: whether a window has just begun.
+    focus: the rooms whose probes go on after the first steps; all of them, where nobody has said what is wrong.
     """
 
     def __init__(self) -> None:
         self.sampled: set[str] = set()
+        self.focus: frozenset[str] = frozenset()
         self.restart()
 
     def restart(self) -> None:
@@ -30,11 +32,16 @@ class Governor:
         self._deep = True  # whether the window that is open is free
         self._left = FIRST  # steps of the window that are still to come
         self._suspicions = 0
+        self._aside: set[str] = set()
         self._free = 0  # nanoseconds that the first steps and suspicions have cost the sampled probes
 
     def book(self, probe: str, nanoseconds: int) -> None:
         """Adds to what PROBE has cost."""
         self.costs[probe] = self.costs.get(probe, 0) + nanoseconds
+
+    def sees(self, probe: str) -> bool:
+        """Whether the sampled PROBE watches the current step."""
+        return self.watching and probe not in self._aside
 
     def suspect(self) -> None:
         """Something may be going wrong just now: the next steps are watched."""
@@ -49,6 +56,8 @@ class Governor:
         before, self.watched = self.watching, self.watched + self.watching
         self._left -= 1
         if self._left <= 0:
+            if self.focus:
+                self._aside = {probe for probe in self.sampled if probe.partition("/")[0] not in self.focus}
             if self._deep:
                 self._free, self._deep = self._sampled(), False
             self.watching = self._affordable()

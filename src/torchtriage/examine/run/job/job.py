@@ -172,7 +172,7 @@ class Job:
         self.idle = True
         try:
             for probe, listener in listeners:
-                if not (governor.watching or probe not in governor.sampled or event == "ending"):
+                if probe in governor.sampled and event != "ending" and not governor.sees(probe):
                     continue
                 try:
                     listener(*arguments)

@@ -31,13 +31,17 @@ HOOKS = {
 }
 
 
-def begin(folder: str, probes: Sequence[str], steps: int | None = None, *, midway: bool = False) -> Job:
+def begin(
+    folder: str, probes: Sequence[str], steps: int | None = None, focus: Sequence[str] = (), *, midway: bool = False
+) -> Job:
     """Places the machinery's hooks and the probes in the rooms' folders PROBES; lines go to FOLDER.
 
     steps: leave after so many steps; the job goes on without. midway: the process may have models and optimizers.
+    focus: names of the rooms whose sampled probes go on after the first steps, if not all.
     """
     writer = Writer(folder, setup.rank, lambda: setup.first_line(writer.rank))
     job = Job(writer, steps, midway=midway)
+    job.governor.focus = frozenset(focus)
     for name, put in HOOKS.items():
         job.place(f"{MACHINERY}/{name}", put)
     for path in probes:

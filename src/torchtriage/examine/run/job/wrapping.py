@@ -66,7 +66,7 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
         nonlocal off
         if compiling():  # a constant to the compiler, so that it traces nothing of ours
             return original(*args, **kwargs)
-        if off or job.idle or (sampled and not governor.watching):
+        if off or job.idle or (sampled and not governor.sees(probe)):
             return original(*args, **kwargs)
         call = _Call()
         under_way.calls.append(call)
