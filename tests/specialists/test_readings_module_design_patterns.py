@@ -9,6 +9,7 @@ from records import evidence, found, steps
 
 from torchtriage.specialists.module_design_patterns.readings import (
     dropping,
+    filling,
     holding,
     hooks,
     making,
@@ -204,3 +205,27 @@ def test_what_may_still_be_used_is_not_called_unused() -> None:
 def test_parameters_of_one_module_are_one_piece_of_evidence() -> None:
     (item,) = evidence(unused.parameter_never_used, [*steps(40), UNUSED, {**UNUSED, "name": "norm2.bias"}, END])
     assert item.fact.startswith("norm2.weight, norm2.bias (32 numbers of Adam, whose module was not called)")
+
+
+UNFILLED = {
+    "kind": "unfilled", "step": 0, "class": "Project", "path": "t.py", "line": 9, "shape": [4, 8], "module": "weight",
+    "smallest": 0.0, "largest": 3e32, "finite": 30, "strange": True, "zero": False, "by_hand": False, "of": 32,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"uninitialised-parameter"}, id="what was there before"),
+        pytest.param({"zero": True}, {"uninitialised-parameter"}, id="a fresh page"),
+        pytest.param({"zero": True, "by_hand": True}, set(), id="zeros, perhaps written"),
+        pytest.param({"zero": True, "shape": [8]}, set(), id="a bias of zeros"),
+    ],
+)
+def test_parameters_that_nobody_fills(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(filling.uninitialised_parameter, [*steps(40), {**UNFILLED, **change}]) == slugs
+
+
+def test_what_the_memory_held_is_told() -> None:
+    (item,) = evidence(filling.uninitialised_parameter, [*steps(40), UNFILLED])
+    assert item.fact.endswith("sizes from 0.0e+00 to 3.0e+32, 2 of 32 looked at not finite")
