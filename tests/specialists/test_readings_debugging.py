@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from records import evidence, found, steps
+from records import evidence, found, outcome, steps
 
-from torchtriage.specialists.debugging_techniques.readings import losses, order, origins, owners, schedules
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.specialists.debugging_techniques.readings import indices, losses, order, origins, owners, schedules
 
 ZEROED = {
     "kind": "zeroed", "step": 20, "optimizer": "SGD", "number": 0, "by_name": True, "early": 20, "sound": 0,
@@ -165,3 +166,33 @@ def test_the_batch_is_named_with_its_share() -> None:
     assert (item.place.line, item.place.step, item.value) == (20, 11, 0.02)
     assert "batch 11 of Digits held NaN" in item.fact
     assert "2 of 100 values of batch[0] (0.02), in samples 3" in item.fact
+
+
+ERROR = {"kind": "error", "step": 7, "error": "IndexError", "message": "…", "path": "t.py", "line": 12}
+OUTSIDE = {
+    "kind": "index", "step": 7, "op": "embedding", "module": "words", "low": 50, "high": 52, "limit": 50, "wrong": 2,
+    "of": 64,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "the embedding words has 50 rows, 0 to 49, and was given 50 to 52 (2 of 64 values are outside)"),
+        ({"module": None}, "the embedding has 50 rows"),
+        ({"op": "cross_entropy", "low": 50, "high": 50}, "cross_entropy has 50 classes, 0 to 49, and was given 50 (2"),
+        ({"op": "indexing", "dimension": 1}, "dimension 1 has the size 50 and was indexed with 52"),
+    ],
+)
+def test_an_index_that_ended_the_run_is_told_with_its_limit(change: dict[str, Any], words: str) -> None:
+    (item,) = evidence(indices.index_out_of_range, [*steps(7), {**OUTSIDE, **change}, ERROR])
+    assert words in item.fact
+    assert (item.place.line, item.place.step) == (12, 7)
+
+
+def test_an_assertion_of_a_device_says_how_to_see_more() -> None:
+    events = [*steps(7), {"kind": "index", "step": 7, "op": "assert"}, ERROR]
+    seen = outcome(indices.index_out_of_range, events)
+    assert isinstance(seen, Inconclusive)
+    assert "CUDA_LAUNCH_BLOCKING" in seen.unblock
+    assert found(indices.index_out_of_range, [*steps(7), ERROR]) == set()
