@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isfinite, log, sqrt
+from statistics import mean, stdev
 from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+
+ENOUGH = 100  # steps: before, the loss of a healthy network may still stand at chance
+BLOCKS = 10  # means of neighbouring steps, which are nearly independent where single steps are not
+NEAR = 0.01  # of ln(classes) below it: who has learned the classes' frequencies alone is further down than that
+FAR = 0.25  # above it: that is a loss that diverges
+SURE = 2.0  # standard errors
+OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite")  # events that explain a loss at chance themselves
 
 _NAMES = {"Sub": "a difference", "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss"}
 
@@ -31,6 +40,68 @@ def loss_broadcast(record: RankRecord) -> Iterator[Sighting]:
         first, second = (tuple(shape) for shape in event["given"])
         fact = f"{_NAMES[event['loss']]} of shapes {first} and {second} compares each prediction with every target, "
         yield Sighting(_place(record, event), f"{fact}{event['times']} times", float(event["times"]), "times")
+
+
+@detector("run/loss-at-chance")
+def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
+    """The loss of a classifier is that of a guess, from the middle of the run to its end."""
+    told = record.all("classes")
+    values = _losses(record, told)
+    if len(values) < ENOUGH or any(record.all(kind) for kind in OTHERS):
+        return
+    chance = log(told[0]["classes"])
+    late = values[len(values) // 2 :]
+    blocks = _blocks(late)
+    middle, error = mean(blocks), stdev(blocks) / sqrt(BLOCKS)
+    fallen = (chance - middle) / chance
+    if fallen + SURE * error / chance > NEAR or fallen < -FAR or _falling(blocks):
+        return
+    fact = (
+        f"the loss was {middle:.4g} over the last {len(late)} of {len(values)} steps, and ln({told[0]['classes']}) = "
+    )
+    fact += f"{chance:.4g} is what a guess among {told[0]['classes']} classes costs: nothing was learned{_cause(record, told)}"
+    place = Place(path=told[-1]["path"] or None, line=told[-1]["line"] or None, rank=record.rank)
+    yield Sighting(place, fact, float(len(values)), "steps")
+
+
+def _losses(record: RankRecord, told: list[dict[str, Any]]) -> list[float]:
+    """The cross entropies of all steps; empty unless a single one of them, to scale, was the whole loss."""
+    single = len({(event["line"], event["classes"]) for event in told}) == 1
+    if not single or not all(event["alone"] and not event["others"] for event in told) or told[0]["classes"] < 2:
+        return []
+    rows = {row["step"]: row.get("loss") for row in record.every_step if not row.get("boundary")}
+    pairs = [(rows.get(event["at"]), event.get("value")) for event in told]
+    scales = [round(value / loss) for loss, value in pairs if loss and value and isfinite(loss)]
+    exact = all(
+        abs(value / loss / max(1, scale) - 1) < 0.5
+        for (loss, value), scale in zip(pairs, scales, strict=False)
+        if loss and value
+    )
+    if not scales or len(set(scales)) > 1 or not exact or scales[0] < 1:
+        return []
+    return [loss * scales[0] for loss in rows.values() if loss is not None and isfinite(loss)]
+
+
+def _blocks(values: Sequence[float]) -> list[float]:
+    size = len(values) / BLOCKS
+    return [mean(values[int(number * size) : int((number + 1) * size)]) for number in range(BLOCKS)]
+
+
+def _falling(blocks: list[float]) -> bool:
+    """Whether the second half lies below the first by more than chance allows: something is being learned."""
+    first, second = blocks[: BLOCKS // 2], blocks[BLOCKS // 2 :]
+    error = sqrt((stdev(first) ** 2 + stdev(second) ** 2) / (BLOCKS // 2))
+    return mean(first) - mean(second) > SURE * error
+
+
+def _cause(record: RankRecord, told: list[dict[str, Any]]) -> str:
+    rates = [each.get("lr") for event in record.all("setup") for each in event.get("optimizers") or ()]
+    if rates and not any(rates):
+        return "; the learning rate was 0 in the first step"
+    spreads = [event["spread"] for event in told[-1:] if event.get("spread") is not None]
+    if spreads and spreads[0] < 1e-4:
+        return "; the outputs are the same for all samples: what the network was given, or a layer, is dead"
+    return ""
 
 
 def _place(record: RankRecord, event: dict[str, Any]) -> Place:
