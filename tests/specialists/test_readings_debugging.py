@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 import pytest
@@ -196,3 +197,68 @@ def test_an_assertion_of_a_device_says_how_to_see_more() -> None:
     assert isinstance(seen, Inconclusive)
     assert "CUDA_LAUNCH_BLOCKING" in seen.unblock
     assert found(indices.index_out_of_range, [*steps(7), ERROR]) == set()
+
+
+CLASSES = {
+    "kind": "classes", "step": 2, "at": 2, "classes": 10, "alone": True, "others": 0, "path": "t.py", "line": 9,
+    "module": None, "value": log(10), "spread": 0.1,
+}  # fmt: skip
+
+
+def noise(step: int) -> float:
+    """Between -0.05 and 0.05, without a trend."""
+    return 0.1 * (step * 0.618034 % 1.0) - 0.05
+
+
+@pytest.mark.parametrize(
+    ("loss", "count", "slugs"),
+    [
+        pytest.param(lambda n: log(10) + noise(n), 200, {"loss-at-chance"}, id="a guess to the end"),
+        pytest.param(lambda n: log(10) + noise(n) + 0.5 * 0.9**n, 200, {"loss-at-chance"}, id="down to a guess"),
+        pytest.param(lambda n: log(10) + noise(n), 99, set(), id="too few steps"),
+        pytest.param(lambda n: log(10) + noise(n) - 0.04, 200, set(), id="two per cent below"),
+        pytest.param(lambda n: log(10) + noise(n) - 0.0004 * n, 200, set(), id="falling slowly"),
+        pytest.param(lambda n: log(10) + noise(n) - (0.2 if n > 150 else 0), 200, set(), id="a late start"),
+        pytest.param(lambda n: 2 * log(10) + noise(n), 200, set(), id="diverged"),
+        pytest.param(lambda n: None, 200, set(), id="no losses"),
+    ],
+)
+def test_a_loss_is_at_chance_when_it_never_fell_below_and_does_not_fall(loss: Any, count: int, slugs: set[str]) -> None:
+    events = [*steps(count, loss=loss), {**CLASSES, "value": loss(2)}]
+    assert found(losses.loss_at_chance, events) == slugs
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"alone": False}, id="one term of several"),
+        pytest.param({"others": 1}, id="of two classifiers"),
+        pytest.param({"value": None}, id="a loss by sample"),
+        pytest.param({"value": 1.5 * log(10)}, id="a weight that is no number of micro-batches"),
+        pytest.param({"classes": 1}, id="one class"),
+    ],
+)
+def test_a_loss_is_compared_with_chance_only_where_it_is_one_cross_entropy(change: dict[str, Any]) -> None:
+    events = [*steps(200, loss=lambda n: log(10) + noise(n)), {**CLASSES, "value": log(10), **change}]
+    assert found(losses.loss_at_chance, events) == set()
+
+
+def test_a_loss_at_chance_that_something_else_explains_is_left_to_that() -> None:
+    events = [*steps(200, loss=lambda n: log(10) + noise(n)), CLASSES, ZEROED]
+    assert found(losses.loss_at_chance, events) == set()
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ([], "costs: nothing was learned"),
+        ([{**CLASSES, "spread": 1e-6}], "the outputs are the same for all samples"),
+        ([{"kind": "setup", "step": 1, "optimizers": [{"class": "SGD", "lr": 0.0}]}], "the learning rate was 0"),
+    ],
+)
+def test_a_loss_at_chance_of_four_micro_batches_is_told_with_its_cause(extra: list[Any], words: str) -> None:
+    events = [*steps(200, loss=lambda n: (log(10) + noise(n)) / 4), CLASSES, *extra]
+    (item,) = evidence(losses.loss_at_chance, events)
+    assert words in item.fact
+    assert "over the last 100 of 200 steps, and ln(10) = 2.303" in item.fact
+    assert (item.place.line, item.value) == (9, 200)

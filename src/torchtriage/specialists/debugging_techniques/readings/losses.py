@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isfinite, log, sqrt
-from statistics import mean, stdev
+from statistics import mean, median, stdev
 from typing import Any
 
 from torchtriage.core.evidence import Place
@@ -15,6 +15,7 @@ ENOUGH = 100  # steps: before, the loss of a healthy network may still stand at 
 BLOCKS = 10  # means of neighbouring steps, which are nearly independent where single steps are not
 NEAR = 0.01  # of ln(classes) below it: who has learned the classes' frequencies alone is further down than that
 FAR = 0.25  # above it: that is a loss that diverges
+ROUND = 0.05  # a loss is divided by a whole number of micro-batches, whose losses differ by so much
 SURE = 2.0  # standard errors
 OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite")  # events that explain a loss at chance themselves
 
@@ -47,7 +48,8 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     """The loss of a classifier is that of a guess, from the middle of the run to its end."""
     told = record.all("classes")
     values = _losses(record, told)
-    if len(values) < ENOUGH or any(record.all(kind) for kind in OTHERS):
+    homeless = any(event["groups"] for event in record.all("unowned")[-1:])
+    if len(values) < ENOUGH or homeless or any(record.all(kind) for kind in OTHERS):
         return
     chance = log(told[0]["classes"])
     late = values[len(values) // 2 :]
@@ -56,30 +58,28 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     fallen = (chance - middle) / chance
     if fallen + SURE * error / chance > NEAR or fallen < -FAR or _falling(blocks):
         return
+    classes = told[0]["classes"]
     fact = (
-        f"the loss was {middle:.4g} over the last {len(late)} of {len(values)} steps, and ln({told[0]['classes']}) = "
+        f"the loss was {middle:.4g} over the last {len(late)} of {len(values)} steps, and ln({classes}) = {chance:.4g} "
     )
-    fact += f"{chance:.4g} is what a guess among {told[0]['classes']} classes costs: nothing was learned{_cause(record, told)}"
+    fact += f"is what a guess among {classes} classes costs: nothing was learned{_cause(record, told)}"
     place = Place(path=told[-1]["path"] or None, line=told[-1]["line"] or None, rank=record.rank)
     yield Sighting(place, fact, float(len(values)), "steps")
 
 
 def _losses(record: RankRecord, told: list[dict[str, Any]]) -> list[float]:
-    """The cross entropies of all steps; empty unless a single one of them, to scale, was the whole loss."""
+    """The cross entropies of all steps; empty unless a single one of them, but for a scale, was the whole loss."""
     single = len({(event["line"], event["classes"]) for event in told}) == 1
     if not single or not all(event["alone"] and not event["others"] for event in told) or told[0]["classes"] < 2:
         return []
     rows = {row["step"]: row.get("loss") for row in record.every_step if not row.get("boundary")}
     pairs = [(rows.get(event["at"]), event.get("value")) for event in told]
-    scales = [round(value / loss) for loss, value in pairs if loss and value and isfinite(loss)]
-    exact = all(
-        abs(value / loss / max(1, scale) - 1) < 0.5
-        for (loss, value), scale in zip(pairs, scales, strict=False)
-        if loss and value
-    )
-    if not scales or len(set(scales)) > 1 or not exact or scales[0] < 1:
+    ratios = [value / loss for loss, value in pairs if loss and value and isfinite(loss)]
+    if not ratios or max(ratios) > 1.5 * min(ratios):  # micro-batches of one step differ a little
         return []
-    return [loss * scales[0] for loss in rows.values() if loss is not None and isfinite(loss)]
+    scale = max(1, round(median(ratios)))
+    whole = abs(median(ratios) / scale - 1) < ROUND
+    return [loss * scale for loss in rows.values() if loss is not None and isfinite(loss)] if whole else []
 
 
 def _blocks(values: Sequence[float]) -> list[float]:
