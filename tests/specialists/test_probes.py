@@ -16,7 +16,7 @@ from torchtriage.core.case import Case
 from torchtriage.examine.run.launch import Launch
 
 CASES = Path(__file__).parent.parent / "cases" / "run"
-EXPECT = re.compile(r"# expect: (?P<fault>[a-z-]+)(?: step (?P<step>\d+))?(?: module (?P<module>\S+))?")
+EXPECT = re.compile(r"# expect: (?P<fault>[a-z0-9-]+)(?: step (?P<step>\d+))?(?: module (?P<module>\S+))?")
 
 
 @pytest.fixture(scope="module")

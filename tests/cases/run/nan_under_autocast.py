@@ -17,5 +17,5 @@ for step in range(12):
     x = torch.randn(16, 8) * (60 if step == 6 else 1)
     with torch.autocast("cpu", dtype=torch.float16):
         loss = model(x).float().pow(2).mean().clamp(max=1e3)
-    loss.backward()
+    loss.backward()  # expect: scaler-missing step 0
     optimizer.step()

@@ -1,0 +1,249 @@
+"""What a run writes down about the order of a GradScaler's calls: steps past it, updates left out, gradients mixed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import losses
+from .filled import Book
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchtriage.examine.run.job.job import Job
+
+    from .filled import Filled
+
+_TIMES = frozenset({1, 3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down
+_RENEWED = 3  # steps of an optimizer without an update that need a new scaler each time
+_DEPTH = 8  # nodes between a scaled loss and the root of its backward: a division, a sum of two
+
+
+def calls(job: Job) -> None:
+    """Which gradients are scaled when an optimizer steps, and which calls of a scaler the script leaves out.
+
+    A pass is scaled when its root comes from GradScaler.scale, and plain when it surely does not. Gradients that
+    something unknown has changed since, and scales that were multiplied in by hand, are never judged.
+    """
+    import torch
+
+    job.sampled()
+    watch = _Calls(job)
+    scaler = torch.amp.GradScaler
+    for name in ("scale", "unscale_", "step", "update"):
+        job.wrap(scaler, name, getattr(watch, name.strip("_")))
+    job.wrap(torch.optim.Optimizer, "__init__", watch.built)
+    for event in ("backward", "backwarded", "stepping", "stepped", "skipped", "watching"):
+        job.on(event, getattr(watch, f"on_{event}"))
+
+
+class _Calls:
+    """What each optimizer's gradients consist of, and what the scaler has been asked since its last update."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.book = Book(job)
+        self.book.on = False  # until a loss is scaled
+        self.scaled: dict[int, Any] = {}  # nodes that GradScaler.scale made, by identity, until they are used
+        self.given: dict[int, Any] = {}  # and those of the losses that it was given
+        self.part = ""  # of the pass under way: scaled, plain or unknown
+        self.past: dict[str, Any] | None = None  # a direct step under way on scaled gradients
+        self.since = _Since()
+        self.places: dict[int, tuple[str, int]] = {}
+        self.counts: dict[tuple[str, ...], int] = {}
+
+    def built(self, original: Any) -> Any:
+        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.book.of(optimizer)
+
+        return init
+
+    def scale(self, original: Any) -> Any:
+        def scaling(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            if scaler.is_enabled():
+                self.book.on = True
+                self.scaled.update((id(each), each) for each in _made_by(result))
+                self.given.update((id(each), each) for each in _made_by(outputs))
+            return result
+
+        return scaling
+
+    def on_watching(self) -> None:
+        self.book.forget()
+        self.scaled.clear()
+        self.given.clear()
+        self.since = _Since(whole=False)
+
+    def on_backward(self, roots: Any) -> None:
+        if self.book.on:
+            self.book.check()
+            self.part = self._kind(roots)
+
+    def _kind(self, roots: Any) -> str:
+        kinds = {self._of_root(root) for root in roots}
+        return kinds.pop() if len(kinds) == 1 else "unknown"
+
+    def _of_root(self, root: Any) -> str:
+        top = getattr(root, "grad_fn", None)
+        found = [node for node in losses.nodes(top, _DEPTH) if id(node) in self.scaled]
+        if found:
+            for node in found:
+                del self.scaled[id(node)]
+            return "scaled"
+        if id(top) in self.given:
+            return "plain"
+        unknown = top is None or self.scaled or root.numel() != 1 or losses.by_hand(top)
+        return "unknown" if unknown else "plain"
+
+    def on_backwarded(self, _roots: Any) -> None:
+        if not self.book.on:
+            return
+        self.since.backwards += 1
+        for filled in self.book:
+            torn = filled.unscaled
+            if filled.backwarded(lambda: (self.part, self.job.caller())) and torn and self.part == "scaled":
+                self._added(filled)
+        self.given.clear()
+
+    def _added(self, filled: Filled) -> None:
+        """A scaled pass has added to gradients that unscale_ had divided already."""
+        path, line = self.places.get(id(filled), ("", 0))
+        self._told("unscaled-added", (path, str(line)), path=path, line=line, parts=filled.unscaled)
+
+    def unscale(self, original: Any) -> Any:
+        def unscaling(scaler: Any, optimizer: Any) -> None:
+            if not scaler.is_enabled() or self.job.scaling.scaler is not None:
+                original(scaler, optimizer)
+                return
+            filled = self.book.of(optimizer)
+            filled.check()
+            try:
+                original(scaler, optimizer)
+            except (AssertionError, RuntimeError) as error:
+                self._raised("unscale_", error, filled)
+                raise
+            filled.accept()
+            filled.unscaled = len(filled.parts)
+            self.since.asked += 1
+            self.places[id(filled)] = self.job.caller()
+
+        return unscaling
+
+    def step(self, original: Any) -> Any:
+        def stepping(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if not scaler.is_enabled():
+                return original(scaler, optimizer, *args, **kwargs)
+            filled = self.book.of(optimizer)
+            filled.check()
+            self._plain(optimizer, filled)
+            try:
+                result = original(scaler, optimizer, *args, **kwargs)
+            except (AssertionError, RuntimeError) as error:
+                self._raised("step", error, filled)
+                raise
+            self.since.asked += 1
+            self.since.stepped = self.job.caller()
+            self._repeated(optimizer)
+            return result
+
+        return stepping
+
+    def _repeated(self, optimizer: Any) -> None:
+        """Steps of one optimizer with no update in between: of one scaler they raise, of ever new ones they do not."""
+        steps = self.since.steps[id(optimizer)] = self.since.steps.get(id(optimizer), 0) + 1
+        if steps >= _RENEWED:
+            path, line = self.job.caller()
+            self._told("scaler-renewed", (path, str(line)), steps=steps, path=path, line=line)
+
+    def update(self, original: Any) -> Any:
+        def updating(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                result = original(scaler, *args, **kwargs)
+            except (AssertionError, RuntimeError) as error:
+                self._raised("update", error, None)
+                raise
+            if scaler.is_enabled():
+                self.since = _Since()
+            return result
+
+        return updating
+
+    def on_stepping(self, optimizer: Any) -> None:
+        """A step that no scaler takes, on gradients that are scaled and that nobody has touched since."""
+        self.past = None
+        if not self.book.on or self.job.scaling.scaler is not None:
+            return
+        filled = self.book.of(optimizer)
+        filled.check()
+        self.since.direct += 1
+        scaled = bool(filled.parts) and all(part == "scaled" for part, _ in filled.parts)
+        if scaled and not filled.edited and not filled.unscaled:
+            path, line = self.job.caller()
+            self.past = {"how": "step", "optimizer": type(optimizer).__name__, "path": path, "line": line}
+
+    def on_stepped(self, optimizer: Any) -> None:
+        filled = self.book.of(optimizer) if self.book.on else None
+        if filled is None:
+            return
+        past, self.past = self.past, None
+        if past is not None:
+            filled.check()  # an optimizer that unscales by itself edits the gradients in its step
+            if not filled.edited:
+                self._told("scaler-bypassed", (past["path"], str(past["line"])), **past, scale=self._scale())
+        self._ended(filled)
+
+    def on_skipped(self, optimizer: Any, _scaler: Any) -> None:
+        self._ended(self.book.of(optimizer))
+
+    def _ended(self, filled: Filled) -> None:
+        filled.clear()
+        filled.accept()
+        self.scaled.clear()
+
+    def _plain(self, optimizer: Any, filled: Filled) -> None:
+        """A scaler is about to divide gradients that nothing has multiplied."""
+        if not filled.parts or filled.edited or any(part != "plain" for part, _ in filled.parts):
+            return
+        path, line = filled.parts[-1][1]
+        facts = {"how": "backward", "optimizer": type(optimizer).__name__, "path": path, "line": line}
+        self._told("scaler-bypassed", (path, str(line)), **facts, scale=self._scale())
+
+    def _scale(self) -> float | None:
+        """The scale as last read, which on a device is some steps old; None before the first update."""
+        return self.job.clock.scale
+
+    def _raised(self, call: str, error: Exception, filled: Filled | None) -> None:
+        """The scaler refuses a call, and the script may hide it."""
+        path, line = self.job.caller()
+        facts: dict[str, Any] = {"call": call, "error": type(error).__name__, "message": str(error)[:200]}
+        facts |= {"path": path, "line": line, "stepped": list(self.since.stepped), "direct": self.since.direct}
+        facts |= {"asked": self.since.asked, "backwards": self.since.backwards, "whole": self.since.whole}
+        facts["added"] = filled is not None and 0 < filled.unscaled < len(filled.parts)
+        self._told("scaler-raised", (call, path, str(line)), **facts)
+
+    def _told(self, kind: str, key: tuple[str, ...], **facts: Any) -> None:
+        key = (kind, *key)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        if self.counts[key] in _TIMES:
+            self.job.record(kind, **facts, times=self.counts[key])
+
+
+class _Since:
+    """What has happened since the scaler's last update. whole: all of it was seen."""
+
+    def __init__(self, *, whole: bool = True) -> None:
+        self.whole = whole
+        self.asked = self.direct = self.backwards = 0
+        self.stepped = ("", 0)
+        self.steps: dict[int, int] = {}
+
+
+def _made_by(outputs: Any) -> Iterator[Any]:
+    """The nodes that made the tensors in OUTPUTS, as far as it is a tensor, a list or a tuple."""
+    for each in outputs if isinstance(outputs, (list, tuple)) else (outputs,):
+        if isinstance(each, (list, tuple)):
+            yield from _made_by(each)
+        elif getattr(each, "grad_fn", None) is not None:
+            yield each.grad_fn

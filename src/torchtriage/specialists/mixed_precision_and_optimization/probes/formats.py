@@ -1,0 +1,169 @@
+"""What a run writes down about formats: float16 without a scaler, bfloat16 with one, autocast that is left on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import losses
+from .filled import Book
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+    from .filled import Filled
+
+_TIMES = frozenset({1, 3, 10, 100, 1000, 10_000, 100_000})
+_WALKS = 12  # graphs that are looked through in the first window, each for a millisecond or so
+_LATER = 2  # and in every later one
+_TURN = 2  # of one turn of an optimizer: of many micro-batches one is as good as the others
+
+
+def formats(job: Job) -> None:
+    """The formats in the graphs of the losses that optimizers step on, and whether a scaler takes the step."""
+    import torch
+
+    job.sampled()
+    watch = _Formats(job)
+    job.wrap(torch.amp.GradScaler, "__init__", watch.built)
+    for event in ("forward", "backward", "backwarded", "stepping", "stepped", "skipped", "watching"):
+        job.on(event, getattr(watch, f"on_{event}"))
+
+
+def regions(job: Job) -> None:
+    """Backward passes that begin while autocast is on."""
+    import torch
+
+    job.sampled()
+    times = 0
+
+    def backward(roots: Any) -> None:
+        nonlocal times
+        kind = roots[0].device.type if roots and hasattr(roots[0], "device") else ""
+        if kind not in {"cpu", "cuda"} or not torch.is_autocast_enabled(kind):
+            return
+        times += 1
+        if times in _TIMES:
+            path, line = job.caller()
+            short = str(torch.get_autocast_dtype(kind)).removeprefix("torch.")
+            job.record("autocast-backward", format=short, times=times, path=path, line=line)
+
+    job.on("backward", backward)
+
+
+class _Formats:
+    """The casts that were seen in the graphs since the last turn of each optimizer."""
+
+    def __init__(self, job: Job) -> None:
+        import weakref
+
+        self.job = job
+        self.book = Book(job)
+        self.scalers: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self.walks = _WALKS
+        self.turn = 0  # graphs looked through since the last turn of an optimizer
+        self.autocast = ""  # the format of the last forward pass with gradients, for parts that are compiled
+        self.seen: _Seen | None = None  # in the graph of the pass under way
+        self.counts: dict[tuple[Any, ...], int] = {}
+
+    def built(self, original: Any) -> Any:
+        def init(scaler: Any, *args: Any, **kwargs: Any) -> None:
+            original(scaler, *args, **kwargs)
+            self.scalers[scaler] = self.job.caller()
+
+        return init
+
+    def on_watching(self) -> None:
+        self.walks = _LATER
+        self.book.on = True
+        self.book.forget()
+
+    def on_forward(self, _module: Any, _args: Any, _kwargs: Any) -> None:
+        import torch
+
+        if self.walks and torch.is_grad_enabled():
+            kinds = ("cuda", "cpu") if torch.cuda.is_initialized() else ("cpu",)
+            on = next((kind for kind in kinds if torch.is_autocast_enabled(kind)), None)
+            self.autocast = str(torch.get_autocast_dtype(on)).removeprefix("torch.") if on else ""
+
+    def on_backward(self, roots: Any) -> None:
+        self.seen = None
+        if not self.walks:
+            self.book.on = False
+            return
+        self.book.check()
+        if self.turn < _TURN and len(roots) == 1 and getattr(roots[0], "grad_fn", None) is not None:
+            self.walks -= 1
+            self.turn += 1
+            cast, found = losses.formats(roots[0].grad_fn)
+            compiled = cast.pop("compiled", [])
+            if compiled and self.autocast:
+                cast.setdefault(self.autocast, []).extend(compiled)
+                found.add(self.autocast)
+            by_hand = losses.by_hand(roots[0].grad_fn)
+            self.seen = _Seen({name: {id(each) for each in owners} for name, owners in cast.items()}, found, by_hand)
+
+    def on_backwarded(self, _roots: Any) -> None:
+        if self.seen is not None:
+            self.seen.place = self.job.caller()
+        if self.walks:
+            for filled in self.book:
+                filled.backwarded(lambda: self.seen)
+
+    def on_stepping(self, optimizer: Any) -> None:
+        if not self.walks:
+            return
+        filled = self.book.of(optimizer)
+        filled.check()
+        scaler = self.job.scaling.scaler
+        if scaler is not None and scaler.is_enabled():
+            self._scaled(scaler, filled)
+        else:
+            self._plain(optimizer, filled, scaler is not None)
+
+    def on_stepped(self, optimizer: Any) -> None:
+        if self.walks:
+            self._ended(self.book.of(optimizer))
+
+    def on_skipped(self, optimizer: Any, scaler: Any) -> None:
+        if self.walks:
+            filled = self.book.of(optimizer)
+            self._scaled(scaler, filled)
+            self._ended(filled)
+
+    def _ended(self, filled: Filled) -> None:
+        filled.clear()
+        filled.accept()
+        self.turn = 0
+
+    def _scaled(self, scaler: Any, filled: Filled) -> None:
+        """A scaler takes the step: the formats of all that it scaled."""
+        found = set().union(*(seen.found for seen in filled.parts if seen))
+        if "bfloat16" in found and "float16" not in found:
+            path, line = self.scalers.get(scaler, ("", 0))
+            self._told("scaled-bfloat16", (path, line), path=path, line=line)
+
+    def _plain(self, optimizer: Any, filled: Filled, off: bool) -> None:
+        """No scaler takes the step, or one that is off: what of the optimizer's own was cast to float16."""
+        parts = [seen for seen in filled.parts if seen]
+        if filled.edited or any(seen.by_hand for seen in parts):
+            return
+        cast = set().union(*(seen.cast.get("float16", ()) for seen in parts))
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
+        if cast & owned:
+            (path, line), name = parts[-1].place, type(optimizer).__name__
+            facts = {"optimizer": name, "cast": len(cast & owned), "of": len(owned), "off": off}
+            self._told("unscaled-float16", (path, line, name), **facts, path=path, line=line)
+
+    def _told(self, kind: str, key: tuple[Any, ...], **facts: Any) -> None:
+        key = (kind, *key)
+        self.counts[key] = self.counts.get(key, 0) + 1
+        if self.counts[key] in _TIMES:
+            self.job.record(kind, **facts, times=self.counts[key])
+
+
+class _Seen:
+    """One graph: identities of the parameters that it casts, by format; all its formats; a scale by hand; its line."""
+
+    def __init__(self, cast: dict[str, set[int]], found: set[str], by_hand: bool) -> None:
+        self.cast, self.found, self.by_hand = cast, found, by_hand
+        self.place = ("", 0)

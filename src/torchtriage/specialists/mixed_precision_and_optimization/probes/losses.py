@@ -1,0 +1,77 @@
+"""What the graph of a loss tells: whether it was scaled, which parameters it uses in float16, how it was reduced."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LARGE = 64.0  # a factor on a loss that is no weight of one of its terms any more: the loss was scaled by hand
+TOP = 24  # nodes below a loss in which a scaling by hand would stand
+NODES = 4000  # of a graph that are looked at: some milliseconds
+
+
+def nodes(root: Any, most: int) -> Iterator[Any]:
+    """The first MOST nodes of a graph, those nearest to ROOT first."""
+    waiting = [] if root is None else [root]
+    seen = set(waiting)
+    for node in waiting:
+        yield node
+        if len(waiting) < most:
+            new = {each for each, _ in node.next_functions if each is not None} - seen
+            seen |= new
+            waiting += new
+
+
+def by_hand(root: Any) -> bool:
+    """Whether ROOT may have been multiplied by a scale of the script's own: by a large factor, or an unknown one."""
+    for node in nodes(root, TOP):
+        name = node.name()
+        if name.startswith(("MulBackward", "DivBackward")):
+            factor = _factor(node)
+            if factor is None or max(factor, 1 / factor if factor else 0.0) >= LARGE:
+                return True
+        elif not name.startswith(
+            ("AddBackward", "SubBackward", "ToCopyBackward", "NegBackward", "SumBackward", "Stack")
+        ):
+            return False
+    return False
+
+
+def _factor(node: Any) -> float | None:
+    """The number by which NODE multiplies or divides; 1 where two terms with a graph meet, None when it is unknown."""
+    others = [value for value in (_saved(node, "_saved_other"), _saved(node, "_saved_self")) if value is not None]
+    if sum(each is not None for each, _ in node.next_functions) > 1:
+        return 1.0
+    if len(others) != 1 or others[0].numel() != 1 or others[0].device.type != "cpu":
+        return None
+    return abs(float(others[0]))
+
+
+def _saved(node: Any, name: str) -> Any:
+    try:
+        return getattr(node, name, None)
+    except RuntimeError:  # freed by an earlier backward, or changed in place since
+        return None
+
+
+def formats(root: Any) -> tuple[dict[str, list[Any]], set[str]]:
+    """What the graph of ROOT casts to a shorter format, float32 parameters by format; and all its tensors' formats.
+
+    A compiled part is opaque: its parameters stand under "compiled".
+    """
+    import torch
+
+    cast: dict[str, list[Any]] = {}
+    found: set[str] = set()
+    for node in nodes(root, NODES):
+        made = [str(each.dtype).removeprefix("torch.") for each in getattr(node, "_input_metadata", ())]
+        found.update(made)
+        name = node.name()
+        compiled = name.startswith("CompiledFunctionBackward")
+        if compiled or (name.startswith("ToCopyBackward") and made and made[0] != "float32"):
+            below = [each.variable for each, _ in node.next_functions if hasattr(each, "variable")]
+            own = [each for each in below if each.dtype is torch.float32]
+            cast.setdefault("compiled" if compiled else made[0], []).extend(own)
+    return cast, found

@@ -1,0 +1,82 @@
+"""What a record says about the order of a GradScaler's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+ONCE = 1.0  # a scale that changes nothing
+LATE_STEP = "step() has already been called"
+LATE_UNSCALE = "being called after step()"
+TWICE = "unscale_() has already been called"
+NOTHING_ASKED = "No inf checks were recorded prior to update"
+NEVER_SCALED = "_scale is None"
+
+
+@detector("run/scaler-bypassed")
+def scaler_bypassed(record: RankRecord) -> Iterator[Sighting]:
+    """An optimizer stepped on gradients that are still scaled, or a scaler divided gradients that never were."""
+    told = {(event["how"], event["path"], event["line"]): event for event in record.all("scaler-bypassed")}
+    firsts = {(event["how"], event["path"], event["line"]): event for event in reversed(record.all("scaler-bypassed"))}
+    for key, event in told.items():
+        if event["scale"] != ONCE:
+            yield Sighting(_place(record, firsts[key]), _bypass(event), float(event["times"]), "times")
+    if not told:
+        for event in record.all("scaler-raised"):
+            if NEVER_SCALED in event["message"] and event["whole"] and event["backwards"]:
+                fact = f"scaler.{event['call']} was called although no loss was ever scaled: {event['message']}"
+                yield Sighting(_place(record, event), fact)
+                return
+
+
+def _bypass(event: dict[str, Any]) -> str:
+    times = "" if event["times"] == 1 else f", {event['times']} times"
+    scale = "" if event["scale"] is None else f" (the scale was {event['scale']:g})"
+    if event["how"] == "step":
+        return f"{event['optimizer']} stepped by itself, past the scaler, on gradients of a scaled loss{times}{scale}"
+    return (
+        f"the scaler stepped {event['optimizer']} and divided its gradients, which came from a loss that was not scaled"
+        f"{times}{scale}"
+    )
+
+
+@detector("run/scaler-not-updated")
+def scaler_not_updated(record: RankRecord) -> Iterator[Sighting]:
+    """The scaler stepped or unscaled an optimizer again before an update."""
+    for event in record.all("scaler-raised"):
+        message = event["message"]
+        twice = TWICE in message and not event["added"]
+        if not twice and LATE_STEP not in message and LATE_UNSCALE not in message:
+            continue
+        path, line = (event["path"], event["line"]) if twice else event["stepped"]
+        place = Place(path=path or None, line=line or None, rank=record.rank, step=event["step"])
+        what = "unscaled twice in one step" if twice else "not updated after this step"
+        yield Sighting(place, f"the scaler was {what}: {event['error']} at {event['path']}:{event['line']}: {message}")
+        return
+    for event in record.all("scaler-renewed"):
+        fact = f"{event['steps']} steps through scalers with no update() in between: each time another, new scaler"
+        yield Sighting(_place(record, event), fact, float(event["steps"]), "steps")
+        return
+
+
+@detector("run/scaler-touched-mid-accumulation")
+def scaler_touched_mid_accumulation(record: RankRecord) -> Iterator[Sighting]:
+    """A scaler unscaled or updated in the middle of an accumulation."""
+    for event in record.all("unscaled-added"):
+        fact = f"a scaled backward added to gradients that unscale_ had already divided after {event['parts']} of them"
+        yield Sighting(_place(record, event), fact)
+        return
+    for event in record.all("scaler-raised"):
+        nobody_asked = event["whole"] and event["backwards"] and not event["asked"] and not event["direct"]
+        if (TWICE in event["message"] and event["added"]) or (NOTHING_ASKED in event["message"] and nobody_asked):
+            fact = f"scaler.{event['call']} in an iteration that does not step: {event['error']}: {event['message']}"
+            yield Sighting(_place(record, event), fact)
+            return
+
+
+def _place(record: RankRecord, event: dict[str, Any]) -> Place:
+    return Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])
