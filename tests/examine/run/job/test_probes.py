@@ -184,6 +184,19 @@ def test_a_wrap_that_fails_gives_the_job_what_it_would_have_got(watch: Watch, ev
     assert [each["probe"] for each in events("probe-off")] == ["room/probe"]
 
 
+def test_a_wrap_under_another_ones_is_silent_once_its_probe_has_left(watch: Watch) -> None:
+    job, seen = watch(), []
+
+    def seeing(mark: str) -> Any:
+        return lambda original: lambda self, value: (seen.append(mark), original(self, value))[1]
+
+    for mark in ("lower", "upper"):
+        job.place(f"room/{mark}", lambda placed, mark=mark: placed.wrap(Owner, "method", seeing(mark)))
+    job.withdraw("room/lower")
+    assert Owner().method(2) == 4
+    assert seen == ["upper"]
+
+
 def test_an_error_of_the_wrapped_function_stays_the_jobs_own(watch: Watch, events: Events) -> None:
     job = watch()
     wrapped(job, Owner, "method", lambda original: lambda *values: original(*values) + 1)
@@ -203,6 +216,17 @@ def test_the_caller_is_the_nearest_line_of_the_users_own_code(watch: Watch) -> N
     ((path, line),) = places
     assert Path(path).name == Path(__file__).name
     assert "job.caller()" in source[line - 1]
+
+
+def test_the_callers_are_the_users_own_frames_from_the_inside_out(watch: Watch) -> None:
+    job = watch()
+
+    def inner() -> list[tuple[str, int]]:
+        return job.callers(2)
+
+    (_, first), (_, second) = inner()
+    assert first < second
+    assert job.callers(1) == [job.caller()]
 
 
 def test_modules_and_parameters_are_named_by_their_path(watch: Watch) -> None:

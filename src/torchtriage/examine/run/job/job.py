@@ -124,6 +124,10 @@ class Job:
         """The file of CODE as the user would write it; None for what is no code of the user's."""
         return places.path_of(code)
 
+    def callers(self, most: int) -> list[tuple[str, int]]:
+        """As `caller`, the nearest MOST frames of the user's code, the innermost first."""
+        return places.callers(most)
+
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""
         return places.name_of(part, self.roots)

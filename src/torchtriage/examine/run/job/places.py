@@ -46,6 +46,16 @@ def caller(within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]
     return (str(path_of(frame.f_code)), frame.f_lineno) if frame is not None else ("", 0)
 
 
+def callers(most: int) -> list[tuple[str, int]]:
+    """File and line of the nearest frames of the user's code, the innermost first; at most MOST."""
+    found: list[tuple[str, int]] = []
+    frame = nearest(sys._getframe(1))
+    while frame is not None and len(found) < most:
+        found.append((str(path_of(frame.f_code)), frame.f_lineno))
+        frame = nearest(frame.f_back)
+    return found
+
+
 def nearest(frame: FrameType | None) -> FrameType | None:
     """FRAME, or the nearest one that called it, whose code is the user's."""
     while frame is not None and path_of(frame.f_code) is None:

@@ -39,12 +39,14 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     """make(original) with its own time booked, and its own errors kept from the job.
 
     An error that comes out of the original belongs to the job and passes through; after any other, the job gets
-    what the original returned, or a first call of it.
+    what the original returned, or a first call of it. When the probe leaves, it only passes on: another's may lie
+    above it, so that it cannot be taken away.
     """
     compiling, governor = job.compiling, job.governor
     sampled = probe in governor.sampled
     under_way = _Calls()
-    off = False
+    gone: list[bool] = []
+    job.undo(lambda: gone.append(True))
 
     @functools.wraps(original)
     def through(*args: Any, **kwargs: Any) -> Any:
@@ -63,10 +65,9 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
 
     @functools.wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
-        nonlocal off
         if compiling():  # a constant to the compiler, so that it traces nothing of ours
             return original(*args, **kwargs)
-        if off or job.idle or (sampled and not governor.sees(probe)):
+        if gone or job.idle or (sampled and not governor.sees(probe)):
             return original(*args, **kwargs)
         call = _Call()
         under_way.calls.append(call)
@@ -76,7 +77,6 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
         except Exception as error:
             if error is call.raised:
                 raise
-            off = True
             job.switch_off(probe, error)
             if call.returned:
                 return call.returned[0]

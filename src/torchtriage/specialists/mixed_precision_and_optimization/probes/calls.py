@@ -32,7 +32,6 @@ def calls(job: Job) -> None:
     scaler = torch.amp.GradScaler
     for name in ("scale", "unscale_", "step", "update"):
         job.wrap(scaler, name, getattr(watch, name.strip("_")))
-    job.wrap(torch.optim.Optimizer, "__init__", watch.built)
     for event in ("backward", "backwarded", "stepping", "stepped", "skipped", "watching"):
         job.on(event, getattr(watch, f"on_{event}"))
 
@@ -51,13 +50,6 @@ class _Calls:
         self.since = _Since()
         self.places: dict[int, tuple[str, int]] = {}
         self.counts: dict[tuple[str, ...], int] = {}
-
-    def built(self, original: Any) -> Any:
-        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            original(optimizer, *args, **kwargs)
-            self.book.of(optimizer)
-
-        return init
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import string_at
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,13 +10,13 @@ if TYPE_CHECKING:
 
     from torchtriage.examine.run.job.job import Job
 
-_VALUES = 64  # of a gradient that are looked at
+_BYTES = 64  # of a gradient that are looked at
 _TRIES = 20  # parameters that are looked at to find one with a gradient
 _CLIPS = ("_clip_grads_with_norm_", "clip_grads_with_norm_", "clip_grad_norm_", "clip_grad_value_")
 
 
 class Book:
-    """What is known of the gradients of every optimizer; clips are edits that everyone knows.
+    """What is known of the gradients of every optimizer; clips and unscale_ are edits that everyone knows.
 
     on: whether anything is looked at.
     """
@@ -23,15 +24,18 @@ class Book:
     def __init__(self, job: Job) -> None:
         import weakref
 
+        import torch
         from torch.nn import utils
         from torch.nn.utils import clip_grad
 
         self.on = True
         self._of: weakref.WeakKeyDictionary[Any, Filled] = weakref.WeakKeyDictionary()
+        job.wrap(torch.optim.Optimizer, "__init__", self._built)
+        job.wrap(torch.amp.GradScaler, "unscale_", self._edit)
         for owner in (clip_grad, utils):
             for name in _CLIPS:
                 if hasattr(owner, name):
-                    job.wrap(owner, name, self._clip)
+                    job.wrap(owner, name, self._edit)
 
     def of(self, optimizer: Any) -> Filled:
         return self._of.setdefault(optimizer, Filled(optimizer))
@@ -47,8 +51,15 @@ class Book:
         for filled in self:
             filled.forget()
 
-    def _clip(self, original: Any) -> Any:
-        def clipping(*args: Any, **kwargs: Any) -> Any:
+    def _built(self, original: Any) -> Any:
+        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.of(optimizer)
+
+        return init
+
+    def _edit(self, original: Any) -> Any:
+        def editing(*args: Any, **kwargs: Any) -> Any:
             if not self.on:
                 return original(*args, **kwargs)
             self.check()
@@ -57,7 +68,7 @@ class Book:
                 filled.accept()
             return result
 
-        return clipping
+        return editing
 
 
 class Filled:
@@ -139,8 +150,10 @@ class Filled:
         return all(grad.device.type == "cpu" and not bool(grad.any()) for grad in here)
 
 
-def _sample(grad: Any) -> str:
-    """Some values in one: what is written through grad.data or grad.numpy() leaves the version as it was."""
-    if grad.device.type != "cpu" or not grad.is_floating_point() or not grad.is_contiguous():
-        return ""
-    return float(grad.detach().view(-1)[:_VALUES].sum()).hex()
+def _sample(grad: Any) -> bytes:
+    """The first bytes in one: what is written through grad.data or grad.numpy() leaves the version as it was."""
+    import torch
+
+    if type(grad) is not torch.Tensor or grad.device.type != "cpu" or not grad.is_contiguous():
+        return b""
+    return string_at(grad.data_ptr(), min(_BYTES, grad.nbytes)) if grad.nbytes else b""

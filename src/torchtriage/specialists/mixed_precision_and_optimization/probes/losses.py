@@ -75,3 +75,36 @@ def formats(root: Any) -> tuple[dict[str, list[Any]], set[str]]:
             own = [each for each in below if each.dtype is torch.float32]
             cast.setdefault("compiled" if compiled else made[0], []).extend(own)
     return cast, found
+
+
+def undivided(top: Any) -> tuple[str, int]:
+    """The kind of a loss that is a mean and nothing else, and the address of its targets; ("", 0) for all others.
+
+    A sum counts as a mean when one of its terms is a mean made by a loss function, and no term is divided.
+    """
+    top = _below_casts(top)
+    if top is None:
+        return "", 0
+    kind, target = _mean(top)
+    if kind or not top.name().startswith("AddBackward"):
+        return kind, target
+    terms = [_below_casts(each) for each, _ in top.next_functions]
+    means = [found for each in terms if each is not None and (found := _mean(each))[0] not in {"", "Mean"}]
+    divided = any(each is not None and each.name().startswith(("DivBackward", "AddBackward")) for each in terms)
+    return (f"{means[0][0]} in a sum", means[0][1]) if means and not divided else ("", 0)
+
+
+def _mean(node: Any) -> tuple[str, int]:
+    name = node.name().removesuffix("0").removesuffix("Backward")
+    if node.name() == "MeanBackward0":
+        return name, 0
+    if _saved(node, "_saved_reduction") != 1:
+        return "", 0
+    target = _saved(node, "_saved_target")
+    return name, target.data_ptr() if hasattr(target, "data_ptr") else 0
+
+
+def _below_casts(node: Any) -> Any:
+    while node is not None and node.name().startswith("ToCopyBackward"):
+        node = node.next_functions[0][0]
+    return node

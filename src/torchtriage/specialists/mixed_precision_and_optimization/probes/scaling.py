@@ -13,7 +13,15 @@ _HARMLESS = 0.05  # of the scale: a threshold this high was multiplied by the sc
 
 def skips(job: Job) -> None:
     """Every step that a GradScaler held back: the scale it had, and which gradients were not finite."""
+    import weakref
+
     total = 0
+    first: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # the step in which a scaler first stepped
+
+    def stepped(_optimizer: Any) -> None:
+        scaler = job.scaling.scaler
+        if scaler is not None and scaler not in first:
+            first[scaler] = job.step
 
     def skipped(optimizer: Any, scaler: Any) -> None:
         nonlocal total
@@ -22,8 +30,10 @@ def skips(job: Job) -> None:
             return
         seen = _not_finite(job, optimizer) if total <= _CLOSE_LOOKS else {"bad": None, "of": None, "nearest": None}
         path, line = job.caller()
-        job.record("skip", total=total, scale=scaler.get_scale(), path=path, line=line, **seen)
+        turn = job.step - first.setdefault(scaler, job.step)
+        job.record("skip", total=total, turn=turn, scale=scaler.get_scale(), path=path, line=line, **seen)
 
+    job.on("stepped", stepped)
     job.on("skipped", skipped)
 
 

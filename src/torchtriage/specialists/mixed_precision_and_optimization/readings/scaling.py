@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Set
 from math import sqrt
 
 from torchtriage.core.evidence import Place
@@ -43,32 +43,50 @@ def scale_collapsing(record: RankRecord) -> Iterator[Sighting]:
     steps = record.all("step")
     if len(steps) < ENOUGH_STEPS:
         raise CannotSee(f"{len(steps)} steps, {ENOUGH_STEPS} are needed", "Let the job run for 50 steps or more.")
-    held_back = [bool(step["skipped"]) for step in steps]
-    after = held_back[_search(held_back) :]
-    count = sum(after)
+    count, after = _after_search(record)
     if count < FEW:
         return
     first, last = skips[0], skips[-1]
     yield Sighting(
         Place(path=first["path"] or None, line=first["line"] or None, rank=record.rank, step=first["step"],
               module=first["nearest"]),
-        f"{count} of {len(after)} steps were skipped after the search for a scale, which went from "
+        f"{count} of {after} steps were skipped after the search for a scale, which went from "
         f"{first['scale']:g} (step {first['step']}) to {last['scale']:g} (step {last['step']}); the first time "
         f"{first['bad']} of {first['of']} gradients were not finite, nearest to the loss {first['nearest']}",
-        count / len(after),
+        count / after,
         "of the steps",
-        _wilson(count, len(after)),
+        _wilson(count, after),
     )  # fmt: skip
 
 
-def _search(held_back: Sequence[bool]) -> int:
-    """How many first steps belong to the search: as long as half of them or more were skipped."""
-    skipped = 0
+def collapses(record: RankRecord, bound: float) -> bool:
+    """Whether the share of skipped steps after the search is above BOUND at the near end of its interval."""
+    if len(record.all("step")) < ENOUGH_STEPS:
+        return False
+    count, after = _after_search(record)
+    return count >= FEW and _wilson(count, after)[0] > bound
+
+
+def _after_search(record: RankRecord) -> tuple[int, int]:
+    """How many steps were skipped, and of how many, without those in which a scaler was looking for its first scale."""
+    steps = record.all("step")
+    turns: dict[int, set[int]] = {}
+    for skip in record.all("skip"):
+        turn: int = skip["turn"] if "turn" in skip else skip["step"]
+        turns.setdefault(skip["step"] - turn, set()).add(turn)
+    ends = {began: _search(skipped) for began, skipped in turns.items()}
+    left_out = sum(turn < ends[began] for began, skipped in turns.items() for turn in skipped)
+    return sum(bool(step["skipped"]) for step in steps) - left_out, len(steps) - sum(ends.values())
+
+
+def _search(skipped: Set[int]) -> int:
+    """How many of a scaler's first steps belong to its search: as long as half of them or more are in SKIPPED."""
+    count = 0
     end = 0
-    for number, skip in enumerate(held_back[:SEARCH], start=1):
-        skipped += skip
-        if 2 * skipped >= number:
-            end = number
+    for number in range(SEARCH):
+        count += number in skipped
+        if 2 * count > number:
+            end = number + 1
     return end
 
 

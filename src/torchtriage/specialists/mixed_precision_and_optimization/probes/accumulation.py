@@ -1,0 +1,171 @@
+"""What a run writes down about gradients that several backward passes have filled when an optimizer steps."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from . import losses
+from .filled import Book
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+    from .filled import Filled
+
+_TURNS = 6  # of an optimizer that are followed: a loop accumulates always or never
+_WALKS = 96  # graphs whose parameters are listed
+_FRAMES = 3  # of the user's code that tell one place that differentiates from another
+
+
+def accumulation(job: Job) -> None:
+    """For the first turns of each optimizer: how alike its backward passes are, and whether their losses are means."""
+    import torch
+
+    job.sampled()
+    watch = _Accumulation(job)
+    job.wrap(torch.amp.GradScaler, "scale", watch.scale)
+    for event in (
+        "batch",
+        "forward",
+        "forwarded",
+        "backward",
+        "backwarded",
+        "stepping",
+        "stepped",
+        "skipped",
+        "watching",
+    ):
+        job.on(event, getattr(watch, f"on_{event}"))
+
+
+class _Accumulation:
+    """The passes since the last turn, and the batches and calls of the model that they came from."""
+
+    def __init__(self, job: Job) -> None:
+        import weakref
+
+        self.job = job
+        self.probe = job.placing
+        self.book = Book(job)
+        self.turns: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.walks = _WALKS
+        self.unscaled: dict[int, tuple[Any, Any]] = {}  # by a scaled node: it, and the node of the loss itself
+        self.part: _Part | None = None
+        self.loaders: list[int] = []  # of the batches since the last turn
+        self.calls: list[int] = []  # addresses of the first input of each call since the last backward
+        self.given: set[int] = set()  # addresses of what earlier calls gave
+        self.fed_back = False
+
+    def scale(self, original: Any) -> Any:
+        def scaling(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            node = getattr(result, "grad_fn", None)
+            if node is not None and result is not outputs:
+                self.unscaled[id(node)] = (node, getattr(outputs, "grad_fn", None))
+            return result
+
+        return scaling
+
+    def on_watching(self) -> None:
+        """What was followed is told; a later window begins in the middle of nothing that is known."""
+        self.job.withdraw(self.probe)
+
+    def on_batch(self, loader: Any, _batch: Any) -> None:
+        self.loaders.append(id(loader))
+
+    def on_forward(self, _module: Any, args: Any, kwargs: Any) -> None:
+        first, *others = [*args, *kwargs.values()] or [None]
+        self.calls.append(next(iter(_addresses(first)), 0))
+        self.fed_back = self.fed_back or bool(self.given.intersection(_addresses(others)))
+
+    def on_forwarded(self, _module: Any, output: Any) -> None:
+        self.given = {*_addresses(output)}
+
+    def on_backward(self, roots: Any) -> None:
+        self.book.check()
+        top = getattr(roots[0], "grad_fn", None) if len(roots) == 1 else None
+        top = self.unscaled.pop(id(top), (None, top))[1]
+        self.unscaled.clear()
+        kind, target = losses.undivided(top)
+        leaves = None
+        if kind and self.walks:
+            self.walks -= 1
+            leaves = frozenset(id(n.variable) for n in losses.nodes(top, losses.NODES) if hasattr(n, "variable"))
+        self.part = _Part(kind, target, leaves, self.calls, len(self.loaders))
+        self.calls = []
+
+    def on_backwarded(self, _roots: Any) -> None:
+        part = self.part
+        if part is not None:
+            part.places = self.job.callers(_FRAMES)
+            for filled in self.book:
+                filled.backwarded(lambda: part)
+
+    def on_stepping(self, optimizer: Any) -> None:
+        self.book.of(optimizer).check()
+
+    def on_stepped(self, optimizer: Any) -> None:
+        self._turn(optimizer)
+
+    def on_skipped(self, optimizer: Any, _scaler: Any) -> None:
+        self._turn(optimizer)
+
+    def _turn(self, optimizer: Any) -> None:
+        filled = self.book.of(optimizer)
+        self.turns[optimizer] = self.turns.get(optimizer, 0) + 1
+        if len(filled.parts) > 1:
+            self._tell(optimizer, filled)
+        filled.clear()
+        filled.accept()
+        self.loaders, self.fed_back = [], False
+        if all(turns >= _TURNS for turns in self.turns.values()):
+            self.job.withdraw(self.probe)
+
+    def _tell(self, optimizer: Any, filled: Filled) -> None:
+        parts: list[_Part] = filled.parts
+        group = optimizer.param_groups[0]
+        path, line = next(iter(parts[0].places), ("", 0))
+        pairs = list(pairwise(parts))
+        self.job.record(
+            "accumulated",
+            optimizer=type(optimizer).__name__,
+            rate=_number(group.get("initial_lr", group.get("lr"))),
+            passes=len(parts),
+            kinds=sorted({part.kind for part in parts}),
+            places=len({tuple(part.places) for part in parts}),
+            reached=len({part.leaves for part in parts if part.leaves is not None}),
+            calls=[len(part.calls) for part in parts],
+            batches=len(self.loaders),
+            loaders=len(set(self.loaders)),
+            again=sum(a.is_again(b) for a, b in pairs),
+            fed_back=self.fed_back,
+            edited=filled.edited,
+            path=path,
+            line=line,
+        )
+
+
+class _Part:
+    """One backward pass: the kind of its loss, what it was made from, and which parameters it reached."""
+
+    def __init__(self, kind: str, target: int, leaves: frozenset[int] | None, calls: list[int], batches: int) -> None:
+        self.kind, self.target, self.leaves, self.calls, self.batches = kind, target, leaves, calls, batches
+        self.places: list[tuple[str, int]] = []
+
+    def is_again(self, other: _Part) -> bool:
+        """Whether OTHER compares with the same targets or computes from the same inputs."""
+        same_target = bool(self.target) and self.target == other.target
+        return same_target or bool(set(self.calls) & set(other.calls) - {0})
+
+
+def _addresses(value: Any) -> list[int]:
+    """Where the tensors in VALUE lie, as deep as tuples of tuples."""
+    if isinstance(value, (list, tuple)):
+        return [address for each in value[:8] for address in _addresses(each)]
+    plain = hasattr(value, "data_ptr") and getattr(getattr(value, "layout", None), "__str__", str)() == "torch.strided"
+    return [value.data_ptr()] if plain and value.numel() else []
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None

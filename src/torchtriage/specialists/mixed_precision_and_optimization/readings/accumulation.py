@@ -1,0 +1,54 @@
+"""What a record says about losses that are accumulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+TURNS = 3  # of one optimizer that must all look so
+
+
+@detector("run/loss-not-averaged-over-accumulation")
+def loss_not_averaged_over_accumulation(record: RankRecord) -> Iterator[Sighting]:
+    """Several backward passes of one line, each from a batch of its own, with losses that are undivided means."""
+    by_line: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for event in record.all("accumulated"):
+        by_line.setdefault((event["path"], event["line"], event["optimizer"]), []).append(event)
+    for (path, line, name), events in by_line.items():
+        if len(events) < TURNS or not all(_summed(each) for each in events) or _divided_rate(events[0]):
+            continue
+        count = events[0]["passes"]
+        place = Place(path=path or None, line=line or None, rank=record.rank, step=events[0]["step"])
+        fact = (
+            f"{count} backward passes filled the gradients for one step of {name}, each from {events[0]['kinds'][0]} "
+            f"averaged over a batch of its own and not divided: the gradient is {count} times that of the mean loss"
+        )
+        yield Sighting(place, fact, float(count), "backward passes per step")
+
+
+def _summed(event: dict[str, Any]) -> bool:
+    """Micro-batches of one loss: one line, one kind, the same parameters, a call of the model and a batch for each."""
+    one_of_each = (
+        event["places"] == 1 and event["reached"] == 1 and len(event["kinds"]) == 1 and bool(event["kinds"][0])
+    )
+    once = set(event["calls"]) == {1}
+    fed = event["batches"] == 0 or (event["batches"] == event["passes"] and event["loaders"] == 1)
+    return one_of_each and once and fed and not (event["again"] or event["fed_back"] or event["edited"])
+
+
+def _divided_rate(event: dict[str, Any]) -> bool:
+    """Whether the learning rate looks as if it had been divided by the number of passes: times it, it is rounder."""
+    rate, passes = event["rate"], event["passes"]
+    if not rate:
+        return False
+    own, times = _digits(rate), _digits(rate * passes)
+    return len(times) < len(own) or (times == "1" and own != "1")
+
+
+def _digits(value: float) -> str:
+    """The significant digits of VALUE: "25" for 0.0025."""
+    return f"{value:.6e}".split("e")[0].replace(".", "").rstrip("0")

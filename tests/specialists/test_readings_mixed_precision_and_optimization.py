@@ -1,0 +1,232 @@
+"""What the readings of mixed precision say of events made by hand, look-alikes among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from records import Events, evidence, found, steps
+
+from torchtriage.specialists.mixed_precision_and_optimization.readings import (
+    accumulation,
+    calls,
+    formats,
+    scaling,
+    schedules,
+)
+
+WHERE = {"path": "t.py", "line": 9, "step": 0}
+BYPASS = {"kind": "scaler-bypassed", **WHERE, "how": "step", "optimizer": "SGD", "times": 10, "scale": 65536.0}
+RAISED = {
+    "kind": "scaler-raised", **WHERE, "step": 1, "call": "step", "error": "RuntimeError", "message": calls.LATE_STEP,
+    "stepped": ["t.py", 7], "direct": 0, "asked": 1, "backwards": 2, "whole": True, "added": False, "times": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        ({}, {"scaler-bypassed"}),
+        ({"how": "backward"}, {"scaler-bypassed"}),
+        ({"scale": None}, {"scaler-bypassed"}),
+        ({"scale": 1.0}, set()),
+    ],
+)
+def test_a_step_past_the_scaler_counts_where_the_scale_changes_anything(
+    change: dict[str, Any], slugs: set[str]
+) -> None:
+    assert found(calls.scaler_bypassed, [*steps(9), {**BYPASS, **change}]) == slugs
+
+
+def test_a_bypass_is_told_with_its_first_step_and_its_last_count() -> None:
+    (item,) = evidence(calls.scaler_bypassed, [{**BYPASS, "times": 1}, {**BYPASS, "step": 9, "times": 10}])
+    assert (item.place.step, item.place.line, item.value) == (0, 9, 10)
+    assert (
+        "stepped by itself, past the scaler, on gradients of a scaled loss, 10 times (the scale was 65536)" in item.fact
+    )
+
+
+NOTHING = {"message": f"{calls.NOTHING_ASKED}.", "call": "update", "asked": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "bypassed", "not_updated", "touched"),
+    [
+        pytest.param({}, False, True, False, id="a second step"),
+        pytest.param({"message": calls.LATE_UNSCALE}, False, True, False, id="unscaled after a step"),
+        pytest.param({"message": calls.TWICE}, False, True, False, id="unscaled twice"),
+        pytest.param({"message": calls.TWICE, "added": True}, False, False, True, id="unscaled between two passes"),
+        pytest.param(NOTHING, False, False, True, id="updated in an iteration that does not step"),
+        pytest.param({**NOTHING, "direct": 1}, False, False, False, id="updated after a step past the scaler"),
+        pytest.param({**NOTHING, "whole": False}, False, False, False, id="not all was seen"),
+        pytest.param({**NOTHING, "backwards": 0}, False, False, False, id="updated before anything was learned"),
+        pytest.param({"message": "Attempted step but _scale is None."}, True, False, False, id="nothing was scaled"),
+        pytest.param({"message": "out of memory"}, False, False, False, id="another error"),
+    ],
+)
+def test_what_a_scaler_refuses_is_told_apart_by_what_came_before(
+    change: dict[str, Any], bypassed: bool, not_updated: bool, touched: bool
+) -> None:
+    events = [*steps(9), {**RAISED, **change}]
+    assert bool(found(calls.scaler_bypassed, events)) == bypassed
+    assert bool(found(calls.scaler_not_updated, events)) == not_updated
+    assert bool(found(calls.scaler_touched_mid_accumulation, events)) == touched
+
+
+def test_a_missing_update_is_placed_at_the_step_that_it_should_follow() -> None:
+    (item,) = evidence(calls.scaler_not_updated, [RAISED])
+    assert item.place.line == 7
+    (item,) = evidence(calls.scaler_not_updated, [{**RAISED, "message": calls.TWICE}])
+    assert item.place.line == 9
+
+
+def test_ever_new_scalers_are_never_updated() -> None:
+    renewed = {"kind": "scaler-renewed", **WHERE, "steps": 3, "times": 1}
+    assert found(calls.scaler_not_updated, [renewed]) == {"scaler-not-updated"}
+
+
+def test_gradients_that_were_unscaled_and_added_to_are_called() -> None:
+    added = {"kind": "unscaled-added", **WHERE, "parts": 1, "times": 3}
+    assert found(calls.scaler_touched_mid_accumulation, [added]) == {"scaler-touched-mid-accumulation"}
+
+
+# Formats
+
+FLOAT16 = {"kind": "unscaled-float16", **WHERE, "optimizer": "SGD", "cast": 4, "of": 6, "off": False, "times": 3}
+BFLOAT16 = {"kind": "scaled-bfloat16", **WHERE, "times": 3}
+HALF = {
+    "kind": "half-trained", **WHERE, "optimizer": "SGD", "trained": 4, "of": 4, "first": "body.0.weight",
+    "refused": False, "cast": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("detector", "event", "slug"),
+    [
+        (formats.scaler_missing, FLOAT16, "scaler-missing"),
+        (formats.scaler_with_bf16, BFLOAT16, "scaler-with-bf16"),
+    ],
+)
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_format_without_its_scaler_is_called_when_it_is_a_habit(
+    detector: Any, event: dict[str, Any], slug: str, times: int
+) -> None:
+    assert found(detector, [*steps(9), {**event, "times": times}]) == ({slug} if times >= 3 else set())
+
+
+def test_a_scaler_that_is_off_is_told() -> None:
+    (item,) = evidence(formats.scaler_missing, [{**FLOAT16, "off": True}])
+    assert item.fact == (
+        "4 of 6 parameters of SGD were used in float16, and it stepped on their gradients 3 times though no loss was "
+        "scaled: the GradScaler that takes the step is switched off"
+    )
+
+
+def test_a_backward_in_a_region_is_counted() -> None:
+    inside = {"kind": "autocast-backward", **WHERE, "format": "bfloat16"}
+    (item,) = evidence(formats.backward_in_autocast, [{**inside, "times": 1}, {**inside, "step": 9, "times": 10}])
+    assert (item.place.step, item.value) == (0, 10)
+
+
+def test_what_a_step_changes_of_float16_weights_is_measured() -> None:
+    moved = [{"kind": "half-moved", "step": n, "at": n, "parameter": "body.0.weight", "share": 0.1 * n} for n in (0, 2)]
+    (item,) = evidence(formats.half_model_trained, [HALF, *moved])
+    assert (item.place.module, item.place.line) == ("body.0.weight", 9)
+    assert "a step changed 10% of the weights of body.0.weight that had a gradient" in item.fact
+    (item,) = evidence(formats.half_model_trained, [{**HALF, "refused": True, "cast": False}])
+    assert item.fact.endswith("whose gradients a GradScaler refuses; where they were cast was not seen")
+
+
+# Accumulation
+
+MICRO = {
+    "kind": "accumulated", **WHERE, "optimizer": "SGD", "rate": 1e-3, "passes": 4, "kinds": ["NllLoss"], "places": 1,
+    "reached": 1, "calls": [1, 1, 1, 1], "batches": 4, "loaders": 1, "again": 0, "fed_back": False, "edited": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "is_called"),
+    [
+        pytest.param({}, True, id="micro-batches of a loader"),
+        pytest.param({"batches": 0, "loaders": 0}, True, id="micro-batches without a loader"),
+        pytest.param({"rate": None}, True, id="a rate that is no number"),
+        pytest.param({"kinds": [""]}, False, id="a loss that is divided, or of an unknown kind"),
+        pytest.param({"kinds": ["MseLoss", "NllLoss"]}, False, id="two kinds of loss"),
+        pytest.param({"places": 2}, False, id="two lines, as of a GAN"),
+        pytest.param({"reached": 2}, False, id="tasks with heads of their own"),
+        pytest.param({"reached": 0}, False, id="nothing known of the parameters"),
+        pytest.param({"calls": [1, 2, 1, 1]}, False, id="several calls of the model"),
+        pytest.param({"calls": [1, 0, 0, 0]}, False, id="several losses of one call"),
+        pytest.param({"batches": 1}, False, id="several passes for one batch"),
+        pytest.param({"loaders": 2}, False, id="a batch of each of several loaders"),
+        pytest.param({"again": 3}, False, id="the same targets again"),
+        pytest.param({"fed_back": True}, False, id="pieces of one sequence"),
+        pytest.param({"edited": True}, False, id="gradients that the script divides"),
+        pytest.param({"rate": 2.5e-4}, False, id="a rate that was divided by four"),
+        pytest.param({"rate": 0.025}, False, id="another one"),
+        pytest.param({"rate": 5e-4, "passes": 2}, False, id="a rate that was halved"),
+    ],
+)
+def test_micro_batches_are_called_when_nothing_else_explains_their_sum(change: dict[str, Any], is_called: bool) -> None:
+    detector = accumulation.loss_not_averaged_over_accumulation
+    events = [{**MICRO, **change, "step": n} for n in range(4)]
+    assert bool(found(detector, [*steps(9), *events])) == is_called
+    assert not found(detector, [*steps(9), *events[:2]])
+    assert not found(detector, [*steps(9), *events, {**MICRO, "kinds": ["", "NllLoss"]}])
+
+
+# Schedules
+
+SCHEDULE = {
+    "kind": "schedule-on-skips", **WHERE, "step": 59, "scheduler": "LinearLR", "taken": 48, "skips": 12, "advances": 60,
+    "followed": 12, "first": 0,
+}  # fmt: skip
+
+
+def searching(skipped: int, of: int = 60) -> Events:
+    """A run whose scaler skips its first steps, and then every one as long as they are more than its search."""
+    told = [
+        {"kind": "skip", **WHERE, "step": n, "turn": n, "scale": 2.0, "bad": 1, "of": 1, "nearest": "w"}
+        for n in range(skipped)
+    ]
+    return [*steps(of, skipped=lambda n: int(n < skipped)), *told]
+
+
+@pytest.mark.parametrize(
+    ("events", "is_called"),
+    [
+        pytest.param([*searching(12), SCHEDULE], True, id="a fifth of the schedule"),
+        pytest.param([*searching(12, 6000), SCHEDULE], False, id="12 of 6000"),
+        pytest.param([*searching(2), {**SCHEDULE, "skips": 2, "followed": 2}], False, id="two"),
+        pytest.param([*searching(12), {**SCHEDULE, "advances": 8, "followed": 3}], False, id="a schedule by epochs"),
+        pytest.param([*searching(45), SCHEDULE], False, id="a scale that collapses"),
+        pytest.param(searching(12), False, id="no scheduler"),
+    ],
+)
+def test_a_schedule_is_called_when_skipped_steps_are_a_share_of_it(events: Events, is_called: bool) -> None:
+    assert bool(found(schedules.scheduler_on_skipped_step, events)) == is_called
+
+
+def test_every_new_scaler_may_search_for_its_scale() -> None:
+    def folds(first: int) -> Events:
+        """Five scalers of twenty steps, each of which skips its steps FIRST and FIRST + 1."""
+        turns = [(20 * fold, turn) for fold in range(5) for turn in (first, first + 1)]
+        skipped = {began + turn for began, turn in turns}
+        told = [
+            {
+                "kind": "skip",
+                **WHERE,
+                "step": began + turn,
+                "turn": turn,
+                "scale": 2.0,
+                "bad": 1,
+                "of": 1,
+                "nearest": "w",
+            }
+            for began, turn in turns
+        ]
+        return [*steps(100, skipped=lambda n: int(n in skipped)), *told]
+
+    assert found(scaling.scale_collapsing, folds(0)) == set()
+    assert found(scaling.scale_collapsing, folds(10)) == {"scale-collapsing"}
