@@ -23,7 +23,11 @@ def looks(each: page.Page, looker: str) -> bool:
 
 
 SEEN_IN_SOURCE = [each for each in PAGES if looks(each.values[0], "source")]  # type: ignore[arg-type]
-SEEN_IN_RUN = [each for each in PAGES if not looks(each.values[0], "source")]  # type: ignore[arg-type]
+SEEN_IN_RUN = [
+    each
+    for each in PAGES
+    if not looks(each.values[0], "source") and each.values[0].fault.proof == "cpu"  # type: ignore[arg-type, union-attr]
+]
 
 
 def slugs(case: Case) -> set[str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from records import Events, evidence, found, steps
+from records import Events, evidence, found, outcome, steps
 
+from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.mixed_precision_and_optimization.readings import (
     accumulation,
     calls,
     formats,
+    paying,
     scaling,
     schedules,
+    shapes,
 )
 
 WHERE = {"path": "t.py", "line": 9, "step": 0}
@@ -230,3 +233,86 @@ def test_every_new_scaler_may_search_for_its_scale() -> None:
 
     assert found(scaling.scale_collapsing, folds(0)) == set()
     assert found(scaling.scale_collapsing, folds(10)) == {"scale-collapsing"}
+
+
+# What only a GPU shows
+
+SETUP = {"kind": "setup", "step": 0, "precision": {"autocast": None, "matmul": "highest"}}
+HALF_SETUP = {**SETUP, "precision": {"autocast": "bfloat16", "matmul": "highest"}}
+ODD = {"layers": 1, "weights": 3000, "named": [["head", 30, 100]]}
+NONE = {"layers": 0, "weights": 0, "named": []}
+PRODUCTS = {
+    "kind": "products", "step": 2, "layers": 4, "weights": 12000, "misaligned": {"2": ODD, "4": NONE},
+    "capability": [8, 0], "matmul": "highest", "dtype": "float32",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([SETUP, PRODUCTS], {"tf32-off"}, id="float32 on an A100"),
+        pytest.param([SETUP, {**PRODUCTS, "matmul": "high"}], set(), id="with TF32"),
+        pytest.param([SETUP, {**PRODUCTS, "capability": [7, 5]}], set(), id="float32 on a T4"),
+        pytest.param([HALF_SETUP, {**PRODUCTS, "misaligned": {"2": NONE, "4": ODD}}], set(), id="bfloat16 on an A100"),
+        pytest.param(
+            [HALF_SETUP, {**PRODUCTS, "misaligned": {"2": NONE, "4": NONE}, "capability": [7, 5]}],
+            {"bf16-emulated"},
+            id="bfloat16 on a T4",
+        ),
+        pytest.param([HALF_SETUP, PRODUCTS], {"matmul-misaligned"}, id="a layer of odd sizes"),
+        pytest.param([HALF_SETUP, {**PRODUCTS, "weights": 120_000}], set(), id="a small layer of odd sizes"),
+        pytest.param(
+            [SETUP, {**PRODUCTS, "matmul": "high", "misaligned": {"2": ODD, "4": ODD}}],
+            {"matmul-misaligned"},
+            id="odd in TF32",
+        ),
+        pytest.param([HALF_SETUP], set(), id="on a CPU"),
+    ],
+)
+def test_what_a_gpu_computes_slowly_follows_from_its_kind_and_the_format(events: Events, slugs: set[str]) -> None:
+    detectors = (shapes.bf16_emulated, shapes.tf32_off, shapes.matmul_misaligned)
+    assert set().union(*(found(each, [*steps(9), *events]) for each in detectors)) == slugs
+
+
+def test_layers_of_odd_sizes_are_named() -> None:
+    (item,) = evidence(shapes.matmul_misaligned, [HALF_SETUP, PRODUCTS])
+    assert item.place.module == "head"
+    assert "1 of 4 linear layers, 25% of their weights, have sizes that are no multiple of 8 in bfloat16" in item.fact
+
+
+# What autocast saves
+
+COST = {"kind": "autocast-cost", **WHERE, "format": "bfloat16", "why": "", "pairs": [[0.03, 0.02]] * 4}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "slugs"),
+    [
+        pytest.param([[0.03, 0.02]] * 4, {"autocast-not-paying"}, id="half as long again"),
+        pytest.param([[0.021, 0.02]] * 4, set(), id="a twentieth more"),
+        pytest.param([[0.01, 0.02]] * 4, set(), id="it pays"),
+        pytest.param([[0.03, 0.02]] * 3 + [[0.02, 0.02]], set(), id="one pair says otherwise"),
+    ],
+)
+def test_autocast_is_called_when_every_pair_says_so(pairs: list[list[float]], slugs: set[str]) -> None:
+    assert found(paying.autocast_not_paying, [HALF_SETUP, *steps(20), {**COST, "pairs": pairs}]) == slugs
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        ([HALF_SETUP, *steps(20, allocated=10**9)], "on a CPU only"),
+        ([HALF_SETUP, *steps(20), {**COST, "why": "the module is gone"}], "the module is gone"),
+        ([HALF_SETUP, *steps(20), {**COST, "pairs": [[0.03, 0.02]]}], "too short"),
+    ],
+)
+def test_what_autocast_saves_is_not_guessed(events: Events, why: str) -> None:
+    seen = outcome(paying.autocast_not_paying, events)
+    assert isinstance(seen, Inconclusive)
+    assert why in seen.why
+
+
+def test_a_job_without_autocast_or_with_a_toy_says_nothing() -> None:
+    for setup in (SETUP, HALF_SETUP):
+        assert evidence(paying.autocast_not_paying, [setup, *steps(20)]) == ()
+    assert evidence(paying.autocast_not_paying, [SETUP, *steps(20, allocated=10**9)]) == ()

@@ -7,11 +7,11 @@ from _thread import get_ident
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, origin, places, threads, wrapping, written
+from . import ledger, origin, places, replay, threads, wrapping, written
 from .clock import Clock
 from .governor import Governor
 from .late import Late
-from .replay import Calls
+from .replay import Call, Calls
 from .updates import Scaling
 
 if TYPE_CHECKING:
@@ -165,6 +165,14 @@ class Job:
     def why_backward(self, calls: Calls) -> dict[str, Any]:
         """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
         return origin.why_backward(self, calls)
+
+    def why_not_repeated(self, call: Call) -> str:
+        """Why a forward pass of a healthy job cannot be repeated without a trace; empty when it can."""
+        return replay.why_not(call)
+
+    def seconds_of(self, call: Call, *, autocast: bool) -> float:
+        """Seconds of one repeated forward pass, with autocast as it was or without."""
+        return replay.seconds_of(call, autocast=autocast)
 
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""

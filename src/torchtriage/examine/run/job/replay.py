@@ -9,7 +9,10 @@ import os
 import random
 import sys
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+from .contained import contained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,8 +75,10 @@ class Calls(list[Call]):
         self.missed = 0
 
 
-def replaying(call: Call, module: Any, stack: list[Any], *, autocast: bool = True) -> Any:
+def replaying(call: Call, module: Any, stack: list[Any], *, autocast: bool = True, cached: bool = False) -> Any:
     """A context in which MODULE computes as it did in CALL; afterwards all its state is what it was before.
+
+    autocast: False leaves it off. cached: autocast casts each weight once, not once for each use.
 
     Buffers are exchanged for copies, not copied back: writing to them would bump their versions, and the
     job's own backward, which is still to come, would refuse them.
@@ -105,8 +110,29 @@ def replaying(call: Call, module: Any, stack: list[Any], *, autocast: bool = Tru
             undo.callback(enter.remove)
             undo.callback(leave.remove)
         for kind, dtype in call.autocast:
-            undo.enter_context(torch.autocast(kind, dtype=dtype, enabled=autocast, cache_enabled=False))
+            undo.enter_context(torch.autocast(kind, dtype=dtype, enabled=autocast, cache_enabled=cached))
         return undo.pop_all()
+
+
+def why_not(call: Call) -> str:
+    """Why CALL cannot be repeated in a healthy job without a trace; empty when it can."""
+    module, why = call.repeatable()
+    if module is None:
+        return why
+    return "" if contained(module) else "its code reaches more than its own modules, functions and constants"
+
+
+def seconds_of(call: Call, *, autocast: bool) -> float:
+    """Seconds that the module of CALL takes to compute once more, with autocast as it was or without."""
+    import torch
+
+    module, why = call.repeatable()
+    if module is None:
+        raise RuntimeError(why)
+    with torch.enable_grad(), replaying(call, module, [], autocast=autocast, cached=True):
+        began = perf_counter()
+        module.forward(*call.args, **call.kwargs)
+        return perf_counter() - began
 
 
 @contextlib.contextmanager

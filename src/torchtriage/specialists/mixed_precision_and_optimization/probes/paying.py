@@ -1,0 +1,83 @@
+"""What a run writes down about the time that autocast saves or costs: a forward pass repeated with and without it."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_WARM = 4  # steps that are left out
+_LEAST, _MOST = 0.01, 1.0  # seconds of a forward pass: less is a toy, more is too dear to repeat
+_PAIRS = 4  # measured one step after the other; the first one warms up
+
+
+def paying(job: Job) -> None:
+    """On a CPU, for a forward pass of 10 ms and more under autocast: its time with and without, in pairs.
+
+    Only a forward pass that leaves nothing behind is repeated, between the job's own and its backward.
+    """
+    job.sampled()
+    watch = _Paying(job)
+    for event in ("forward", "forwarded", "backward", "ending"):
+        job.on(event, getattr(watch, event))
+
+
+class _Paying:
+    """The last forward pass under autocast, and the pairs that were measured."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.probe = job.placing
+        self.calls = job.calls()
+        self.began = 0.0
+        self.seconds: list[float] = []  # of the job's own passes
+        self.place = ("", 0)
+        self.format = ""
+        self.pairs: list[list[float]] = []
+
+    def forward(self, module: Any, args: Any, kwargs: Any) -> None:
+        import torch
+
+        self.calls.clear()
+        on = torch.is_autocast_enabled("cpu") and torch.is_grad_enabled() and not torch.cuda.is_initialized()
+        if self.job.step >= _WARM and on:
+            self.calls.keep(module, args, kwargs)
+            self.place = self.job.caller()
+            self.format = str(torch.get_autocast_dtype("cpu")).removeprefix("torch.")
+            self.began = perf_counter()
+
+    def forwarded(self, _module: Any, _output: Any) -> None:
+        if self.calls and self.calls[-1].autocast:
+            self.seconds.append(perf_counter() - self.began)
+
+    def backward(self, _roots: Any) -> None:
+        import torch
+
+        if not self.calls or not self.seconds or torch.is_autocast_enabled("cpu"):
+            return
+        least = min(self.seconds)
+        if least < _LEAST:
+            self.job.withdraw(self.probe)
+            return
+        why = self.job.why_not_repeated(self.calls[-1]) if least <= _MOST else "a forward pass takes more than a second"
+        if why:
+            self.tell(why)
+            return
+        order = (True, False) if len(self.pairs) % 2 else (False, True)
+        times = {autocast: self.job.seconds_of(self.calls[-1], autocast=autocast) for autocast in order}
+        self.calls.clear()
+        self.pairs.append([times[True], times[False]])
+        if len(self.pairs) > _PAIRS:
+            self.tell("")
+
+    def ending(self) -> None:
+        if self.seconds and min(self.seconds) >= _LEAST:
+            self.tell("the run ended too early")
+
+    def tell(self, why: str) -> None:
+        path, line = self.place
+        self.job.record("autocast-cost", format=self.format, why=why, pairs=self.pairs[1:], path=path, line=line)
+        self.job.withdraw(self.probe)
+        self.calls.clear()
