@@ -13,13 +13,14 @@ evidences names the line, the module or the container. Only sums are printed, un
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import peers
 from corpus import Job, Judged, read, share
-from processes import watched
+from processes import plain, watched
 
 from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Place
@@ -140,14 +141,17 @@ def main() -> None:
     print(f"{len(jobs)} jobs: {faulty} with a planted fault, {len(jobs) - faulty} healthy", flush=True)
     say: Callable[[Judged], None] = (lambda row: print(told(row), flush=True)) if asked.all_output else lambda _: None
     runs: dict[str, list[Judged]] = defaultdict(list)
+    ratios: dict[str, float] = {}
     for row in progress(jobs, asked.repeat, say):
         runs[row.job.id].append(row)
+        if asked.peers and row.job.id not in ratios:
+            ratios[row.job.id] = row.seconds / plain(sys.executable, row.job.script)
     print("\n".join(table([rows[0] for rows in runs.values()])))
     if asked.repeat > 1:
         print(f"{asked.repeat} runs of each job", *sameness(runs), sep="\n")
     if asked.peers:
         first = [rows[0] for rows in runs.values()]
-        ours = [peers.Ours(row.job, is_found(row), is_false(row), row.seconds) for row in first]
+        ours = [peers.Row(row.job, is_found(row), is_false(row), ratios[row.job.id]) for row in first]
         for text in peers.compare(ours, asked.peers):
             print(text, flush=True)
     return None

@@ -21,11 +21,11 @@ SCALER = faults("scaler-bypassed scaler-not-updated scaler-missing scaler-with-b
 
 
 class TrainCheck(Peer):
-    """The shortest healthy jobs are its references; the others are what it may be wrong about."""
+    """The healthy jobs of the shortest scripts are its references; the others are what it may be wrong about."""
 
     package = "traincheck"
-    how = (f"the {REFERENCES} shortest healthy jobs are its references (-collect, -infer), then -collect --invariants "
-           "and -check of a part of the jobs")  # fmt: skip
+    how = (f"{REFERENCES} healthy jobs, the shortest scripts, are its references (-collect, -infer), then "
+           "-collect --invariants and -check of a part of the jobs")  # fmt: skip
     most = 8
     means: ClassVar[dict[str, frozenset[str]]] = {
         r"zero_grad": faults("gradients-not-zeroed zeroed-before-step"),
