@@ -148,8 +148,9 @@ class _Kind:
 
 def _below(kind: Any) -> Iterator[type]:
     for each in kind.__subclasses__():
-        yield each
-        yield from _below(each)
+        if not each.__module__.startswith("torch."):  # of which there are two hundred
+            yield each
+            yield from _below(each)
 
 
 def _is_tensor(value: Any) -> bool:
@@ -186,5 +187,5 @@ def _changes(tree: ast.AST | None, name: str) -> int:
         while isinstance(target, (ast.Attribute, ast.Subscript, ast.Call)):
             target = target.func if isinstance(target, ast.Call) else target.value
         if isinstance(target, ast.Name) and target.id == name:
-            lines.append(node.lineno)  # type: ignore[attr-defined]
+            lines.append(getattr(node, "lineno", 0))
     return min(lines[1:], default=0)

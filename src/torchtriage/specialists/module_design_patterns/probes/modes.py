@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
+_LONG = 10  # steps in a row that are no calibration
+_SWITCHES = 10_000  # calls of train() that are looked at
+_INNER = "module_design_patterns/modes of train"
 _LOOK = 2  # passes from one line before its model is looked at
 _SITES = 64  # lines that call a model without gradients, of which notes are kept
 
@@ -25,14 +28,18 @@ def modes(job: Job) -> None:
     for listener in (watch.batch, watch.forward, watch.backwarded, watch.stepped, watch.ending):
         job.on(listener.__name__, listener)
 
-    def switching(original: Any) -> Any:
-        def evaluating(self: Any) -> Any:
-            watch.switched[id(self)] = (weakref.ref(self), *job.caller())
-            return original(self)
+    job.wrap(torch.nn.Module, "eval", watch.switching)
+    job.place(_INNER, lambda job: job.wrap(torch.nn.Module, "train", watch.setting))
 
-        return evaluating
 
-    job.wrap(torch.nn.Module, "eval", switching)
+class _Switch:
+    """A call that put a module into evaluation mode."""
+
+    def __init__(self, module: Any, where: tuple[str, int], backwards: int) -> None:
+        self.module, self.where = weakref.ref(module), where
+        self.backwards = backwards  # of the job until then
+        self.evaluated = False  # something ran without gradients after it and before the next of them
+        self.running = 0  # steps since, in which it was still in evaluation mode, and a root above it was not
 
 
 class _Seen:
@@ -80,9 +87,45 @@ class _Site:
 class _Modes:
     def __init__(self, job: Job, with_gradients: Any) -> None:
         self.job, self.with_gradients = job, with_gradients
-        self.switched: dict[int, tuple[Any, str, int]] = {}
+        self.switched: dict[int, _Switch] = {}
+        self.switches, self.inside = 0, False
         self.roots: dict[int, _Seen] = {}
         self.batches = self.backwards = 0
+
+    def switching(self, original: Any) -> Any:
+        def evaluating(module: Any) -> Any:
+            self.switch(module, self.job.caller())
+            self.inside = True
+            try:
+                return original(module)
+            finally:
+                self.inside = False
+
+        return evaluating
+
+    def switch(self, module: Any, where: tuple[str, int]) -> None:
+        """A module is put into evaluation mode; where it is already, the first call stays the one that did it."""
+        known = self.switched.get(id(module))
+        if module.training or known is None or known.module() is not module:
+            self.switched[id(module)] = _Switch(module, where, self.backwards)
+
+    def setting(self, original: Any) -> Any:
+        """train(False) is eval() by another name; it is called for every part below too, so not for ever."""
+
+        def train(module: Any, mode: bool = True) -> Any:
+            self.switches += 1
+            if self.switches > _SWITCHES:
+                self.job.withdraw(_INNER)
+            if mode or self.inside:
+                return original(module, mode)
+            self.switch(module, self.job.caller())
+            self.inside = True
+            try:
+                return original(module, mode)
+            finally:
+                self.inside = False
+
+        return train
 
     def batch(self, _loader: Any, _batch: Any) -> None:
         self.batches += 1
@@ -101,7 +144,10 @@ class _Modes:
                 seen.examined = True
                 seen.line = self.job.caller()
             seen.given = _weak(args, kwargs)
-        elif module.training:
+            return
+        for switch in self.switched.values():
+            switch.evaluated = switch.evaluated or switch.backwards == self.backwards > 0
+        if module.training:
             self.unrecorded(seen, _weak(args, kwargs))
 
     def unrecorded(self, seen: _Seen, given: Any) -> None:
@@ -139,6 +185,7 @@ class _Modes:
         if seen.taught:
             seen.learned += 1
             seen.running = 0
+            self.below(seen)
         else:
             seen.first = seen.first if seen.steps else self.job.step
             seen.steps += 1
@@ -147,25 +194,37 @@ class _Modes:
                 self.tell_learning(seen)
         seen.taught = seen.examined = False
 
+    def below(self, seen: _Seen) -> None:
+        """Parts that were evaluated by themselves, and are in evaluation mode while the model above them learns."""
+        for switch in self.switched.values():
+            part = switch.module() if switch.evaluated else None
+            switch.running = switch.running + 1 if part is not None and not part.training else 0
+            if switch.running == _LONG and any(each is part for each in _parts(seen.module())):
+                facts = {"steps": _LONG, "running": _LONG, "learned": seen.learned - _LONG}
+                first = {"first": self.job.step - _LONG + 1, "called": "", "at": 0}
+                self.record(part, switch.where, {**facts, **first})
+
+    def record(self, module: Any, where: tuple[str, int], facts: dict[str, Any]) -> None:
+        parts = Parts(self.job, module)
+        told = {**Parts.told(parts.evaluating), "fresh": parts.fresh, "mixed": sum(map(len, parts.training.values()))}
+        name = self.job.module_name(module) or type(module).__name__
+        self.job.record("learned-in-evaluation", root=name, path=where[0], line=where[1], **facts, **told)
+
     def tell_learning(self, seen: _Seen) -> None:
         module = seen.module()
         if module is None:
             return
-        parts = Parts(self.job, module)
-        path, line = self.switched_at(module)
         called, at = seen.line
         counts = {"steps": seen.steps, "running": seen.running, "learned": seen.learned, "first": seen.first}
-        lines = {"path": path, "line": line, "called": called, "at": at}
-        mixed = sum(map(len, parts.training.values()))
-        told = {**Parts.told(parts.evaluating), "fresh": parts.fresh, "mixed": mixed}
-        self.job.record("learned-in-evaluation", root=seen.name, **counts, **lines, **told)
+        self.record(module, self.switched_at(module), {**counts, "called": called, "at": at})
 
     def switched_at(self, module: Any) -> tuple[str, int]:
-        """The line that last called eval() on the module, or on one above or right below it."""
-        nearby = [module, *module.children()]
-        nearby += [kept() for kept, _, _ in self.switched.values() if any(part is module for part in _parts(kept()))]
-        found = [self.switched[id(each)] for each in nearby if id(each) in self.switched]
-        return next(((path, line) for kept, path, line in found if kept() is not None and path), ("", 0))
+        """The line that last put the module, or one above or right below it, into evaluation mode."""
+        above = [switch for switch in self.switched.values() if any(p is module for p in _parts(switch.module()))]
+        below = [self.switched.get(id(each)) for each in module.children()]
+        found = [switch for switch in (*above, *below) if switch is not None and switch.module() is not None]
+        own = [switch for switch in found if switch.module() is module]
+        return next((switch.where for switch in (*own, *found) if switch.where[0]), ("", 0))
 
     def ending(self) -> None:
         for seen in self.roots.values():
@@ -190,7 +249,9 @@ def _trains(optimizer: Any, module: Any) -> bool:
 
 def _weak(args: Any, kwargs: Any) -> Any:
     """The first tensor given to a pass, weakly."""
+    from torch import Tensor
+
     for value in args or kwargs.values():
-        if hasattr(value, "_version"):
+        if isinstance(value, Tensor):
             return weakref.ref(value)
     return None

@@ -109,7 +109,7 @@ def _multiplied(job: Job, frame: FrameType) -> int:
 
 
 def _lines(tree: ast.AST | None, wanted: Any) -> list[int]:
-    return [node.lineno for node in ast.walk(tree) if wanted(node)] if tree is not None else []  # type: ignore[attr-defined]
+    return [getattr(node, "lineno", 0) for node in ast.walk(tree) if wanted(node)] if tree is not None else []
 
 
 def _multiplies_list(node: ast.AST) -> bool:

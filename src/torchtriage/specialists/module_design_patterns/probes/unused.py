@@ -63,8 +63,8 @@ class _Turns:
 
         self.name, self.steps = type(optimizer).__name__, 0
         every = [p for group in optimizer.param_groups for p in group["params"]]
-        lazy = torch.nn.parameter.UninitializedTensorMixin
-        none = [p for p in every if p.requires_grad and p.grad is None and not isinstance(p, lazy)]
+        lazy = torch.nn.parameter.is_lazy
+        none = [p for p in every if p.requires_grad and p.grad is None and not lazy(p)]
         self.idle = [_Idle(each) for each in none[:_FOLLOWED]]
 
 

@@ -35,7 +35,8 @@ def mode_left_in_eval(record: RankRecord) -> Iterator[Sighting]:
         path, line = (event["path"], event["line"]) if event["path"] else (event["called"], event["at"])
         place = Place(path=path or None, line=line or None, rank=record.rank, step=event["first"])
         before = f", after {event['learned']} in training mode" if event["learned"] else ""
-        said = f"eval() at {path}:{line} was never undone" if event["path"] else "train() was never called"
+        switched = f"evaluation mode, set at {path}:{line}, was not left again"
+        said = switched if event["path"] else "train() was never called"
         fact = f"{root} learned in evaluation mode for {event['steps']} steps{before}: {said}; {_parts(event)}"
         yield Sighting(place, fact, float(event["running"]), "steps")
 

@@ -1,0 +1,144 @@
+"""What the user has written, found in bytecode and source."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+import pytest
+
+from torchtriage.examine.run.job import written
+
+SOURCE = """
+import functools
+import sys
+
+
+def wrapped(function):
+    @functools.wraps(function)
+    def inner(*args):
+        return function(*args)
+    return inner
+
+
+class Base:
+    def set_up(self):
+        self.late = 1
+        del self.gone
+
+
+class Model(Base):
+    def forward(self):
+        self.early = 2
+
+    @wrapped
+    def __init__(self):
+        self.early = (
+            1
+        )
+
+    @staticmethod
+    def calls(see):
+        see(dict(
+            *[], key=2,
+        ))
+
+    def drops(self, see):
+        frame_of(see)
+        _ = frame_of(see)
+        kept = frame_of(see)  # a remark
+        return kept
+
+
+def frame_of(see):
+    see(sys._getframe(1))
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Iterator[ModuleType]:
+    path = tmp_path / "model.py"
+    path.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("model_for_test_written", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.modules.pop("model_for_test_written", None)
+
+
+def line(text: str, nth: int = 0) -> int:
+    return [number for number, each in enumerate(SOURCE.splitlines(), 1) if text in each][nth]
+
+
+def test_an_attribute_is_assigned_where_the_constructor_does_or_else_another_method(model: ModuleType) -> None:
+    path, number = written.assigned(model.Model, "early")
+    assert Path(path).name == "model.py"
+    assert number == line("self.early", 1)
+    assert written.assigned(model.Model, "late")[1] == line("self.late")
+    assert written.assigned(model.Model, "nowhere") == ("", 0)
+
+
+def test_what_is_deleted_is_found_where_it_is_deleted(model: ModuleType) -> None:
+    code = written.code_of(model.Base.set_up)
+    assert code is not None
+    assert written.stored(code, "gone", deleted=True) == line("del self.gone")
+    assert written.stored(code, "gone") == 0
+
+
+def test_the_code_of_an_installed_class_is_not_the_users() -> None:
+    assert list(written.codes(ast.NodeVisitor)) == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="positions within a line came with 3.11")
+def test_the_call_under_way_is_read_over_several_lines(model: ModuleType) -> None:
+    seen: list[Any] = []
+
+    def see(_: FrameType) -> None:
+        seen.append(written.call_in(sys._getframe(1)))
+
+    model.Model.calls(see)
+    (call,) = seen
+    assert ast.unparse(call.func) == "see"
+    (inner,) = call.args
+    assert [each.arg for each in inner.keywords] == ["key"]
+
+
+def test_a_result_that_nobody_takes_is_dropped(model: ModuleType) -> None:
+    seen: list[bool] = []
+    model.Model().drops(lambda frame: seen.append(written.dropped(frame)))
+    assert seen == [True, True, False]
+
+
+def test_names_fall_into_words() -> None:
+    assert written.words("val_loader = MCDropout(evalMode, HTTP)") == {
+        "val",
+        "loader",
+        "mc",
+        "dropout",
+        "eval",
+        "mode",
+        "http",
+    }
+
+
+def test_lines_come_with_or_without_remarks(model: ModuleType) -> None:
+    code = model.Model.drops.__code__
+    number = line("a remark")
+    assert written.lines_of(code, number, number) == "        kept = frame_of(see)\n"
+    assert "a remark" in written.lines_of(code, number, number, comments=True)
+
+
+def test_the_tree_of_a_function_counts_lines_as_its_file_does(model: ModuleType) -> None:
+    tree = written.tree_of(model.Model.drops.__code__)
+    assert tree is not None
+    assert min(node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assign)) == line("_ = frame_of")
+    whole = written.file_of(model.Model.drops.__code__)
+    assert whole is not None
+    assert sum(isinstance(node, ast.ClassDef) for node in ast.walk(whole)) == 2
