@@ -16,6 +16,9 @@ class Told:
         self.listeners: dict[str, Any] = {}
         self.kept: list[tuple[str, dict[str, Any]]] = []
 
+    def sampled(self) -> None:
+        """Every step is watched."""
+
     def on(self, event: str, listener: Any) -> None:
         self.listeners[event] = listener
 

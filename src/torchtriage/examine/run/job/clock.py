@@ -160,7 +160,8 @@ class Clock:
         began, self._began = self._began, ended
         job.fire("iterated", job.step)
         job.step += 1
-        job.governor.ended(ended - began)
+        if job.governor.ended(ended - began):
+            job.listeners.choose()
         if job.governor.opened:
             job.fire("watching")
         if job.steps is not None and job.step >= job.steps and self.boundary != "forward":

@@ -49,8 +49,8 @@ class Governor:
             self._suspicions += 1
             self._left, self._deep = DEPTH + 1, True
 
-    def ended(self, nanoseconds: int) -> None:
-        """A step has ended that took so long: chooses whether the next one is watched."""
+    def ended(self, nanoseconds: int) -> bool:
+        """A step has ended that took so long: chooses who watches the next one; says whether that is new."""
         self.steps += 1
         self._elapsed += nanoseconds
         before, self.watched = self.watching, self.watched + self.watching
@@ -65,6 +65,7 @@ class Governor:
         else:
             self.watching = True
         self.opened = self.watching and not before
+        return self.watching != before or self.steps == FIRST
 
     def _affordable(self) -> bool:
         sampled = self._sampled()

@@ -11,6 +11,7 @@ from . import ledger, origin, places, replay, threads, wrapping, written
 from .clock import Clock
 from .governor import Governor
 from .late import Late
+from .listeners import Listeners
 from .replay import Call, Calls
 from .updates import Scaling
 
@@ -35,6 +36,7 @@ EVENTS = (
     "ending",  # (): the job is ending, or the probes leave it
 )
 MACHINERY = "machinery"
+ALWAYS = "always on"  # whoever listens between the windows, whose shares are not told apart then
 
 
 class Job:
@@ -63,7 +65,7 @@ class Job:
         self.placing = MACHINERY
         self.written = written
         self._idle = False
-        self._listeners: dict[str, tuple[tuple[str, Callable[..., None]], ...]] = dict.fromkeys(EVENTS, ())
+        self.listeners = Listeners(EVENTS, self.governor)
         self._undo: list[tuple[str, Callable[[], None]]] = []
 
     @property
@@ -91,7 +93,7 @@ class Job:
 
     def on(self, event: str, listener: Callable[..., None]) -> None:
         """Calls LISTENER at every EVENT; raises KeyError for an event that there is not."""
-        self._listeners[event] = (*self._listeners[event], (self.placing, listener))
+        self.listeners.add(event, self.placing, listener)
 
     def record(self, kind: str, **fields: Any) -> None:
         """Appends one line to this rank's file, at once; raises TypeError for values that JSON has not."""
@@ -176,26 +178,28 @@ class Job:
 
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""
-        listeners = self._listeners[event]
+        listeners = self.listeners.now[event]
         if not listeners or self.idle:
             return
-        governor = self.governor
+        governor, closely = self.governor, self.governor.watching
         began = last = now()
-        self.idle = True
+        self._idle = True
         try:
             for probe, listener in listeners:
-                if probe in governor.sampled and event != "ending" and not governor.sees(probe):
-                    continue
                 try:
                     listener(*arguments)
                 except Exception as error:  # noqa: BLE001 - whatever a probe does, the job goes on
                     self.switch_off(probe, error)
-                ended = now()
-                governor.costs[probe] = governor.costs.get(probe, 0) + ended - last
-                last = ended
+                if closely:
+                    ended = now()
+                    governor.book(probe, ended - last)
+                    last = ended
         finally:
-            self.idle = self.left
-            self.clock.book("probes", last - began)
+            self._idle = self.left
+            ended = now()
+            self.clock.book("probes", ended - began)
+            if not closely:
+                governor.book(ALWAYS, ended - began)
 
     def safely(self, function: Callable[..., None], *arguments: Any) -> None:
         """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
@@ -231,8 +235,7 @@ class Job:
 
     def withdraw(self, probe: str) -> None:
         """Takes away all that PROBE has placed: it has seen what it wanted, or cannot."""
-        for event, listeners in self._listeners.items():
-            self._listeners[event] = tuple(each for each in listeners if each[0] != probe)
+        self.listeners.drop(probe)
         self._take_back([callback for name, callback in self._undo if name == probe])
         self._undo = [each for each in self._undo if each[0] != probe]
 

@@ -26,9 +26,9 @@ class Late:
 
         if type(tensor) is not torch.Tensor or tensor.numel() != 1:
             return
-        if tensor.device.type == "cpu":
+        if tensor.is_cpu:
             then(float(tensor.item()))
-        elif tensor.device.type == "cuda" and len(self._waiting) < WAITING:
+        elif tensor.is_cuda and len(self._waiting) < WAITING:
             self._copy(torch, tensor.detach().reshape(()), then)
 
     def read_all(self, tensor: Any, then: Callable[[list[float]], None]) -> None:

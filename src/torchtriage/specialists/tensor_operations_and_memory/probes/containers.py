@@ -35,7 +35,7 @@ class _Containers:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.looks = Looks()
-        self.batches: dict[int, int] = {}
+        self.batches: dict[int, list[int]] = {}  # given so far, and in an epoch
         self.last, self.longest, self.epoch = -1, 0, False
         self.restart()
 
@@ -48,13 +48,16 @@ class _Containers:
 
     def batch(self, loader: Any, _batch: Any) -> None:
         """The longest loader, which is no validation's, is in its second epoch once it gives more than its length."""
-        if not self.epoch:
-            seen = self.batches[id(loader)] = self.batches.get(id(loader), 0) + 1
-            with suppress(TypeError, NotImplementedError):  # a stream has no length
-                self.longest = max(self.longest, len(loader))
-                self.epoch = seen > len(loader) == self.longest
-            if self.epoch:
-                self.job.record("second-epoch")
+        if self.epoch:
+            return
+        count = self.batches.get(id(loader))
+        if count is None:
+            count = self.batches[id(loader)] = [0, _length(loader)]
+            self.longest = max(self.longest, count[1])
+        count[0] += 1
+        self.epoch = count[0] > count[1] == self.longest > 0
+        if self.epoch:
+            self.job.record("second-epoch")
 
     def iterated(self, step: int) -> None:
         if step <= self.last:
@@ -102,6 +105,12 @@ class _Containers:
                 self.followed, self.before = each, (0, {})
                 self.tell()
                 break
+
+
+def _length(loader: Any) -> int:
+    with suppress(TypeError, NotImplementedError):  # a stream has no length
+        return len(loader)
+    return 0
 
 
 def _used() -> int:
