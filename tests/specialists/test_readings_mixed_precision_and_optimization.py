@@ -211,6 +211,19 @@ def test_a_schedule_is_called_when_skipped_steps_are_a_share_of_it(events: Event
     assert bool(found(schedules.scheduler_on_skipped_step, events)) == is_called
 
 
+def test_the_first_module_is_that_of_the_first_skip_after_the_search() -> None:
+    events = searching(3)
+    late = [
+        {"kind": "skip", **WHERE, "step": n, "turn": n, "scale": 1.0, "bad": bad, "of": 4, "nearest": "head.bias"}
+        for n, bad in ((20, 2), (30, 1), (40, None), (50, None))
+    ]
+    rows = [{**each, "skipped": 1} if each.get("step") in {20, 30, 40, 50} else each for each in events]
+    (item,) = evidence(scaling.scale_collapsing, [*rows, *late])
+    assert (item.place.step, item.place.module) == (20, "head.bias")
+    assert "4 of 54 steps" in item.fact
+    assert "2 of 4 gradients were not finite" in item.fact
+
+
 def test_every_new_scaler_may_search_for_its_scale() -> None:
     def folds(first: int) -> Events:
         """Five scalers of twenty steps, each of which skips its steps FIRST and FIRST + 1."""

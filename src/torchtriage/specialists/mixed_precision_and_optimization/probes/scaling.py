@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_CLOSE_LOOKS = 3  # skips whose gradients are looked through: each look waits for the device
+_CLOSE_LOOKS = 3  # skips in a row whose gradients are looked through: each look waits for the device
+_ROWS = 4  # of skips that are looked at so: the first one is often only the search for a scale
 _HARMLESS = 0.05  # of the scale: a threshold this high was multiplied by the scale on purpose
 
 
@@ -15,7 +16,8 @@ def skips(job: Job) -> None:
     """Every step that a GradScaler held back: the scale it had, and which gradients were not finite."""
     import weakref
 
-    total = 0
+    total = row = rows = 0
+    last = -2  # step that was skipped
     first: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # the step in which a scaler first stepped
 
     def stepped(_optimizer: Any) -> None:
@@ -24,11 +26,14 @@ def skips(job: Job) -> None:
             first[scaler] = job.step
 
     def skipped(optimizer: Any, scaler: Any) -> None:
-        nonlocal total
+        nonlocal total, row, rows, last
         total += 1
+        row = row + 1 if job.step <= last + 1 else 1
+        rows, last = rows + (row == 1), job.step
         if total > 100 and total % 100:
             return
-        seen = _not_finite(job, optimizer) if total <= _CLOSE_LOOKS else {"bad": None, "of": None, "nearest": None}
+        close = rows <= _ROWS and row <= _CLOSE_LOOKS
+        seen = _not_finite(job, optimizer) if close else {"bad": None, "of": None, "nearest": None}
         path, line = job.caller()
         turn = job.step - first.setdefault(scaler, job.step)
         job.record("skip", total=total, turn=turn, scale=scaler.get_scale(), path=path, line=line, **seen)
@@ -46,7 +51,9 @@ def clips(job: Job) -> None:
     import torch
     from torch.nn.utils import clip_grad
 
+    job.sampled()
     book = _Clips(job)
+    job.on("watching", book.watching)
     scaler = torch.amp.GradScaler
     job.on("backward", book.backward)
     job.wrap(scaler, "scale", book.scale)
@@ -71,6 +78,10 @@ class _Clips:
         self.scaling = False
         self.unscaled: set[int] = set()
         self.open: list[tuple[int, dict[str, Any]]] = []
+
+    def watching(self) -> None:
+        self.unscaled.clear()
+        self.open.clear()
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from math import sqrt
+from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
@@ -46,7 +47,8 @@ def scale_collapsing(record: RankRecord) -> Iterator[Sighting]:
     count, after = _after_search(record)
     if count < FEW:
         return
-    first, last = skips[0], skips[-1]
+    later = [skip for skip in skips if not _is_search(skip, skips)] or skips
+    first, last = next((skip for skip in later if skip["bad"]), later[0]), later[-1]
     yield Sighting(
         Place(path=first["path"] or None, line=first["line"] or None, rank=record.rank, step=first["step"],
               module=first["nearest"]),
@@ -70,13 +72,27 @@ def collapses(record: RankRecord, bound: float) -> bool:
 def _after_search(record: RankRecord) -> tuple[int, int]:
     """How many steps were skipped, and of how many, without those in which a scaler was looking for its first scale."""
     steps = record.all("step")
-    turns: dict[int, set[int]] = {}
-    for skip in record.all("skip"):
-        turn: int = skip["turn"] if "turn" in skip else skip["step"]
-        turns.setdefault(skip["step"] - turn, set()).add(turn)
+    turns = _by_scaler(record.all("skip"))
     ends = {began: _search(skipped) for began, skipped in turns.items()}
     left_out = sum(turn < ends[began] for began, skipped in turns.items() for turn in skipped)
     return sum(bool(step["skipped"]) for step in steps) - left_out, len(steps) - sum(ends.values())
+
+
+def _is_search(skip: dict[str, Any], skips: Sequence[dict[str, Any]]) -> bool:
+    turn = _turn(skip)
+    return turn < _search(_by_scaler(skips)[skip["step"] - turn])
+
+
+def _by_scaler(skips: Sequence[dict[str, Any]]) -> dict[int, set[int]]:
+    """By the step in which a scaler began: which of its steps, counted from there, were skipped."""
+    turns: dict[int, set[int]] = {}
+    for skip in skips:
+        turns.setdefault(skip["step"] - _turn(skip), set()).add(_turn(skip))
+    return turns
+
+
+def _turn(skip: dict[str, Any]) -> int:
+    return int(skip["turn"] if "turn" in skip else skip["step"])
 
 
 def _search(skipped: Set[int]) -> int:
