@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from torchtriage.examine.run.series import number
 
-QUIET = frozenset({"start", "setup", "step", "end", "clock", "cost", "thread", "thinned"})
+NOTABLE = frozenset({"non-finite", "skip", "carried", "clip-scaled", "probe-off"})
 
 
 class Line:
@@ -72,7 +72,7 @@ class Line:
             if kind == "step":
                 self.step = int(event["step"])
                 self.seconds.append(float(event["seconds"]))
-            elif kind not in QUIET:
+            elif kind in NOTABLE:
                 self.seen[kind] += 1
         except (ValueError, TypeError, KeyError):
             return

@@ -16,13 +16,13 @@ def measurements(record: RunRecord) -> dict[str, Any]:
     """Times in seconds, memory in bytes, shares of the step from 0 to 1; nothing for a run without a record.
 
     A step's time is the job's own: what the probes took is taken out, and given as `overhead`, over all steps but the
-    first, which holds the imports. Shares are over all steady steps of all ranks; `communication` and `idle` are 0
-    where nothing has told them apart.
+    first, which holds the imports. Shares are over all steady steps of all ranks, on CUDA over those that were timed
+    on the device; `communication` and `idle` are 0 where nothing has told them apart.
     """
     if not record.ranks:
         return {}
     first = record.ranks[0]
-    steady = [row for rank in record.ranks for row in rank.steps]
+    steady = [row for rank in record.ranks for row in rank.on_device or rank.steps]
     return {
         "setup": _setup(record),
         "steps": first.count,

@@ -51,6 +51,12 @@ class RankRecord:
         return max((rows[-1].get("step") or 0) + 1, ended.get("step") or 0) if rows else 0
 
     @cached_property
+    def on_device(self) -> tuple[Event, ...]:
+        """The steps that were timed on the device's own timeline, without warm-up; none where they are too few."""
+        rows = tuple(self.all("device"))[WARM:]
+        return rows if len(rows) >= SETTLED else ()
+
+    @cached_property
     def every_step(self) -> tuple[Event, ...]:
         """All steps at the best boundary that was seen; a late loss stands with its own step, if that is there."""
         rows = self.all("step")

@@ -128,7 +128,7 @@ def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
             f"rank {record.rank} took no batch from a DataLoader: time spent on making batches is counted as other",
             "Feed the loop from a torch.utils.data.DataLoader to see what it waits for.",
         )
-    if any(row.get("allocated") for row in steps):
+    if any(row.get("allocated") for row in steps) and not record.on_device:
         yield Inconclusive(
             "run/device-time",
             f"the phases of rank {record.rank} are times of the host, which runs ahead of the device; copies to the "
