@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
-_LOOKS = 4  # gradients of an optimizer that are looked at
+_LOOKS = 4  # gradients of an optimizer that are looked at for one that is not zero
 
 
 def zeroed(job: Job) -> None:
@@ -25,22 +26,29 @@ def zeroed(job: Job) -> None:
 
 
 class _Turn:
-    """Of one optimizer: what backward left it since its last step, and how its steps found that.
+    """Of one optimizer: a gradient that backward left it since its last step, and how its steps found that.
 
-    early, sound: steps whose gradients had been cleared, and steps that found them.
+    early: steps whose gradients had been cleared. sound: whether one found them, which settles the matter.
     """
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.early = self.sound = 0
-        self.filled: list[weakref.ref[Any]] = []
-        self.versions: list[int] = []
+        self.early = 0
+        self.sound = False
+        self.filled: weakref.ref[Any] | None = None
+        self.version = 0
         self.cleared: tuple[str, int] = ("", 0)
         self.place: tuple[str, int] = ("", 0)  # of the first step that came too late
         self.running = False
 
-    def parameters(self) -> list[Any]:
-        return [parameter for kept in self.filled if (parameter := kept()) is not None]
+    def fill(self, optimizer: Any) -> None:
+        """Keeps one of the first parameters whose gradient is not zero."""
+        self.filled, self.cleared = None, ("", 0)
+        owners = (p for group in optimizer.param_groups for p in group["params"] if _plain(p.grad))
+        for parameter in islice(owners, _LOOKS):
+            if parameter.grad.is_cuda or bool(parameter.grad.any()):
+                self.filled = weakref.ref(parameter)
+                return
 
 
 class _Zeroed:
@@ -52,14 +60,12 @@ class _Zeroed:
 
     def watching(self) -> None:
         for turn in self.turns.values():
-            turn.filled, turn.running = [], False
+            turn.filled, turn.running = None, False
 
     def backwarded(self, _roots: Any) -> None:
         for optimizer, turn in self.turns.items():
-            if not turn.running:
-                turn.cleared = ("", 0)
-                owners = [p for p in self.job.with_gradient(optimizer) if p.numel()][:_LOOKS]
-                turn.filled = [weakref.ref(p) for p in owners if p.grad.is_cuda or bool(p.grad.any())]
+            if not turn.sound and not turn.running:
+                turn.fill(optimizer)
 
     def clearing(self, original: Any) -> Any:
         def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
@@ -75,29 +81,29 @@ class _Zeroed:
     def stepping(self, optimizer: Any) -> None:
         turn = self.turns.setdefault(optimizer, _Turn(len(self.turns)))
         turn.running = True
-        turn.versions = [p._version for p in turn.parameters()]
+        owner = turn.filled() if turn.filled else None
+        turn.version = owner._version if owner is not None else 0
 
     def stepped(self, optimizer: Any) -> None:
         turn = self.turns.get(optimizer)
         if turn is None or not turn.running:
             return
-        owners, was = turn.parameters(), turn.versions
-        turn.running, turn.filled = False, []
-        if not owners or len(was) != len(owners):
+        owner = turn.filled() if turn.filled else None
+        turn.running, turn.filled = False, None
+        if owner is None:
             return
-        if all(p.grad is None for p in owners):
-            moved = [p._version for p in owners] != was  # by an optimizer with gradients of its own
+        if owner.grad is None:
+            moved = owner._version != turn.version  # by an optimizer with gradients of its own
             self.count(turn, optimizer, early=not moved)
         else:
-            left = sum(p.grad.any().float() for p in owners if p.grad is not None)
-            self.job.late.read(left, lambda value: self.count(turn, optimizer, early=not value))
+            self.job.late.read(owner.grad.any().float(), lambda value: self.count(turn, optimizer, early=not value))
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         if optimizer in self.turns:
-            self.turns[optimizer].filled = []
+            self.turns[optimizer].filled = None
 
     def count(self, turn: _Turn, optimizer: Any, *, early: bool) -> None:
-        turn.early, turn.sound = turn.early + early, turn.sound + (not early)
+        turn.early, turn.sound = turn.early + early, turn.sound or not early
         if early and turn.early == 1:
             turn.place = self.job.caller()
         if early and turn.early in _TIMES:
@@ -133,13 +139,13 @@ def late_clips(job: Job) -> None:
 
 
 class _LateClips:
-    """late, sound: clips after the step that used the gradients, and clips before; cut: late ones that cut off."""
+    """late: clips after the step that used the gradients; cut: those that cut something off."""
 
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.probe = job, job.placing
         self.used: list[weakref.ref[Any]] = []
         self.seen = False  # a backward pass since the window of watched steps began
-        self.late = self.sound = self.cut = 0
+        self.late = self.cut = 0
         self.where: dict[str, Any] = {}
 
     def watching(self) -> None:
@@ -176,7 +182,7 @@ class _LateClips:
             return
         steps = [optimizer for kept in self.used if (optimizer := kept()) is not None]
         if not any(p is first for optimizer in steps for group in optimizer.param_groups for p in group["params"]):
-            self.sound += 1
+            self.job.withdraw(self.probe)  # one in time: whatever comes late is meant to
             return
         self.late += 1
         if not self.where:
@@ -197,7 +203,14 @@ class _LateClips:
             self.write()
 
     def write(self) -> None:
-        self.job.record("late-clip", **self.where, late=self.late, sound=self.sound, cut=self.cut)
+        self.job.record("late-clip", **self.where, late=self.late, cut=self.cut)
+
+
+def _plain(gradient: Any) -> bool:
+    """Whether it is there, and its values can be looked at without asking other ranks."""
+    import torch
+
+    return gradient is not None and type(gradient) is torch.Tensor and not gradient.is_sparse and gradient.numel() > 0
 
 
 def _listed(parameters: Any) -> list[Any]:

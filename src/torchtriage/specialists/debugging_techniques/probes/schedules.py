@@ -46,36 +46,34 @@ class _Schedules:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.inside = False
-        self.turns: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that had theirs
-        self.orders: weakref.WeakKeyDictionary[Any, _Order | None] = weakref.WeakKeyDictionary()
+        self.turns: set[int] = set()  # ids of optimizers that had theirs
+        self.sound: set[int] = set()  # ids of schedules that came after
+        self.orders: weakref.WeakKeyDictionary[Any, _Order] = weakref.WeakKeyDictionary()
         self.of: weakref.WeakKeyDictionary[Any, list[_Order]] = weakref.WeakKeyDictionary()
 
     def advancing(self, original: Any) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            first = not self.inside and not getattr(scheduler, "_is_initial", False)
-            if first and scheduler not in self.orders:
-                self.meet(scheduler, told=bool(args or kwargs))
-            order = self.orders.get(scheduler) if first else None
-            if order is not None:
-                self.called(order)
-            outer, self.inside = self.inside, True
+            if self.inside or id(scheduler) in self.sound:
+                return original(scheduler, *args, **kwargs)
+            if not getattr(scheduler, "_is_initial", False):
+                self.called(scheduler, told=bool(args or kwargs))
+            self.inside = True
             try:
                 return original(scheduler, *args, **kwargs)
             finally:
-                self.inside = outer
+                self.inside = False
 
         return step
 
-    def meet(self, scheduler: Any, *, told: bool) -> None:
-        """The first call of SCHEDULER; one that comes after a turn of the optimizer, or is told an epoch, is sound."""
-        optimizer = getattr(scheduler, "optimizer", None)
-        if told or optimizer is None or optimizer in self.turns:
-            self.orders[scheduler] = None
-        else:
+    def called(self, scheduler: Any, *, told: bool) -> None:
+        """One that first comes after a turn of the optimizer, or is told an epoch, is sound."""
+        optimizer, order = getattr(scheduler, "optimizer", None), self.orders.get(scheduler)
+        if order is None:
+            if told or optimizer is None or id(optimizer) in self.turns:
+                self.sound.add(id(scheduler))
+                return
             self.orders[scheduler] = order = _Order()
             self.of.setdefault(optimizer, []).append(order)
-
-    def called(self, order: _Order) -> None:
         order.calls += 1
         order.before += not order.rounds
         order.turned_last = False
@@ -83,14 +81,14 @@ class _Schedules:
             order.lines.append(self.job.caller())
 
     def turned(self, optimizer: Any, _scaler: Any = None) -> None:
-        self.turns.add(optimizer)
-        for order in self.of.get(optimizer, ()):
+        self.turns.add(id(optimizer))
+        for order in self.of.get(optimizer, ()) if self.of else ():
             order.rounds += not order.turned_last
             order.turned_last = True
 
     def ending(self) -> None:
         for scheduler, order in self.orders.items():
-            if order is not None and order.led:
+            if order.led:
                 path, line = order.lines[0]
                 named = {"schedule": type(scheduler).__name__, "optimizer": type(scheduler.optimizer).__name__}
                 self.job.record("schedule-led", **named, calls=order.calls, path=path, line=line)

@@ -15,7 +15,7 @@ def zeroed_before_step(record: RankRecord) -> Iterator[Sighting]:
     """Every step of an optimizer found the gradients cleared that backward had just filled."""
     for event in _last(record, "zeroed", "number").values():
         if event["sound"]:
-            continue  # some steps learned: clearing before the others is a way to hold them back
+            continue  # a step learned: clearing before the others is a way to hold them back
         early = event["early"]
         by = "zero_grad" if event["by_name"] else "something"
         fact = f"{by} cleared the gradients between backward and step: all {early} steps of {event['optimizer']} "
@@ -26,8 +26,8 @@ def zeroed_before_step(record: RankRecord) -> Iterator[Sighting]:
 def clip_after_step(record: RankRecord) -> Iterator[Sighting]:
     """Gradients are clipped only after the step that used them."""
     for event in record.all("late-clip")[-1:]:
-        if event["sound"] or not event["cut"]:
-            continue  # also clipped in time, or a limit that nothing ever reached: a measurement
+        if not event["cut"]:
+            continue  # a limit that nothing ever reached: a measurement
         late, limit = event["late"], event["limit"]
         fact = f"{event['call']} came after the optimizer's step, {late} times of {late} that were watched: "
         fact += f"gradients above {limit:g} went into the weights whole ({event['cut']} times)"
