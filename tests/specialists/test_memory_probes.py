@@ -53,7 +53,7 @@ def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
         job.listeners["forwarded"](None, kept[-1])
         job.listeners["iterated"](step)
     first = [(8, 10), (18, 20)]
-    renumbered = [(7, 9), (17, 19)]  # the pass in which it happens was marked before
+    renumbered = [(8, 10), (18, 20)]
     assert [(fields["alive"], fields["seen"]) for _, fields in job.kept] == first + renumbered
 
 

@@ -216,9 +216,12 @@ def test_noise_of_an_allocator_is_never_growth(seed: int, size: int) -> None:
 
 
 GRAPHS = {
-    "kind": "graphs", "step": 39, "alive": 38, "seen": 40, "holder": "history", "bounded": False, "path": "train.py",
+    "kind": "graphs", "step": 39, "alive": 38, "seen": 40, "since": 0, "lately": 40, "holder": "history", "bounded": False, "path": "train.py",
     "line": 18, "kept": "loss", "shape": [], "nodes": 11, "bytes": 4,
 }  # fmt: skip
+
+
+EPOCH = [{**GRAPHS, "alive": alive, "seen": 60, "since": 10, "lately": alive + 2} for alive in (8, 18, 38)]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +231,23 @@ GRAPHS = {
         pytest.param([{**GRAPHS, "holder": None}], {"graph-retained"}, id="held by something without a name"),
         pytest.param([{**GRAPHS, "bounded": True}], set(), id="a deque with an end"),
         pytest.param([{**GRAPHS, "alive": 7}], set(), id="a window of seven steps"),
-        pytest.param([GRAPHS, {**GRAPHS, "step": 79, "alive": 38, "seen": 80}], set(), id="a window by hand"),
+        pytest.param(
+            [{**GRAPHS, "alive": 18, "seen": 20, "lately": 20}, GRAPHS, {**GRAPHS, "seen": 80, "since": 40}],
+            set(),
+            id="a window by hand",
+        ),
+        pytest.param(
+            [{**GRAPHS, "alive": alive, "seen": 90 + alive, "since": 200, "lately": alive + 1} for alive in (8, 16)],
+            {"graph-retained"},
+            id="from a later step on",
+        ),
+        pytest.param([{**GRAPHS, "alive": 8, "seen": 98, "since": 200, "lately": 9}], set(), id="the last eight steps"),
+        pytest.param([*EPOCH, {**GRAPHS, "alive": 0, "seen": 90}], set(), id="piled up and let go once"),
+        pytest.param(
+            [*EPOCH, *({**each, "since": 100} for each in EPOCH), {**GRAPHS, "alive": 0, "seen": 90}],
+            {"graph-retained"},
+            id="piled up in every epoch",
+        ),
         pytest.param([{**GRAPHS, "alive": 0}], set(), id="nothing kept"),
     ],
 )

@@ -96,7 +96,7 @@ class _Containers:
         weights = {id(each): grown[id(each)] * _size(_last(each)) for each in found}
         found = [each for each in found if weights[id(each)] >= _GROWN // 8]
         for each in sorted(found, key=lambda each: -weights[id(each)])[:2]:
-            holder = known_as(each, type(each).__name__, 0, iter(range(12)))
+            holder = known_as(each)
             if holder:
                 (path, line), item = filled_at(holder.name) or ("", 0), _last(each)
                 self.facts = {"type": type(each).__name__, "since": step, "had": before[id(each)]}

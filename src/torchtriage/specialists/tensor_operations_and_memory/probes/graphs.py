@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,14 @@ if TYPE_CHECKING:
 
 _KEY = "torchtriage"
 _ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
+_EVERY = ((64, 1), (2048, 4), (sys.maxsize, 16))  # up to which step, and how many steps apart, graphs are marked
 
 
 def graphs(job: Job) -> None:
     """How many steps' autograd graphs outlive their step, who holds them, and what each of them keeps."""
-    job.sampled()
     watch = _Graphs(job)
-    job.on("forwarded", watch.forwarded)
-    job.on("backwarded", watch.backwarded)
-    job.on("iterated", watch.iterated)
+    for listener in (watch.forwarded, watch.backwarded, watch.iterated, watch.ending):
+        job.on(listener.__name__, listener)
 
 
 class _Mark:
@@ -28,7 +28,10 @@ class _Mark:
 
 
 class _Graphs:
-    """Marks one node of every graph and looks, every tenth step, which marks are still alive."""
+    """Marks one node of a step's graph and looks, every tenth marked step, which marks are still alive.
+
+    seen: marked steps. begun: of each step whose marks may be alive, how many had been marked before it.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -39,20 +42,25 @@ class _Graphs:
 
     def restart(self) -> None:
         """The steps are numbered anew: those that were counted before were parts of one step."""
-        self.turn = self.seen = 0
+        self.turn = self.seen = self.doubled = 0
+        self.marking = True
         self.told = 10
+        self.alive: list[int] = []
         self.described: dict[str, Any] = {}
+        self.begun: dict[int, int] = {}
         self.marks: dict[int, list[tuple[Any, Any, str]]] = {}
 
     def forwarded(self, _module: Any, output: Any) -> None:
-        for tensor in _tensors(output):
-            self.mark(tensor, "output")
+        if self.marking:
+            for tensor in _tensors(output):
+                self.mark(tensor, "output")
 
     def backwarded(self, roots: Any) -> None:
-        for root in roots:
-            self.mark(root, "loss")
-        if self.turn % 10 == 9:
-            self.line = self.job.caller()
+        if self.marking:
+            for root in roots:
+                self.mark(root, "loss")
+            if self.seen % 10 == 9:
+                self.line = self.job.caller()
 
     def mark(self, tensor: Any, kind: str) -> None:
         node = getattr(tensor, "grad_fn", None)
@@ -65,22 +73,46 @@ class _Graphs:
         if step <= self.last:
             self.restart()
         self.last = step
-        self.seen += self.turn in self.marks
-        self.turn += 1
-        if self.turn % (10 if len(self.marks) < 2000 else 100):
-            return
+        turn, self.turn = self.turn, self.turn + 1
+        if self.marking and turn in self.marks:
+            self.begun[turn] = self.seen
+            self.seen += 1
+            if self.seen % (10 if len(self.marks) < 2000 else 100) == 0:
+                self.count()
+        self.marking = not self.turn % next(every for limit, every in _EVERY if self.turn < limit)
+
+    def count(self) -> None:
+        """Which graphs of earlier steps are still there: written down when they, or the steps, have doubled."""
         self.marks = {
             turn: left for turn, marks in self.marks.items() if (left := [mark for mark in marks if mark[0]()])
         }
-        alive = [turn for turn in self.marks if turn < self.turn - 2]
-        many = len(alive) >= _ALIVE and 2 * len(alive) >= self.seen
+        self.begun = {turn: number for turn, number in self.begun.items() if turn in self.marks}
+        self.alive = [turn for turn in self.marks if turn < self.turn - 2]
+        many = len(self.alive) >= _ALIVE and 2 * len(self.alive) >= self.lately()
         if many and not self.described.get("holder") and self.looks.due():
-            self.described = self.looks.take(lambda: self.describe(alive))
-        if self.turn >= self.told:
-            self.told *= 2
-            path, line = self.line
-            facts = {"alive": len(alive), "seen": self.seen, "path": path, "line": line, **self.described}
-            self.job.record("graphs", **facts)
+            self.described = self.looks.take(lambda: self.describe(self.alive))
+        if self.seen >= self.told or (many and len(self.alive) >= 2 * self.doubled):
+            self.told = 2 * self.told if self.seen >= self.told else self.told
+            self.doubled = len(self.alive)
+            self.tell()
+        elif not many:
+            self.doubled = 0
+
+    def lately(self) -> int:
+        """The marked steps since the oldest one whose graph is alive."""
+        return self.seen - self.begun[self.alive[0]] if self.alive else 0
+
+    def tell(self) -> None:
+        path, line = self.line
+        alive = len(self.alive)
+        since = {"since": self.alive[0] if alive else self.turn, "lately": self.lately()}
+        facts = {"alive": alive, "seen": self.seen, **since, "path": path, "line": line, **self.described}
+        self.job.record("graphs", **facts)
+
+    def ending(self) -> None:
+        """What was counted last: the functions that held graphs have come back by now."""
+        if self.alive:
+            self.tell()
 
     def describe(self, alive: list[int]) -> dict[str, Any]:
         """Of one graph from the middle: who holds it and what it keeps."""
@@ -92,7 +124,7 @@ class _Graphs:
             holder = holder_of(tensor)
         else:
             tensor, name = _reaching(marks[0][0]())
-            kind, holder = "sum", Holder(name, "tensor") if name else None
+            kind, holder = "sum", Holder(name) if name else None
         if tensor is None:
             return {"holder": None}
         nodes, saved = _kept_by(tensor)

@@ -9,7 +9,7 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 from pathlib import Path
 from time import perf_counter
-from types import CellType, FrameType
+from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 GROWING = (list, dict, set, deque, OrderedDict, defaultdict)
 _SHARE = 100  # a further look waits until all but this part of the time since the last one was the job's
 _LOOKS = 10  # at most
+_TRIES = 16  # objects that hold something, whose own names are asked for: each is a walk over all objects
 
 
 class Looks:
@@ -44,42 +45,80 @@ class Holder:
     bounded: a container that drops its oldest entries by itself. dataset: an attribute of a Dataset.
     """
 
-    def __init__(self, name: str, kind: str, *, bounded: bool = False, dataset: bool = False) -> None:
-        self.name, self.kind, self.bounded, self.dataset = name, kind, bounded, dataset
+    def __init__(self, name: str, *, bounded: bool = False, dataset: bool = False) -> None:
+        self.name, self.bounded, self.dataset = name, bounded, dataset
 
 
 def holder_of(tensor: Any) -> Holder | None:
     """The named container, at most three levels up, that holds TENSOR."""
     for each in gc.get_referrers(tensor):
         if isinstance(each, (*GROWING, tuple)) and not _is_namespace(each):
-            found = known_as(each, type(each).__name__, 0, iter(range(12)))
+            found = known_as(each)
             if found:
                 return found
-    return known_as(tensor, "tensor", 3, iter(range(12)))
+    return known_as(tensor, levels=1)
 
 
-def known_as(thing: Any, kind: str, depth: int, tries: Iterator[int]) -> Holder | None:
-    """Under which variable, attribute or container of these THING is known, as far as TRIES at its referrers go."""
-    from torch.utils.data import Dataset
+def known_as(thing: Any, levels: int = 3) -> Holder | None:
+    """Under which variable or attribute THING is known, or a container that holds it, so many levels up."""
+    things, tries = [thing], iter(range(_TRIES))
+    bounded = False
+    for _ in range(levels):
+        bounded = bounded or any(getattr(each, "maxlen", None) is not None for each in things)
+        referrers = [each for each in gc.get_referrers(*things) if each is not things and not _of_ours(each)]
+        found = _variable(things, bounded) or _attribute(things, referrers, tries, bounded)
+        if found:
+            return found
+        containers = [each for each in referrers if isinstance(each, (*GROWING, tuple))]
+        things = [each for each in containers if not _is_namespace(each)][:_TRIES]
+        if not things:
+            break
+    return None
 
-    bounded = getattr(thing, "maxlen", None) is not None
+
+def _variable(things: list[Any], bounded: bool) -> Holder | None:
+    """The variable of the user's running frames, the nearest first, that is one of THINGS."""
     for space in namespaces():
         for variable, value in list(space.items()):
-            if value is thing:
-                return Holder(str(variable), kind, bounded=bounded)
-    for each in gc.get_referrers(thing):
-        if type(each).__module__.startswith(__name__.rpartition(".")[0]) or isinstance(each, (FrameType, CellType)):
+            if any(value is each for each in things):
+                return Holder(str(variable), bounded=bounded)
+    return None
+
+
+def _attribute(things: list[Any], referrers: list[Any], tries: Iterator[int], bounded: bool) -> Holder | None:
+    """The attribute, or the variable of a function that is not running, that is one of THINGS."""
+    from torch.utils.data import Dataset
+
+    for each in referrers:
+        if isinstance(each, FrameType):
             continue
         if next(tries, None) is None:
             break
+        if isinstance(each, CellType):
+            name = _enclosed(each)
+            if name is not None:
+                return Holder(name, bounded=bounded)
+            continue
         owner = instance_of(each)
-        name = next((name for name, value in attributes(owner) if value is thing), None) if owner is not None else None
+        known = attributes(owner)
+        name = next((name for name, value in known if any(value is thing for thing in things)), None)
         if name is not None:
-            return Holder(f"{type(owner).__name__}.{name}", kind, bounded=bounded, dataset=isinstance(owner, Dataset))
-        if depth < 2 and isinstance(each, (*GROWING, tuple)) and owner is each:
-            found = known_as(each, type(each).__name__, depth + 1, tries)
-            if found:
-                return found
+            return Holder(f"{type(owner).__name__}.{name}", bounded=bounded, dataset=isinstance(owner, Dataset))
+    return None
+
+
+def _of_ours(thing: Any) -> bool:
+    return type(thing).__module__.startswith(__name__.rpartition(".")[0])
+
+
+def _enclosed(cell: CellType) -> str | None:
+    """FUNCTION.VARIABLE, of a function that keeps the variable of CELL while it does not run."""
+    for closure in gc.get_referrers(cell):
+        if type(closure) is tuple and all(isinstance(each, CellType) for each in closure):
+            for function in gc.get_referrers(closure):
+                if isinstance(function, FunctionType) and function.__closure__ is closure:
+                    variable = function.__code__.co_freevars[[each is cell for each in closure].index(True)]
+                    return f"{function.__name__}.{variable}"
     return None
 
 
@@ -98,7 +137,8 @@ def namespaces() -> list[dict[str, Any]]:
 def filled_at(name: str) -> tuple[str, int] | None:
     """The first line of the user's running files that puts something into the container of that name."""
     last = re.escape(re.split(r"[.\[]", name)[-1 if "[" not in name else 0])
-    puts = r"\s*(\[[^\]]*\]\s*)?(\.(append|appendleft|extend|add|insert|update|setdefault)\(|\+=|(?<=\])=[^=])"
+    entry, adds = r"\s*\[[^\]]*\]", "append|appendleft|extend|add|insert|update|setdefault"
+    puts = rf"(({entry})*\s*(\.({adds})\(|\+=)|({entry})+\s*=[^=])"
     pattern = re.compile(rf"\b{last}{puts}|\b{last}\s*=\s*{last}\s*\+")
     files = [space.get("__file__") for space in namespaces()]
     for file in dict.fromkeys(path for path in files if isinstance(path, str)):

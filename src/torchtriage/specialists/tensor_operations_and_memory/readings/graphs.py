@@ -11,6 +11,7 @@ from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
 GRAPHS = 8  # of earlier steps: fewer may be a window that the algorithm needs
+FROM_THE_START = 0.8  # of the steps, at least, lie after the oldest graph that is alive
 
 
 @detector("run/graph-retained")
@@ -21,25 +22,43 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
         raise CannotSee(
             f"{len(record.all('step'))} steps, of which ten with a graph are needed", "Let the job run for 20 steps."
         )
-    last = counts[-1]
-    alive, seen, holder = last["alive"], last["seen"], last.get("holder")
-    if alive < GRAPHS or 2 * alive < seen or last.get("bounded"):
+    last = _grown(counts)
+    if last is None or last.get("bounded"):
         return
+    alive, seen, holder = last["alive"], last["lately"], last.get("holder")
     if any(row.get("boundary", "optimizer") != "optimizer" for row in record.every_step[-1:]):
         raise CannotSee(
             f"the graphs of {alive} of {seen} passes are still alive, and no optimizer has stepped: they may be parts "
             "of one step",
             "Let the job run for 20 optimizer steps.",
         )
+    late = f" since step {last['since']}" if last["lately"] < last["seen"] else ""
     held = f"held by {holder}" if holder else "whose holder has no name in the running functions"
     yield Sighting(
         Place(
             path=last["path"] or None, line=last["line"] or None, rank=record.rank, step=last["step"], container=holder
         ),
-        f"the autograd graphs of {alive} of {seen} steps are still alive, {held}{_kept(last)}",
+        f"the autograd graphs of {alive} of {seen} steps{late} are still alive, {held}{_kept(last)}",
         float(alive),
         "graphs",
     )
+
+
+def _grown(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The count that shows graphs piling up: from the start or from a later step on, to the end; or, where they are
+    let go now and then, to twice their number in two such turns or more. A window of the latest steps only moves on.
+    """
+    piles: dict[int, list[dict[str, Any]]] = {}
+    for each in counts:
+        if each["alive"] >= GRAPHS and 2 * each["alive"] >= each["lately"]:
+            piles.setdefault(each["since"], []).append(each)
+    doubled = [pile for pile in piles.values() if pile[-1]["alive"] >= 2 * pile[0]["alive"]]
+    last = counts[-1]
+    if last in piles.get(last["since"], []):
+        from_the_start = last["lately"] >= FROM_THE_START * last["seen"]
+        if from_the_start or any(pile[-1] is last for pile in doubled):
+            return last
+    return doubled[-1][-1] if len(doubled) > 1 else None
 
 
 def _kept(last: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ from torchtriage.specialists.tensor_operations_and_memory.readings.turns import 
 ENOUGH_STEPS = 30
 FLOOR = 32 << 20  # bytes: what allocators and lazily loaded code may take after warm-up; memory-growth.md defends it
 STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each of the others
+LATE = (1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
+LEVEL = 0.25  # of its slope, at most, is what memory had before it began
 POINTS = 240  # steps that are compared pairwise
 CUDA = "allocated CUDA"
 ACCOUNTED = 0.25  # of the growth, at least, is what the container's entries take up
@@ -27,13 +29,12 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     """Memory in use grows with the step number, to the end."""
     name, used = _memory(record)
     steps = np.array([step["step"] for step in record.steps], dtype=float)
-    slope, spread = _slope(steps, used)
-    total = slope * float(steps[-1] - steps[0])
-    parts = [_slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
-    if total < FLOOR or min(parts) < STEADY * max(parts):
+    growth = _growth(steps, used) or _late_growth(record, steps, used)
+    if growth is None:
         return
+    slope, spread, total, begin = growth
     said = f"{name} memory grows by {slope / 1024:.0f} KiB per step"
-    container, rate = _container(record, float(steps[0]), float(steps[-1]))
+    container, rate = _container(record, begin, float(steps[-1]))
     if name != CUDA and (not container or rate * container["bytes"] < ACCOUNTED * slope):
         raise CannotSee(
             f"{said}, and no container with a name grows with it to the end: a buffer that was allocated at once and "
@@ -54,12 +55,35 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     )
     yield Sighting(
         place,
-        f"{said}, {total / 2**20:.0f} MiB over {steps[-1] - steps[0] + 1:.0f} steps, to the end"
+        f"{said}, {total / 2**20:.0f} MiB over {steps[-1] - begin + 1:.0f} steps, to the end"
         f"{_filling(container, rate)}",
         slope / 1024,
         "KiB per step",
         (spread[0] / 1024, spread[1] / 1024),
     )
+
+
+def _growth(steps: Any, used: Any) -> tuple[float, tuple[float, float], float, float] | None:
+    """The slope with its interval, the bytes gained and the first step, of steady growth; None for any other."""
+    slope, spread = _slope(steps, used)
+    total = slope * float(steps[-1] - steps[0])
+    parts = [_slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
+    steady = total >= FLOOR and min(parts) >= STEADY * max(parts)
+    return (slope, spread, total, float(steps[0])) if steady else None
+
+
+def _late_growth(record: RankRecord, steps: Any, used: Any) -> tuple[float, tuple[float, float], float, float] | None:
+    """Growth that began within the run, where a container with a name grows with it: without one it may be a phase."""
+    for share in LATE:
+        first = int(len(steps) * share)
+        if min(first, len(steps) - first) < ENOUGH_STEPS:
+            continue
+        growth = _growth(steps[first:], used[first:])
+        if growth is not None and _slope(steps[:first], used[:first])[0] <= LEVEL * growth[0]:
+            container, rate = _container(record, growth[3], float(steps[-1]))
+            accounted = container and rate * container["bytes"] >= ACCOUNTED * growth[0]
+            return growth if accounted and not (container["bounded"] or container["dataset"]) else None
+    return None
 
 
 def _container(record: RankRecord, begin: float, end: float) -> tuple[dict[str, Any], float]:
