@@ -9,20 +9,20 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _LINES = 3  # calls of a schedule whose line is noted
+_CALM = 32  # calls of schedules that are known to be sound, after which calls are left alone
 
 
 def schedules(job: Job) -> None:
-    """The order in which schedules and their optimizers have their first turns."""
-    from torch.optim import lr_scheduler
+    """The order in which schedules and their optimizers have their first turns.
+
+    Once nobody is in doubt, calls are left alone until another schedule is made.
+    """
+    from torch.optim.lr_scheduler import LRScheduler
 
     watch = _Schedules(job)
-    job.on("stepped", watch.turned)
-    job.on("skipped", watch.turned)
     job.on("ending", watch.ending)
-    for kind in list(vars(lr_scheduler).values()):
-        own = isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind)
-        if own and kind is not lr_scheduler.ReduceLROnPlateau:  # it looks back, at a metric
-            job.wrap(kind, "step", watch.advancing)
+    job.wrap(LRScheduler, "__init__", watch.making)
+    watch.follow()
 
 
 class _Order:
@@ -44,16 +44,47 @@ class _Schedules:
     """Who went first: each schedule or its optimizer."""
 
     def __init__(self, job: Job) -> None:
-        self.job = job
-        self.inside = False
+        self.job, self.probe = job, f"{job.placing}.calls"
+        self.inside = self.following = False
+        self.calm = 0  # calls of sound schedules since one was made
         self.turns: set[int] = set()  # ids of optimizers that had theirs
         self.sound: set[int] = set()  # ids of schedules that came after
         self.orders: weakref.WeakKeyDictionary[Any, _Order] = weakref.WeakKeyDictionary()
         self.of: weakref.WeakKeyDictionary[Any, list[_Order]] = weakref.WeakKeyDictionary()
 
+    def making(self, original: Any) -> Any:
+        def made(scheduler: Any, *args: Any, **kwargs: Any) -> None:
+            self.follow()
+            original(scheduler, *args, **kwargs)
+
+        return made
+
+    def follow(self) -> None:
+        self.calm = 0
+        if not self.following:
+            self.following = True
+            self.job.place(self.probe, self.place)
+
+    def place(self, job: Job) -> None:
+        from torch.optim import lr_scheduler
+
+        job.on("stepped", self.turned)
+        job.on("skipped", self.turned)
+        for kind in list(vars(lr_scheduler).values()):
+            own = isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind)
+            if own and kind is not lr_scheduler.ReduceLROnPlateau:  # it looks back, at a metric
+                job.wrap(kind, "step", self.advancing)
+
+    def settle(self) -> None:
+        self.calm += 1
+        if self.calm > _CALM and not self.orders:
+            self.following = False
+            self.job.withdraw(self.probe)
+
     def advancing(self, original: Any) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
             if self.inside or id(scheduler) in self.sound:
+                self.settle()
                 return original(scheduler, *args, **kwargs)
             if not getattr(scheduler, "_is_initial", False):
                 self.called(scheduler, told=bool(args or kwargs))
