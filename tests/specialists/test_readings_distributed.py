@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.distributed_training_strategies.readings import samplers
+from torchtriage.specialists.distributed_training_strategies.readings import replicas, samplers
 
 ORDER = {
     "kind": "order", "step": 60, "path": "t.py", "line": 9, "again": 2, "changed": 0, "epoch": 0, "length": 50,
@@ -30,3 +30,46 @@ def test_the_last_word_on_a_sampler_counts() -> None:
     (item,) = evidence(samplers.sampler_epoch_not_set, [*steps(60), {**ORDER, "again": 1}, ORDER])
     assert (item.value, item.place.line) == (3.0, 9)
     assert "the same 50 indices in the same order" in item.fact
+
+
+REPLICA = {
+    "kind": "replica", "step": 40, "number": 0, "name": "Net", "used": 0, "bypassed": 0, "running": 0,
+    "averages": False, "several": 0, "spared": 0, "backwards": 0, "late": 0, "size": 178, "path": "t.py", "line": 9,
+    "again": "t.py", "at": 17,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({"bypassed": 3, "running": 3}, {"wrapper-bypassed"}, id="never used"),
+        pytest.param({"bypassed": 2, "running": 2}, set(), id="two steps"),
+        pytest.param({"bypassed": 9, "running": 3, "used": 20}, set(), id="now and then"),
+        pytest.param({"bypassed": 8, "running": 8, "used": 20}, {"wrapper-bypassed"}, id="left later"),
+        pytest.param({"bypassed": 20, "running": 20, "averages": True}, set(), id="averaged by hand"),
+        pytest.param({"used": 40}, set(), id="used"),
+    ],
+)
+def test_steps_past_the_wrapper(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(replicas.wrapper_bypassed, [*steps(40), {**REPLICA, **change}]) == slugs
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({"several": 4, "backwards": 16}, {"no-sync-missing"}, id="four of four"),
+        pytest.param({"several": 3, "backwards": 12}, set(), id="three steps"),
+        pytest.param({"several": 20, "backwards": 40, "spared": 1}, set(), id="some are held back"),
+    ],
+)
+def test_averages_in_vain(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(replicas.no_sync_missing, [*steps(40), {**REPLICA, "used": 20, **change}]) == slugs
+
+
+def test_a_no_sync_around_backward_only_is_told_apart() -> None:
+    event = {**REPLICA, "used": 20, "several": 20, "backwards": 80}
+    (item,) = evidence(replicas.no_sync_missing, [*steps(20), event])
+    assert (item.value, item.place.line) == (4.0, 17)
+    assert "60 of 80 all-reduces of 178 values for nothing" in item.fact
+    (item,) = evidence(replicas.no_sync_missing, [*steps(20), {**event, "late": 60}])
+    assert "around backward only" in item.fact

@@ -1,0 +1,218 @@
+"""What a run writes down about DistributedDataParallel: passes that go past it, and averages that nobody needs."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
+_AVERAGING = ("all_reduce", "all_reduce_coalesced", "reduce", "all_gather", "all_gather_into_tensor")
+_watches: weakref.WeakKeyDictionary[Any, _Replicas] = weakref.WeakKeyDictionary()
+
+
+def replicas(job: Job) -> None:
+    """Of each DistributedDataParallel: steps that learned past it, and backward passes that it averaged in vain."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    from torch.nn.parallel import DistributedDataParallel
+
+    job.sampled()
+    watch = _watches[job] = _Replicas(job, DistributedDataParallel)
+    for listener in (watch.watching, watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.ending):
+        job.on(listener.__name__, listener)
+    job.on("skipped", lambda optimizer, _scaler: watch.stepping(optimizer))
+    job.wrap(DistributedDataParallel, "_pre_forward", watch.passing)
+
+
+def replicas_made(job: Job) -> None:
+    """Each DistributedDataParallel that is made, and collectives by hand that carry a whole model: seen always."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    from torch.distributed import distributed_c10d
+    from torch.nn.parallel import DistributedDataParallel
+
+    watch = _watches[job]
+    for each in job.alive(DistributedDataParallel):
+        watch.add(each)
+    job.on("forward", watch.fresh)
+    job.wrap(DistributedDataParallel, "__init__", watch.making)
+    for name in _AVERAGING:
+        for owner in (distributed_c10d, torch.distributed):
+            if hasattr(owner, name):
+                job.wrap(owner, name, watch.averaging)
+
+
+class _Replica:
+    """Of one DistributedDataParallel, since the last step of an optimizer that has parameters of it and since ever.
+
+    through, past: the last step's passes with gradients went through the wrapper, to the module in it directly.
+    averaged: the lines of the backward passes whose gradients were averaged, since they were cleared last.
+    """
+
+    def __init__(self, wrapper: Any, number: int, module: type) -> None:
+        self.wrapper, self.number, self.name = weakref.ref(wrapper), number, type(wrapper.module).__name__
+        owners = [each for each in wrapper.module.parameters() if each.requires_grad]
+        self.owners = {id(each) for each in owners}
+        self.inside = {id(each) for each in wrapper.module.modules() if isinstance(each, module)}
+        self.sizes = {each.numel() for each in owners} - {1}
+        self.size = sum(each.numel() for each in owners)
+        self.first = weakref.ref(owners[0]) if owners else lambda: None
+        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # that stepped after a pass through the wrapper
+        self.told = 0
+        self.by_hand = 0  # values in collectives of the user's own since the last pass, that may be its gradients
+        self.averages = False  # somebody averages a whole model by hand
+        self.whole = True  # the step has been watched from its start
+        self.used, self.bypassed, self.running = 0, 0, 0  # steps
+        self.where: tuple[str, int] = ("", 0)
+        self.several, self.spared, self.backwards, self.late = 0, 0, 0, 0
+        self.repeated: tuple[str, int] = ("", 0)
+        self.begin()
+
+    def begin(self) -> None:
+        """A step begins."""
+        self.through = False
+        self.past: tuple[str, int] | None = None
+        self.pending: bool | None = None  # the pass before the next backward will be averaged, or not
+        self.averaged: list[tuple[str, int]] = []
+        self.quiet = 0
+        self.noted: tuple[int, int] | None = None
+
+    def state(self) -> tuple[int, int] | None:
+        grad = getattr(self.first(), "grad", None)
+        return (id(grad), grad._version) if grad is not None else None
+
+    def trained_by(self, optimizer: Any) -> bool:
+        return any(id(each) in self.owners for group in optimizer.param_groups for each in group["params"])
+
+    def facts(self) -> dict[str, Any]:
+        names = ("number", "name", "used", "bypassed", "running", "averages", "several", "spared", "backwards", "late")
+        lines = {"path": self.where[0], "line": self.where[1], "again": self.repeated[0], "at": self.repeated[1]}
+        return {**{name: getattr(self, name) for name in names}, "size": self.size, **lines}
+
+
+class _Replicas:
+    def __init__(self, job: Job, wrapper: type) -> None:
+        import torch
+
+        self.job, self.wrapper, self.module = job, wrapper, torch.nn.Module
+        self.with_gradients = torch.is_grad_enabled
+        self.known: list[_Replica] = []
+        self.around: dict[tuple[int, int], bool] = {}
+
+    def add(self, wrapper: Any) -> None:
+        self.known.append(_Replica(wrapper, len(self.known), self.module))
+
+    def making(self, original: Any) -> Any:
+        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            original(wrapper, *args, **kwargs)
+            self.add(wrapper)
+
+        return __init__
+
+    def averaging(self, original: Any) -> Any:
+        def collective(*args: Any, **kwargs: Any) -> Any:
+            sizes = [each.numel() for each in _tensors([*args, *kwargs.values()])]
+            for replica in self.known:
+                replica.by_hand += sum(size for size in sizes if size in replica.sizes or size * 2 >= replica.size)
+                replica.averages = replica.averages or replica.by_hand * 2 >= replica.size
+            return original(*args, **kwargs)
+
+        return collective
+
+    def passing(self, original: Any) -> Any:
+        def _pre_forward(wrapper: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.with_gradients():
+                for replica in self.known:
+                    if replica.wrapper() is wrapper:
+                        replica.through = True
+                        replica.pending = bool(wrapper.require_backward_grad_sync)
+            return original(wrapper, *args, **kwargs)
+
+        return _pre_forward
+
+    def fresh(self, _module: Any, _args: Any, _kwargs: Any) -> None:
+        for replica in self.known:
+            replica.by_hand = 0
+
+    def watching(self) -> None:
+        for replica in self.known:
+            replica.begin()
+            replica.whole = False
+
+    def forward(self, module: Any, _args: Any, _kwargs: Any) -> None:
+        if not self.known or isinstance(module, self.wrapper) or not self.with_gradients():
+            return
+        for replica in self.known:
+            if not replica.through and self.reaches(module, replica):
+                replica.past = self.job.caller()
+
+    def reaches(self, module: Any, replica: _Replica) -> bool:
+        """Whether a call of MODULE is one of what is wrapped, of a part of it, or of something that holds it."""
+        inner = getattr(module, "_orig_mod", module)
+        if id(module) in replica.inside or id(inner) in replica.inside:
+            return True
+        key = (id(inner), replica.number)
+        if key not in self.around:
+            wrapped = getattr(replica.wrapper(), "module", None)
+            self.around[key] = any(each is wrapped for each in inner.modules())
+        return self.around[key]
+
+    def backward(self, _roots: Any) -> None:
+        for replica in self.known:
+            if replica.averaged and replica.state() != replica.noted:
+                replica.averaged = []  # cleared, or changed: what comes next is added to nothing
+            wrapper: Any = replica.wrapper()
+            replica.late += replica.pending is True and not getattr(wrapper, "require_backward_grad_sync", True)
+
+    def backwarded(self, _roots: Any) -> None:
+        for replica in self.known:
+            if replica.pending is not None:
+                if replica.pending:
+                    replica.averaged.append(self.job.caller())
+                replica.quiet += not replica.pending
+                replica.pending, replica.noted = None, replica.state()
+
+    def stepping(self, optimizer: Any) -> None:
+        for replica in self.known:
+            if not replica.trained_by(optimizer):
+                continue
+            if replica.whole and (replica.wrapper() is not None or optimizer in replica.optimizers):
+                self.judge(replica, optimizer)
+            replica.begin()
+            replica.whole = True
+
+    def judge(self, replica: _Replica, optimizer: Any) -> None:
+        if replica.through:
+            replica.optimizers.add(optimizer)
+            replica.used += 1
+            replica.running = 0
+        elif replica.past is not None and replica.state() is not None:
+            replica.where = replica.past
+            replica.bypassed, replica.running = replica.bypassed + 1, replica.running + 1
+        replica.spared += bool(replica.quiet)
+        if len(replica.averaged) > 1 and len(set(replica.averaged)) == 1 and not replica.quiet:
+            replica.several += 1
+            replica.backwards += len(replica.averaged)
+            replica.repeated = replica.averaged[0]
+        counted = replica.running + replica.several
+        if counted != replica.told and {replica.running, replica.several} & _TIMES:
+            replica.told = counted
+            self.job.record("replica", **replica.facts())
+
+    def ending(self) -> None:
+        for replica in self.known:
+            if replica.used or replica.bypassed:
+                self.job.record("replica", **replica.facts())
+
+
+def _tensors(values: list[Any]) -> list[Any]:
+    """Those given to a collective, one by one or in lists."""
+    flat = [each for value in values for each in (value if isinstance(value, (list, tuple)) else [value])]
+    return [each for each in flat if hasattr(each, "numel")]
