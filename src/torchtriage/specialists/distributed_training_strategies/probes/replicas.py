@@ -88,6 +88,9 @@ class _Replica:
         grad = getattr(self.first(), "grad", None)
         return (id(grad), grad._version) if grad is not None else None
 
+    def synchronises(self) -> bool:
+        return bool(getattr(self.wrapper(), "require_backward_grad_sync", True))
+
     def trained_by(self, optimizer: Any) -> bool:
         return any(id(each) in self.owners for group in optimizer.param_groups for each in group["params"])
 
@@ -154,22 +157,22 @@ class _Replicas:
                 replica.past = self.job.caller()
 
     def reaches(self, module: Any, replica: _Replica) -> bool:
-        """Whether a call of MODULE is one of what is wrapped, of a part of it, or of something that holds it."""
+        """Whether a call of MODULE is one of what is wrapped, of a part of it, or of what holds it unwrapped."""
         inner = getattr(module, "_orig_mod", module)
         if id(module) in replica.inside or id(inner) in replica.inside:
             return True
         key = (id(inner), replica.number)
         if key not in self.around:
-            wrapped = getattr(replica.wrapper(), "module", None)
-            self.around[key] = any(each is wrapped for each in inner.modules())
+            wrapper: Any = replica.wrapper()
+            held = {id(each) for each in inner.modules()}
+            self.around[key] = wrapper is not None and id(wrapper) not in held and id(wrapper.module) in held
         return self.around[key]
 
     def backward(self, _roots: Any) -> None:
         for replica in self.known:
             if replica.averaged and replica.state() != replica.noted:
                 replica.averaged = []  # cleared, or changed: what comes next is added to nothing
-            wrapper: Any = replica.wrapper()
-            replica.late += replica.pending is True and not getattr(wrapper, "require_backward_grad_sync", True)
+            replica.late += replica.pending is True and not replica.synchronises()
 
     def backwarded(self, _roots: Any) -> None:
         for replica in self.known:
