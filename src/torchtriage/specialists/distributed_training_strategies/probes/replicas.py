@@ -134,8 +134,7 @@ class _Replicas:
             if self.with_gradients():
                 for replica in self.known:
                     if replica.wrapper() is wrapper:
-                        replica.through = True
-                        replica.pending = bool(wrapper.require_backward_grad_sync)
+                        replica.through, replica.pending = True, replica.synchronises()
             return original(wrapper, *args, **kwargs)
 
         return _pre_forward
