@@ -6,6 +6,7 @@ import math
 import os
 import weakref
 from time import perf_counter_ns as now
+from time import thread_time_ns as thread_now
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ DENSE = 20_000  # steps that are all recorded; later ever fewer, so that the rec
 FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
 DESERTED = 16  # so many repeated turns of others before the optimizer that used to end the step is given up
 # By hand, from whole nanoseconds: a JSON encoder takes five times as long.
-ROW = '{"kind":"step","step":%d,"start":%de-9,"seconds":%de-9,'
+ROW = '{"kind":"step","step":%d,"start":%de-9,"seconds":%de-9,"cpu":%de-9,'
 ROW += "".join(f'"{phase}":%de-9,' for phase in PHASES) + "".join(f'"{count}":%d,' for count in COUNTS)
 RESIDENT = 50_000_000  # nanoseconds for which a reading of the resident memory holds
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -52,6 +53,7 @@ class Clock:
         self.counts = dict.fromkeys(COUNTS, 0)
         self.before = self.counts  # those of the step that has just ended
         self._spent = dict.fromkeys(PHASES, 0)
+        self.parts, self.took = self._spent, 0  # nanoseconds of the step that has just ended, by phase and in all
         self._claimed = 0
         self._passes = {"forward": 0, "backward": 0}
         self._turns: set[int] = set()
@@ -61,6 +63,7 @@ class Clock:
         self._deserted = 0
         self._fetched = False
         self._began = now()
+        self._worked, self.cpu = thread_now(), 0  # CPU nanoseconds of the thread that ends the steps
         self._epoch = time_ns() - self._began
 
     def enter(self) -> tuple[int, int]:
@@ -147,11 +150,13 @@ class Clock:
         self.boundary = boundary
 
     def _close(self) -> None:
-        ended, job = now(), self.job
+        ended, worked, job = now(), thread_now(), self.job
+        self.cpu, self._worked = max(worked - self._worked, 0), worked
         job.late.settle()
         if job.step < DENSE or kept(job.step, DENSE):
             job.writer.put(self._row(ended), ended)
         claimed = self._claimed
+        self.parts, self.took = self._spent, ended - self._began
         self._spent = dict.fromkeys(PHASES, 0)
         self.before, self.counts = self.counts, dict.fromkeys(COUNTS, 0)
         self.loss = None
@@ -172,7 +177,8 @@ class Clock:
     def _row(self, ended: int) -> str:
         """The step's line in JSON."""
         began = self._began
-        text = ROW % (self.job.step, self._epoch + began, ended - began, *self._spent.values(), *self.counts.values())
+        times = (ended - began, self.cpu, *self._spent.values())
+        text = ROW % (self.job.step, self._epoch + began, *times, *self.counts.values())
         if self.loss is None:
             text += '"loss":null'
         else:

@@ -7,7 +7,7 @@ from _thread import get_ident
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, origin, places, replay, threads, wrapping, written
+from . import ledger, origin, places, replay, stacks, threads, wrapping, written
 from .clock import Clock
 from .governor import Governor
 from .late import Late
@@ -45,7 +45,7 @@ class Job:
     step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
     idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
-    written: what the user's code says, line by line.
+    written: what the user's code says, line by line. stacks: samples where the watched thread stands.
     """
 
     def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
@@ -62,6 +62,7 @@ class Job:
         self.governor = Governor()
         self.clock = Clock(self)
         self.watched = threads.Watched(self)
+        self.stacks = stacks.Sampler(self)
         self.placing = MACHINERY
         self.written = written
         self._idle = False

@@ -9,6 +9,7 @@ import numpy as np
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run import trend
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
@@ -17,11 +18,9 @@ FLOOR = 32 << 20  # bytes: what allocators and lazily loaded code may take after
 STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each of the others
 LATE = (1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
 LEVEL = 0.25  # of its slope, at most, is what memory had before it began
-POINTS = 240  # steps that are compared pairwise
 CUDA = "allocated CUDA"
 ACCOUNTED = 0.25  # of the growth, at least, is what the container's entries take up
 WATCHED = 0.5  # of the run, at least, in which the container was followed
-CONFIDENCE = 1.96  # standard deviations of a normal distribution that hold 95 %
 
 
 @detector("run/memory-growth")
@@ -65,9 +64,9 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
 
 def _growth(steps: Any, used: Any) -> tuple[float, tuple[float, float], float, float] | None:
     """The slope with its interval, the bytes gained and the first step, of steady growth; None for any other."""
-    slope, spread = _slope(steps, used)
+    slope, spread = trend.slope(steps, used)
     total = slope * float(steps[-1] - steps[0])
-    parts = [_slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
+    parts = [trend.slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
     steady = total >= FLOOR and min(parts) >= STEADY * max(parts)
     return (slope, spread, total, float(steps[0])) if steady else None
 
@@ -79,7 +78,7 @@ def _late_growth(record: RankRecord, steps: Any, used: Any) -> tuple[float, tupl
         if min(first, len(steps) - first) < ENOUGH_STEPS:
             continue
         growth = _growth(steps[first:], used[first:])
-        if growth is not None and _slope(steps[:first], used[:first])[0] <= LEVEL * growth[0]:
+        if growth is not None and trend.slope(steps[:first], used[:first])[0] <= LEVEL * growth[0]:
             container, rate = _container(record, growth[3], float(steps[-1]))
             accounted = container and rate * container["bytes"] >= ACCOUNTED * growth[0]
             return growth if accounted and not (container["bounded"] or container["dataset"]) else None
@@ -130,20 +129,6 @@ def _memory(record: RankRecord) -> tuple[str, Any]:
         if all(used):
             return name, np.array(used, dtype=float)
     raise CannotSee("the system does not tell how much memory the process holds", "Run the job on Linux.")
-
-
-def _slope(steps: Any, used: Any) -> tuple[float, tuple[float, float]]:
-    """Theil and Sen's slope in bytes per step with its 95 % interval: one jump in memory does not move it."""
-    if len(steps) > POINTS:
-        chosen = np.linspace(0, len(steps) - 1, POINTS).astype(int)
-        steps, used = steps[chosen], used[chosen]
-    first, second = np.triu_indices(len(steps), 1)
-    slopes = np.sort((used[second] - used[first]) / (steps[second] - steps[first]))
-    size = len(steps)
-    half = int(CONFIDENCE * np.sqrt(size * (size - 1) * (2 * size + 5) / 18) / 2) + 1
-    middle = len(slopes) // 2
-    low, high = slopes[max(0, middle - half)], slopes[min(len(slopes) - 1, middle + half)]
-    return float(np.median(slopes)), (float(low), float(high))
 
 
 def _filling(container: dict[str, Any], rate: float) -> str:

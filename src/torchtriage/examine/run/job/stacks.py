@@ -1,0 +1,136 @@
+"""Samples where the watched thread stands, from a thread of its own that ends by itself."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import weakref
+from collections import Counter
+from pathlib import Path
+from time import perf_counter_ns as now
+from typing import TYPE_CHECKING, Any
+
+from . import places
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from .job import Job
+
+EVERY = 0.005  # seconds between two samples, or longer where a step is long
+SAMPLES = 200
+SPREAD = 8  # steps, at least, over which the samples are spread
+LINES = 16  # the most frequent ones, which are told
+DEPTH = 200  # frames that are looked at
+SWITCH = 0.0001  # seconds after which Python code is interrupted while samples are taken; 0.005 is Python's own
+GOLDEN = 0.618034  # its multiples, taken modulo 1, are spread evenly: no beat with the steps, no random numbers
+HERE = Path(__file__).resolve().parent
+HOOKS = {  # which function stands in the stack during a phase
+    "ask": ("batches.py", "data"),
+    "_run": ("roots.py", "forward"),
+    "backward": ("gradients.py", "backward"),
+    "fire": ("job.py", "probes"),
+    "safely": ("job.py", "probes"),
+    "wrapper": ("torch/optim/optimizer.py", "optimizer"),
+}
+
+
+class Sampler:
+    """At most SAMPLES looks at the innermost line of the user's code, and at the phase that it runs in.
+
+    A thread that samples is held up by Python code that runs; it waits SWITCH at most. It ends before the process
+    forks: a child would inherit whatever it holds.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.running = False
+        self.cost = 0  # nanoseconds
+        self._counts: Counter[tuple[str, str, int, str, bool]] = Counter()
+        self._every = EVERY
+        self._stop = self._ended = _thread.allocate_lock()
+        self._hooked = False
+
+    def start(self, step: float) -> bool:
+        """Begins to sample steps of about so many seconds; False while samples are being taken."""
+        if self.running:
+            return False
+        self._end_before_forks()
+        self._every = max(EVERY, SPREAD * step / SAMPLES)
+        self._counts = Counter()
+        self._stop, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
+        self._stop.acquire()
+        self._ended.acquire()
+        self.running, self.cost = True, 0
+        _thread.start_new_thread(self._sample, (self.job.watched.thread,))
+        return True
+
+    def end(self) -> None:
+        """Ends the sampling, if any is under way, and waits for that."""
+        if self.running:
+            if self._stop.locked():
+                self._stop.release()
+            self._ended.acquire(timeout=1.0)
+            self.running = False
+
+    def facts(self) -> dict[str, Any]:
+        """What was seen: [phase, path, line, function, whether that was called by the phase, samples] of lines."""
+        every = [[*where, count] for where, count in self._counts.most_common(LINES)]
+        parts = Counter[str]()
+        for (phase, *_), count in self._counts.items():
+            parts[phase] += count
+        return {"samples": sum(parts.values()), "every": self._every, "parts": dict(parts), "lines": every}
+
+    def _sample(self, thread: int) -> None:
+        switch = sys.getswitchinterval()
+        sys.setswitchinterval(min(switch, SWITCH))
+        lowered = sys.getswitchinterval()  # what is set is rounded
+        try:
+            for number in range(SAMPLES):
+                if self._stop.acquire(timeout=self._every * (0.5 + number * GOLDEN % 1)) or self.job.left:
+                    break
+                began = now()
+                frame = sys._current_frames().get(thread)
+                if frame is None:
+                    break
+                self._look(frame)
+                self.cost += now() - began
+                del frame
+        except Exception as error:  # noqa: BLE001 - a thread of ours must not print into the job's output
+            self.job.lost["stacks"] = f"{type(error).__name__}: {error}"
+        finally:
+            if sys.getswitchinterval() == lowered:
+                sys.setswitchinterval(switch)
+            self.running = False
+            self._ended.release()
+
+    def _look(self, frame: FrameType | None) -> None:
+        """Counts the innermost line of the user's code that FRAME runs, and the innermost phase."""
+        user: tuple[str, int, str] | None = None
+        phase, within, depth = "other", False, 0
+        while frame is not None and depth < DEPTH and (user is None or phase == "other"):
+            code = frame.f_code
+            if phase == "other" and code.co_name in HOOKS and _is_hook(code):
+                phase, within = HOOKS[code.co_name][1], user is not None
+            if user is None and (path := places.path_of(code)) is not None:
+                user = (path, frame.f_lineno, code.co_name)
+            frame, depth = frame.f_back, depth + 1
+        if user is not None and phase != "probes":
+            self._counts[(phase, *user, within)] += 1
+
+    def _end_before_forks(self) -> None:
+        if not self._hooked and hasattr(os, "register_at_fork"):
+            itself = weakref.ref(self)
+
+            def before() -> None:
+                if (sampler := itself()) is not None:
+                    sampler.end()
+
+            os.register_at_fork(before=before)
+            self._hooked = True
+
+
+def _is_hook(code: CodeType) -> bool:
+    file = HOOKS[code.co_name][0]
+    return code.co_filename.endswith(file) if "/" in file else code.co_filename == str(HERE / file)

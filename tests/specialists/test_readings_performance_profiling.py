@@ -1,0 +1,111 @@
+"""What readings say of steps that grow, of aids that stay on, and of what is built again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from records import Events, evidence, found, outcome, steps
+
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.specialists.performance_profiling.readings.slowdown import progressive_slowdown
+
+# Steps that grow
+
+
+def work(each: Any = lambda n: 100, **fields: Any) -> Events:
+    return [
+        {"kind": "work", "step": n + 8, "since": n, "inputs": each(n), "batches": 0, "parameters": 9, "trainable": 9}
+        | {name: value(n) for name, value in fields.items()}
+        for n in range(0, 120, 8)
+    ]
+
+
+def growing(share: Any, **fields: Any) -> Events:
+    """120 steps of 100 ms, of which SHARE(n) ms more are computed in no phase."""
+    return steps(120, seconds=lambda n: 0.1 + share(n) / 1e3, cpu=lambda n: 0.09 + share(n) / 1e3, probes=0.0, **fields)
+
+
+def alike(n: int) -> float:
+    return 1 + n / 60
+
+
+WAITS = steps(
+    120,
+    seconds=lambda n: 0.1 + n / 1e3,
+    cpu=0.05,
+    data=lambda n: 0.01 + n / 1e3,
+)
+SLOW_MACHINE = steps(
+    120,
+    cpu=0.05,
+    **{name: lambda n, was=was: was * alike(n) for name, was in (("seconds", 0.1), ("data", 0.01))},
+    **{name: lambda n, was=was: was * alike(n) for name, was in (("forward", 0.03), ("backward", 0.04))},
+    optimizer=lambda n: 0.01 * alike(n),
+)
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([*growing(lambda n: n), *work()], {"progressive-slowdown"}, id="a millisecond per step"),
+        pytest.param([*growing(lambda n: n + 7 * (n * 7919 % 13)), *work()], {"progressive-slowdown"}, id="with noise"),
+        pytest.param(
+            [*growing(lambda n: n + (n % 10 == 9) * 900), *work()], {"progressive-slowdown"}, id="with checkpoints"
+        ),
+        pytest.param([*growing(lambda n: (n % 10 == 9) * 900), *work()], set(), id="checkpoints alone"),
+        pytest.param([*growing(lambda n: (n > 60) * 100), *work()], set(), id="a stage that is dearer"),
+        pytest.param([*growing(lambda n: min(n, 60) * 2), *work()], set(), id="a cache that fills"),
+        pytest.param([*growing(lambda n: 60 - 60 * 0.9**n), *work()], set(), id="a processor that gets hot"),
+        pytest.param([*growing(lambda n: n / 4), *work()], set(), id="by less than a third"),
+        pytest.param([*growing(lambda n: 150 - n), *work()], set(), id="warm-up"),
+        pytest.param([*growing(lambda n: 50 * (n * 7919 % 31)), *work()], set(), id="noise alone"),
+        pytest.param([*growing(lambda n: n), *work(lambda n: 100 + n)], set(), id="a curriculum of longer inputs"),
+        pytest.param([*growing(lambda n: n), *work(batches=lambda n: 9 + n)], set(), id="larger batches"),
+        pytest.param([*growing(lambda n: n), *work(parameters=lambda n: 9 + n)], set(), id="a model that grows"),
+        pytest.param([*growing(lambda n: n), *work(trainable=lambda n: 9 + n)], set(), id="layers are thawed"),
+        pytest.param([*growing(lambda n: n, forwards=lambda n: 10 + n), *work()], set(), id="longer episodes"),
+        pytest.param(
+            [*growing(lambda n: n), *work(), {"kind": "hooks", "step": 99, "alive": 99}], set(), id="hooks pile up"
+        ),
+        pytest.param([*growing(lambda n: n)[:50], *work()], set(), id="50 steps"),
+        pytest.param([*WAITS, *work()], {"progressive-slowdown"}, id="waiting grows, the rest stays"),
+    ],
+)
+def test_a_step_that_grows_with_the_same_work_is_called(events: Events, slugs: set[str]) -> None:
+    assert not isinstance(outcome(progressive_slowdown, events), Inconclusive)
+    assert found(progressive_slowdown, events) == slugs
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [([*SLOW_MACHINE, *work()], "every part of it alike"), (growing(lambda n: n), "how much goes into a step")],
+    ids=["a machine that slows down", "no root module"],
+)
+def test_growth_that_may_have_another_cause_is_said(events: Events, why: str) -> None:
+    seen = outcome(progressive_slowdown, events)
+    assert isinstance(seen, Inconclusive)
+    assert why in seen.why
+
+
+def stack(count: int, of: int = 100, phase: str = "other", since: int = 90) -> dict[str, Any]:
+    lines = [[phase, "train.py", 7, "metric", False, count], [phase, "train.py", 9, "train", False, of - count]]
+    return {"kind": "stacks", "step": since + 9, "since": since, "samples": of, "parts": {phase: of}, "lines": lines}
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (stack(80), 7),
+        (stack(51, of=140), 9),
+        (stack(10, of=19), None),
+        (stack(80, phase="data"), None),
+        (stack(80, since=3), None),
+    ],
+    ids=["most samples", "another line", "few samples", "another phase", "too early"],
+)
+def test_the_growing_phase_and_its_line_are_named(event: dict[str, Any], line: int | None) -> None:
+    (item,) = evidence(progressive_slowdown, [*growing(lambda n: n), *work(), event])
+    assert item.place.line == line
+    assert item.fact.startswith("a step takes 112.5 ms at first and 210.0 ms at the end of 117 steps, of which what")
+    assert ("samples" in item.fact) == (line is not None)
