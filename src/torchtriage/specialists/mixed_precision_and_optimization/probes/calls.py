@@ -228,7 +228,7 @@ class _Since:
     def __init__(self, *, whole: bool = True) -> None:
         self.whole = whole
         self.asked = self.direct = self.backwards = 0
-        self.stepped = ("", 0)
+        self.stepped: tuple[str, int] = ("", 0)
         self.steps: dict[int, int] = {}
 
 

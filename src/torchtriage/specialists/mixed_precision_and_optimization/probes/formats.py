@@ -166,4 +166,4 @@ class _Seen:
 
     def __init__(self, cast: dict[str, set[int]], found: set[str], by_hand: bool) -> None:
         self.cast, self.found, self.by_hand = cast, found, by_hand
-        self.place = ("", 0)
+        self.place: tuple[str, int] = ("", 0)

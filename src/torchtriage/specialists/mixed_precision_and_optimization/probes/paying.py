@@ -33,7 +33,7 @@ class _Paying:
         self.calls = job.calls()
         self.began = 0.0
         self.seconds: list[float] = []  # of the job's own passes
-        self.place = ("", 0)
+        self.place: tuple[str, int] = ("", 0)
         self.format = ""
         self.pairs: list[list[float]] = []
 

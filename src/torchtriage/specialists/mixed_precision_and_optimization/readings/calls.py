@@ -34,7 +34,7 @@ def scaler_bypassed(record: RankRecord) -> Iterator[Sighting]:
 
 
 def _bypass(event: dict[str, Any]) -> str:
-    times = "" if event["times"] == 1 else f", {event['times']} times"
+    times = "" if event["times"] == 1 else f", at least {event['times']} times"
     scale = "" if event["scale"] is None else f" (the scale was {event['scale']:g})"
     if event["how"] == "step":
         return f"{event['optimizer']} stepped by itself, past the scaler, on gradients of a scaled loss{times}{scale}"
