@@ -145,13 +145,13 @@ def _reaching(mark: Any) -> tuple[Any, str | None]:
             inner = value.items() if type(value) is dict else attributes(instance_of(value))
             for part, tensor in [(None, value), *list(inner)[:64]]:
                 node = tensor.grad_fn if isinstance(tensor, torch.Tensor) else None
-                if node is not None and any(below.metadata.get(_KEY) is mark for below in _nodes(node)):
+                if node is not None and any(below.metadata.get(_KEY) is mark for below in nodes_below(node)):
                     entry = "" if part is None else f"[{part!r}]" if type(value) is dict else f".{part}"
                     return tensor, f"{known}{entry}"
     return None, None
 
 
-def _nodes(node: Any) -> Any:
+def nodes_below(node: Any) -> Any:
     """The nodes below NODE, each once, at most 20,000."""
     seen, todo = {node}, [node]
     while todo and len(seen) < 20_000:
@@ -168,7 +168,7 @@ def _kept_by(tensor: Any) -> tuple[int, int]:
 
     kept: dict[int, int] = {tensor.data_ptr(): tensor.nbytes}
     count = 0
-    for node in _nodes(tensor.grad_fn):
+    for node in nodes_below(tensor.grad_fn):
         count += 1
         for name in dir(node):
             if not name.startswith("_saved_"):

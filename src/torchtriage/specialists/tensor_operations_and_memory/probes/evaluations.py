@@ -1,0 +1,137 @@
+"""What a run writes down about forward passes whose graphs nobody ever goes back through."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from .graphs import nodes_below
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_ODD = 4  # passes in a row without a backward, after which the next ones are followed
+_SITES = 64  # lines that call a model, of which notes are kept
+_OUTPUTS = 16  # tensors in an output that are followed
+_WAITING = 4096  # passes whose graphs are alive
+_SETTLED = 64  # new ones among them after which they are looked through
+_TIMES = frozenset({16, 64, 256, 1024, 16_384})  # when something that keeps happening is written down again
+
+
+def evaluations(job: Job) -> None:
+    """Passes with autograd on, many in a row, whose graphs die without a backward."""
+    import torch
+
+    watch = _Evaluations(job, torch)
+    for listener in (watch.forward, watch.forwarded, watch.backward, watch.stepped, watch.ending):
+        job.on(listener.__name__, listener)
+
+
+class _Site:
+    """One line that calls a root in one mode. learns: a backward has gone through what it gave, or may have."""
+
+    def __init__(self, root: str, where: tuple[str, int], training: bool) -> None:
+        self.facts = {"root": root, "path": where[0], "line": where[1], "training": training}
+        self.learns = False
+        self.wasted = self.phases = self.phase = self.nodes = 0
+
+
+class _Used:
+    """Called when a backward reaches the node that it hangs on; it lives as long as the node does."""
+
+    def __init__(self, site: _Site) -> None:
+        self.site = site
+
+    def __call__(self, _gradients: Any) -> None:
+        self.site.learns = True
+
+
+class _Evaluations:
+    """Follows the passes that come after four others with no backward in between; a training loop has none."""
+
+    def __init__(self, job: Job, torch: Any) -> None:
+        self.job, self.with_gradients, self.tensor = job, torch.is_grad_enabled, torch.Tensor
+        self.leaves = torch.utils._pytree.tree_leaves
+        self.running = self.phase = 0
+        self.given: Any = None  # weak: the input of the last pass
+        self.again = False
+        self.site: _Site | None = None
+        self.sites: dict[Any, _Site] = {}
+        self.waiting: list[tuple[_Site, Any]] = []
+
+    def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
+        if self.running >= _ODD:
+            given = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.tensor)), None)
+            self.again = given is not None and self.given is not None and self.given() is given
+            self.given = None if given is None else weakref.ref(given)
+
+    def forwarded(self, module: Any, output: Any) -> None:
+        if self.with_gradients():
+            self.running += 1
+            if self.running > _ODD and not self.again:
+                self.follow(module, output)
+
+    def backward(self, _roots: Any) -> None:
+        if self.running:
+            if self.site is not None:
+                self.site.learns, self.site = True, None
+            self.running, self.given, self.again = 0, None, False
+            self.phase += 1
+            if self.waiting:
+                self.settle()
+
+    def stepped(self, _optimizer: Any) -> None:
+        self.running, self.site = 0, None
+
+    def follow(self, module: Any, output: Any) -> None:
+        where = self.job.caller()
+        key = (type(module), where, module.training)
+        site = self.sites.get(key)
+        if site is None:
+            if len(self.sites) >= _SITES or not where[1]:
+                return
+            site = self.sites[key] = _Site(type(module).__name__, where, module.training)
+        self.site = site
+        nodes = [] if site.learns else self.nodes_of(output)
+        if nodes:
+            site.nodes = site.nodes or sum(1 for _ in nodes_below(nodes[0]))
+            site.phases += site.phase != self.phase + 1
+            site.phase = self.phase + 1
+            used = _Used(site)
+            for node in nodes:
+                node.register_prehook(used)
+            self.waiting.append((site, weakref.ref(used)))
+            if len(self.waiting) % _SETTLED == 0:
+                self.settle()
+
+    def nodes_of(self, output: Any) -> list[Any]:
+        """The last nodes of a pass; none where the output holds things that may hide others."""
+        leaves = [output] if isinstance(output, self.tensor) else self.leaves(output)
+        if not all(isinstance(each, (self.tensor, int, float, str, type(None))) for each in leaves):
+            return []
+        nodes = [each.grad_fn for each in leaves if isinstance(each, self.tensor) and each.grad_fn is not None]
+        return nodes if len(nodes) <= _OUTPUTS else []
+
+    def settle(self, *, ended: bool = False) -> None:
+        """Counts the passes whose graphs are gone; at the END, those that are still there too."""
+        waiting, self.waiting = self.waiting, []
+        for site, used in waiting:
+            if ended or used() is None:
+                site.wasted += 1
+                if site.wasted in _TIMES:
+                    self.tell(site)
+            elif not site.learns and len(self.waiting) < _WAITING:
+                self.waiting.append((site, used))
+
+    def tell(self, site: _Site) -> None:
+        if not site.learns:
+            counts = {"passes": site.wasted, "phases": site.phases, "nodes": site.nodes}
+            self.job.record("evaluated-with-graph", **site.facts, **counts)
+
+    def ending(self) -> None:
+        self.settle(ended=True)
+        for site in self.sites.values():
+            if site.learns:
+                self.job.record("learned-from", **site.facts)
+            elif site.wasted:
+                self.tell(site)
