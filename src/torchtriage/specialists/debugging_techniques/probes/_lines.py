@@ -35,10 +35,10 @@ class Lines:
         job.place(name, place)
 
     def entropies(self, job: Job) -> None:
-        import torch
+        from torch._C import _nn  # pyright: ignore  # it has no stub
 
-        job.wrap(torch._C._nn, "cross_entropy_loss", self.noting_entropy)
-        job.wrap(torch._C._nn, "nll_loss_nd", self.noting_entropy)
+        for name in ("cross_entropy_loss", "nll_loss_nd"):
+            job.wrap(_nn, name, self.noting_entropy)
 
     def activations(self, job: Job) -> None:
         import torch
@@ -50,10 +50,10 @@ class Lines:
         self.entropies(job)
 
     def losses(self, job: Job) -> None:
-        import torch
+        from torch._C import _nn  # pyright: ignore  # it has no stub
 
         for name in ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss"):
-            job.wrap(torch._C._nn, name, self.noting_given)
+            job.wrap(_nn, name, self.noting_given)
 
     def differences(self, job: Job) -> None:
         import torch

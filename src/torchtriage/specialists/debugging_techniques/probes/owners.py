@@ -171,8 +171,9 @@ class _Unowned:
         for root in roots:
             for path, module in root.named_modules():
                 for name, p in module._parameters.items() if module.training else ():
-                    served = p is None or self.owned.of(p) or (self.loaded.of(p) and not self.born.of(p))
-                    if not served and p.requires_grad and _plain(p):
+                    if p is None or self.owned.of(p) or (self.loaded.of(p) and not self.born.of(p)):
+                        continue
+                    if p.requires_grad and _plain(p):
                         yield root, f"{path}.{name}" if path else name, p
 
     def ending(self) -> None:
