@@ -8,6 +8,7 @@ import pytest
 from records import Events, evidence, found, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.specialists.performance_profiling.readings.building import built_in_loop
 from torchtriage.specialists.performance_profiling.readings.slowdown import progressive_slowdown
 
 # Steps that grow
@@ -109,3 +110,48 @@ def test_the_growing_phase_and_its_line_are_named(event: dict[str, Any], line: i
     assert item.place.line == line
     assert item.fact.startswith("a step takes 112.5 ms at first and 210.0 ms at the end of 117 steps, of which what")
     assert ("samples" in item.fact) == (line is not None)
+
+
+# What is built again and again
+
+
+def built(what: str, name: str = "Adam", **fields: Any) -> Events:
+    """One line that built 40 times in 40 steps, with what counts for every kind."""
+    told = {
+        "kind": "built", "step": 40, "what": what, "name": name, "path": "train.py", "line": 5, "times": 40,
+        "steps": 40, "over": 40, "since": 0, "elapsed": 4.0, "seconds": 0.4, "module": "0.weight",
+        "same": 40, "kept": 40, "abandoned": 0, "beside": 40, "restored": 0,
+    }  # fmt: skip
+    return [{**told, **fields}]
+
+
+@pytest.mark.parametrize(
+    ("events", "called"),
+    [
+        pytest.param(built("optimizer"), True, id="the same parameters and a state"),
+        pytest.param(built("optimizer", steps=20, over=40), False, id="every second step: an epoch of two"),
+        pytest.param(built("optimizer", steps=12, times=12, over=12), False, id="twelve steps"),
+        pytest.param(built("optimizer", kept=0), False, id="SGD without momentum"),
+        pytest.param(built("optimizer", same=0), False, id="other parameters each time: copies, latents"),
+        pytest.param(built("optimizer", module=None), False, id="parameters of no module: an attack"),
+        pytest.param(built("optimizer", restored=40), False, id="weights are restored: one training for each item"),
+        pytest.param(built("optimizer", name="LBFGS"), False, id="LBFGS for each batch"),
+        pytest.param(built("loader"), True, id="a loader beside another"),
+        pytest.param(built("loader", beside=0, abandoned=39), True, id="a loader that is given up"),
+        pytest.param(built("loader", beside=0), False, id="a loader for each epoch of one batch"),
+        pytest.param(built("compiled"), True, id="the same module is compiled"),
+        pytest.param(built("compiled", same=0), False, id="another module is compiled each time"),
+        pytest.param(built("moved"), True, id="moved to where it is, a tenth of the time"),
+        pytest.param(built("moved", seconds=0.1), False, id="moved to where it is, at no cost"),
+        pytest.param(built("moved", same=0), False, id="brought back to the device"),
+        pytest.param([*built("optimizer"), *built("optimizer", steps=41, over=900)], False, id="at first only"),
+    ],
+)
+def test_what_is_built_in_every_step_and_loses_by_it_is_called(events: Events, called: bool) -> None:
+    assert found(built_in_loop, events) == ({"built-in-loop"} if called else set())
+
+
+def test_the_line_and_what_is_lost_are_named() -> None:
+    (item,) = evidence(built_in_loop, built("optimizer"))
+    assert (item.place.path, item.place.line) == ("train.py", 5)
+    assert item.fact == "Adam over the same parameters is built anew, and forgets its state, in 40 of 40 steps"

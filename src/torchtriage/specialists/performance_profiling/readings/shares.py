@@ -10,6 +10,7 @@ import numpy as np
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.performance_profiling.readings import building
 
 ENOUGH_STEPS = 10
 OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
@@ -30,6 +31,8 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     loader = next(iter(record.all("loader")), {})
     if wait < OWN_WORK[0] + OWN_WORK[1] * (loader.get("batch_size") or 0):
         return
+    if any(event["what"] == "loader" for event, _ in building.built(record)):
+        return  # the wait is for workers that start, and has a page of its own
     _device_waits_too(record)
     share, spread = _ratio(waits, _seconds(steps))
     yield Sighting(
