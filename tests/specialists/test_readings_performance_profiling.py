@@ -8,6 +8,7 @@ import pytest
 from records import Events, evidence, found, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.specialists.performance_profiling.readings.aids import debug_left_on
 from torchtriage.specialists.performance_profiling.readings.building import built_in_loop
 from torchtriage.specialists.performance_profiling.readings.slowdown import progressive_slowdown
 
@@ -155,3 +156,39 @@ def test_the_line_and_what_is_lost_are_named() -> None:
     (item,) = evidence(built_in_loop, built("optimizer"))
     assert (item.place.path, item.place.line) == ("train.py", 5)
     assert item.fact == "Adam over the same parameters is built anew, and forgets its state, in 40 of 40 steps"
+
+
+# Aids that stay on
+
+
+def aid(on: int, of: int, name: str = "anomaly mode") -> dict[str, Any]:
+    return {"kind": "aid", "step": of, "aid": name, "on": on, "of": of, "path": "train.py", "line": 3}
+
+
+BLOCKING = {"kind": "start", "step": 0, "environment": {"CUDA_LAUNCH_BLOCKING": "1"}}
+NAN = {"kind": "non-finite", "step": 39, "at": 39, "seen": "loss", "stage": "input"}
+
+
+@pytest.mark.parametrize(
+    ("events", "called"),
+    [
+        pytest.param([aid(60, 60)], True, id="anomaly mode in all"),
+        pytest.param([aid(50, 50), aid(60, 200)], False, id="anomaly mode at first"),
+        pytest.param([aid(30, 30)], False, id="thirty backward passes"),
+        pytest.param([aid(60, 60), NAN], False, id="it was needed"),
+        pytest.param([aid(60, 60), {"kind": "error", "step": 60, "error": "RuntimeError"}], False, id="it found it"),
+        pytest.param([aid(60, 60, "a profiler")], False, id="a job to be profiled"),
+        pytest.param([aid(900, 900, "a profiler")], True, id="a profiler without an end"),
+        pytest.param([aid(30, 900, "a profiler")], False, id="a schedule"),
+        pytest.param([BLOCKING, *steps(60, allocated=10**9)], True, id="blocking launches"),
+        pytest.param([BLOCKING, *steps(60)], False, id="blocking launches without a device"),
+        pytest.param([BLOCKING, *steps(9, allocated=10**9)], False, id="blocking launches to find an error"),
+        pytest.param(
+            [{**BLOCKING, "environment": {"CUDA_LAUNCH_BLOCKING": "0"}}, *steps(60, allocated=10**9)],
+            False,
+            id="launches that do not block",
+        ),
+    ],
+)
+def test_an_aid_that_is_on_all_the_time_and_finds_nothing_is_called(events: Events, called: bool) -> None:
+    assert found(debug_left_on, events) == ({"debug-left-on"} if called else set())
