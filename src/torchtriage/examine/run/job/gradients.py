@@ -31,6 +31,7 @@ def place(job: Job) -> None:
             job.watched.learns()
             job.safely(clock.settle)
             roots = _tuple(torch, args[0] if args else kwargs.get("tensors"))
+            job.retaining = _retains(args, kwargs)
             job.fire("backward", roots)
             inside = True
             entered = clock.enter()
@@ -65,3 +66,9 @@ def _tuple(torch: Any, tensors: Any) -> tuple[Any, ...]:
     if isinstance(tensors, torch.Tensor):
         return (tensors,)
     return tuple(tensors) if isinstance(tensors, (list, tuple)) else ()
+
+
+def _retains(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether retain_graph is set by hand: create_graph, which needs it, is not."""
+    retain, create = (*args[2:4], None, None)[:2]
+    return bool(retain or kwargs.get("retain_graph")) and not (create or kwargs.get("create_graph"))

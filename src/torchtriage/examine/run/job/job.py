@@ -44,6 +44,7 @@ class Job:
 
     step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
     idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
+    retaining: whether the last backward, or the one under way, was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
     written: what the user's code says, line by line. stacks: samples where the watched thread stands.
     """
@@ -54,6 +55,7 @@ class Job:
         self.midway = midway
         self.step = 0
         self.left = False
+        self.retaining = False
         self.roots = places.Roots()
         self.compiling: Callable[[], bool] = bool  # until torch can tell
         self.lost: dict[str, str] = {}  # probes that are off, and why
