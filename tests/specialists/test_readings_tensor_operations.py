@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import Events, evidence, found, steps
 
-from torchtriage.specialists.tensor_operations_and_memory.readings import evaluations
+from torchtriage.specialists.tensor_operations_and_memory.readings import evaluations, graphs, retained, states
 
 # Models that are evaluated with autograd on
 
@@ -38,3 +38,58 @@ def test_the_latest_count_of_a_line_is_told() -> None:
     assert (
         "40 passes in 2 phases here, in evaluation mode and with autograd on: each recorded a graph of 9" in item.fact
     )
+
+
+# Graphs that are retained, and states that are carried over steps
+
+RETAINED = {
+    "kind": "retained-graph", "step": 30, "path": "t.py", "line": 9, "idle": 16, "looked": 16, "needed": False,
+    "maybe": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"retain-graph-needless"}, id="never gone through again"),
+        pytest.param({"idle": 9}, set(), id="nine graphs"),
+        pytest.param({"needed": True}, set(), id="once it was needed"),
+        pytest.param({"maybe": True}, set(), id="the function may ask for gradients now and then"),
+    ],
+)
+def test_a_graph_is_retained_for_nothing_when_it_is_let_go_unused(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(retained.retain_graph_needless, [*steps(40), {**RETAINED, **change}]) == slugs
+
+
+CARRIED = {
+    "kind": "carried-state", "step": 1, "nodes": [20], "retained": False, "root": "GRU", "state": "argument number 2",
+    "path": "t.py", "line": 9,
+}  # fmt: skip
+ERROR = {"kind": "error", "step": 1, "error": "RuntimeError", "message": "", "path": "t.py", "line": 12}
+SECOND = "Trying to backward through the graph a second time (or directly access saved tensors ...)"
+IN_PLACE = "one of the variables needed for gradient computation has been modified by an inplace operation: [...]"
+LINEAR = [20 + 5 * n for n in range(32)]
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([CARRIED, {**ERROR, "message": SECOND}], {"hidden-state-not-detached"}, id="a second backward"),
+        pytest.param([CARRIED, {**ERROR, "message": IN_PLACE}], {"hidden-state-not-detached"}, id="weights have moved"),
+        pytest.param([CARRIED, {**ERROR, "message": SECOND, "step": 9}], set(), id="the error came later"),
+        pytest.param([{**ERROR, "message": SECOND}], set(), id="nothing was carried"),
+        pytest.param([CARRIED, {**ERROR, "message": "out of memory"}], set(), id="another error"),
+        pytest.param([{**CARRIED, "nodes": LINEAR}], {"hidden-state-not-detached"}, id="the graph grows to the end"),
+        pytest.param([{**CARRIED, "nodes": LINEAR[:15]}], set(), id="fifteen steps"),
+        pytest.param([{**CARRIED, "nodes": LINEAR[:8] + LINEAR[7:8] * 24}], set(), id="a window that is full"),
+    ],
+)
+def test_a_state_is_called_when_backward_fails_on_it_or_its_graph_grows(events: Events, slugs: set[str]) -> None:
+    assert found(states.hidden_state_not_detached, [*steps(40), *events]) == slugs
+
+
+def test_graphs_that_hang_on_a_carried_state_are_not_told_twice() -> None:
+    kept = {"since": 0, "alive": 38, "seen": 40, "lately": 40, "kept": "sum", "holder": "state", "bounded": False}
+    pile = {"kind": "graphs", "step": 39, "path": "t.py", "line": 9, "nodes": 6, "bytes": 4, **kept}
+    assert found(graphs.graph_retained, [*steps(40), pile]) == {"graph-retained"}
+    assert found(graphs.graph_retained, [*steps(40), pile, {**CARRIED, "nodes": LINEAR}]) == set()

@@ -8,6 +8,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.tensor_operations_and_memory.readings.states import grows
 from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
 GRAPHS = 8  # of earlier steps: fewer may be a window that the algorithm needs
@@ -25,6 +26,8 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
     last = _grown(counts)
     if last is None or last.get("bounded"):
         return
+    if last.get("kept") == "sum" and any(grows(each["nodes"]) for each in record.all("carried-state")):
+        return  # hidden-state-not-detached tells it, with the line of the call
     alive, seen, holder = last["alive"], last["lately"], last.get("holder")
     if any(row.get("boundary", "optimizer") != "optimizer" for row in record.every_step[-1:]):
         raise CannotSee(
