@@ -97,21 +97,20 @@ def test_the_step_the_line_and_the_layer_that_grew_most_are_named() -> None:
 
 
 def units(*layers: tuple[str, int, int]) -> Events:
-    return [{"kind": "units", "step": 24, "at": 24, "over": 24, "layers": [list(layer) for layer in layers]}]
+    said = {"kind": "units", "step": 48, "at": 48, "over": 24}
+    return [{**said, "layer": name, "of": size, "dead": dead} for name, size, dead in layers]
 
 
 @pytest.mark.parametrize(
-    ("layers", "module"),
+    ("events", "module"),
     [
-        pytest.param([("a", 64, 64), ("b", 64, 63), ("c", 8, 0)], "b", id="the last dead layer"),
-        pytest.param([("a", 64, 40), ("b", 64, 0)], None, id="five eighths of a layer"),
-        pytest.param([("a", 8, 8), ("b", 64, 0)], None, id="a layer of eight outputs"),
-        pytest.param([("a", 64, 64), ("b", 64, 64)], None, id="nothing has a gradient: no matter of units"),
+        pytest.param(units(("a", 64, 64), ("b", 64, 63)), "b", id="the last dead layer"),
+        pytest.param(units(("a", 64, 40)), None, id="five eighths of a layer"),
+        pytest.param(units(("a", 64, 64), ("a", 64, 3)), None, id="a layer that came back"),
+        pytest.param([*units(("a", 64, 64)), NAN], None, id="after a number that is not finite"),
     ],
 )
-def test_a_layer_is_dead_when_nearly_all_its_outputs_are(
-    layers: list[tuple[str, int, int]], module: str | None
-) -> None:
-    seen = evidence(dead_units, [*steps(30), *units(*layers)])
+def test_a_layer_is_dead_when_nearly_all_its_outputs_are(events: Events, module: str | None) -> None:
+    seen = evidence(dead_units, [*steps(30), *events])
     assert [item.place.module for item in seen] == ([module] if module else [])
-    assert found(dead_units, units(*layers)) == ({"dead-units"} if module else set())
+    assert found(dead_units, events) == ({"dead-units"} if module else set())

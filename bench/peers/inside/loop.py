@@ -1,6 +1,6 @@
 """The loop of bench/overhead.py alone, for tools that must start the process: prints CPU seconds of the median step.
 
-python loop.py tiny|transformer STEPS
+python loop.py tiny|small|transformer STEPS
 """
 
 from __future__ import annotations
@@ -18,6 +18,12 @@ def tiny() -> tuple[torch.nn.Module, torch.Tensor]:
     return torch.nn.Sequential(*layers, torch.nn.Linear(16, 4, bias=False)), torch.randn(16, 16)
 
 
+def small() -> tuple[torch.nn.Module, torch.Tensor]:
+    """12 parameter tensors in a step of about a millisecond."""
+    layers = [layer for _ in range(5) for layer in (torch.nn.Linear(128, 128), torch.nn.ReLU())]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(128, 4)), torch.randn(64, 128)
+
+
 def transformer() -> tuple[torch.nn.Module, torch.Tensor]:
     """4 layers of width 128, 0.8 million parameters: a step of some ten milliseconds."""
     layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
@@ -28,7 +34,7 @@ def median_step(name: str, steps: int) -> float:
     """CPU seconds of all threads of the process, its first fifth of steps left out."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model, sample = {"tiny": tiny, "transformer": transformer}[name]()
+    model, sample = {"tiny": tiny, "small": small, "transformer": transformer}[name]()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     times: list[float] = []
     for _ in range(steps // 2):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ _OFTEN = 8  # watched steps of an optimizer, of which one is written down layer 
 _LAYERS = 64  # at most, evenly chosen over the depth
 _CYCLE = 24  # watched steps in which a unit must get a gradient once, or it counts as dead
 _CYCLES = 40  # at most
+_UNITS = 16  # outputs of a layer, at least
+_NEARLY = 0.9  # of them, at least, seem dead
 
 
 def surges(job: Job) -> None:
@@ -67,10 +70,11 @@ def norms(job: Job) -> None:
 
 
 def units(job: Job) -> None:
-    """Of every linear and convolutional layer: how many outputs got no gradient at all in 24 watched steps."""
+    """Of every layer that seems dead: how many outputs got no gradient and were never positive in 24 watched steps."""
     job.sampled()
     watch = _Units(job)
     probe = job.placing
+    job.undo(watch.silence)
 
     def stepping(optimizer: Any) -> None:
         watch.look(optimizer)
@@ -81,12 +85,18 @@ def units(job: Job) -> None:
 
 
 class _Units:
-    """Flags by layer, on the layer's own device: which outputs have had a gradient that is not zero."""
+    """Flags by layer, on the layer's own device: which outputs have had a gradient that is not zero.
+
+    A layer that seems dead is heard for another cycle: an expert that nobody calls has no gradient either, and only
+    outputs that were never positive are those of dead units.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.cycles = self.turns = 0
-        self.alive: dict[tuple[str, int], Any] = {}  # by name and number of outputs
+        self.alive: dict[str, Any] = {}
+        self.positive: dict[str, Any] = {}  # of the layers that are heard: whether each output was ever positive
+        self.hooks: list[Any] = []
         self.closer: int | None = None  # the first optimizer that stepped counts the steps
 
     def look(self, optimizer: Any) -> None:
@@ -98,47 +108,61 @@ class _Units:
                 had = weight.grad.flatten(1).any(1)
                 if bias is not None and bias.grad is not None:
                     had = had | (bias.grad != 0)
-                key = name, len(had)
-                self.alive[key] = had | self.alive[key] if key in self.alive else had
+                known = self.alive.get(name)
+                self.alive[name] = had | known if known is not None and len(known) == len(had) else had
         if id(optimizer) == self.closer:
             self.turns += 1
             if self.turns % _CYCLE == 0:
                 self.tell()
 
-    def named(self) -> list[tuple[str, Any]]:
-        """The roots, and what the names of their layers begin with: the root's class, where there are several."""
-        roots = list(self.job.roots)
-        return [(f"{type(root).__name__}." if len(roots) > 1 else "", root) for root in roots]
-
     def layers(self) -> list[tuple[str, Any]]:
         import torch
 
         kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
-        found = [(f"{prefix}{name}", part) for prefix, root in self.named() for name, part in root.named_modules()]
-        own = [
-            (name, part) for name, part in found if isinstance(part, kinds) and type(part.weight) is torch.nn.Parameter
+        roots = list(self.job.roots)
+        found = [
+            (f"{type(root).__name__}.{name}" if len(roots) > 1 else name, part)
+            for root in roots
+            for name, part in root.named_modules()
+            if isinstance(part, kinds) and not getattr(part, "transposed", False)
         ]
-        return [(name, part) for name, part in own if not getattr(part, "transposed", False)][:_LAYERS]
+        return [(name, part) for name, part in found if type(part.weight) is torch.nn.Parameter][:_LAYERS]
 
     def tell(self) -> None:
-        import torch
-
+        """Reads the flags, writes what has been heard, and listens to those layers that seem dead."""
         self.cycles += 1
         flags, self.alive = self.alive, {}
-        if not flags:
-            return
-        names, sizes = zip(*flags, strict=True)
-        devices = {each.device for each in flags.values()}
-        if len(devices) > 1:
-            return
-        living = torch.stack([each.sum() for each in flags.values()]).float()
+        heard, self.positive = self.positive, {}
+        self.silence()
         step = self.job.step
+        for name, layer in self.layers():
+            if name not in flags:
+                continue
+            size = len(flags[name])
+            if name in heard:
+                self.job.late.read((flags[name] | heard[name]).sum(), partial(self.record, name, size, step))
+            elif size >= _UNITS and "_orig_mod" not in name:
+                self.job.late.read(flags[name].sum(), partial(self.listen, name, size, layer))
 
-        def then(values: list[float]) -> None:
-            layers = [[name, size, size - int(v)] for name, size, v in zip(names, sizes, values, strict=True)]
-            self.job.record("units", at=step, over=_CYCLE, layers=layers)
+    def record(self, name: str, size: int, step: int, living: float) -> None:
+        self.job.record("units", at=step, over=_CYCLE, layer=name, of=size, dead=size - int(living))
 
-        self.job.late.read_all(living, then)
+    def listen(self, name: str, size: int, layer: Any, living: float) -> None:
+        import torch
+
+        def heard(part: Any, _inputs: Any, output: Any) -> None:
+            if self.job.governor.watching and isinstance(output, torch.Tensor) and output.numel():
+                outputs = output.detach().movedim(1 if isinstance(part, torch.nn.modules.conv._ConvNd) else -1, 0)
+                positive = (outputs.flatten(1) > 0).any(1)
+                self.positive[name] = positive | self.positive[name] if name in self.positive else positive
+
+        if living <= (1 - _NEARLY) * size:
+            self.hooks.append(layer.register_forward_hook(heard))
+
+    def silence(self) -> None:
+        for hook in self.hooks:
+            hook.remove()
+        self.hooks.clear()
 
 
 def _chosen(job: Job, owners: list[Any]) -> list[tuple[int, str, int]]:

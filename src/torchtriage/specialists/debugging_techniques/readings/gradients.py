@@ -17,7 +17,6 @@ ORDERED = 0.8  # of all pairs of layers, at least, in which the earlier one has 
 BEGIN = 5  # norms at the start of a run that tell its usual size, and at the end that tell where it went
 RISE = 1000.0  # times: gradients-exploding.md defends it
 WORSE = 10.0  # times the loss at the start
-UNITS = 16  # outputs of a layer, at least
 NEARLY = 0.9  # of them
 
 
@@ -70,20 +69,19 @@ def gradients_exploding(record: RankRecord) -> Iterator[Sighting]:
 @detector("run/dead-units")
 def dead_units(record: RankRecord) -> Iterator[Sighting]:
     """Nearly all outputs of a layer got no gradient in dozens of steps: whatever comes in, they give nothing on."""
-    events = record.all("units")
-    if not events or record.all("non-finite"):
+    if record.all("non-finite"):
         return
-    last = events[-1]
-    dead = [layer for layer in last["layers"] if layer[1] >= UNITS and layer[2] >= NEARLY * layer[1]]
-    if not dead or len(dead) == len(last["layers"]):
-        return
-    name, of, count = dead[-1]  # what stands before a dead layer gets no gradient either
-    yield Sighting(
-        Place(rank=record.rank, step=last["at"], module=name),
-        f"{count} of {of} outputs of {name} got no gradient in {last['over']} steps up to step {last['at']}",
-        count / of,
-        "of the layer's outputs",
-    )
+    last = {event["layer"]: event for event in record.all("units")}
+    dead = [event for event in last.values() if event["dead"] >= NEARLY * event["of"]]
+    for event in dead[-1:]:  # what stands before a dead layer gets no gradient either
+        name, of, count = event["layer"], event["of"], event["dead"]
+        yield Sighting(
+            Place(rank=record.rank, step=event["at"], module=name),
+            f"{count} of {of} outputs of {name} were never positive and got no gradient in {event['over']} steps up to "
+            f"step {event['at']}",
+            count / of,
+            "of the layer's outputs",
+        )
 
 
 def _by_optimizer(record: RankRecord, kind: str) -> dict[int, list[dict[str, Any]]]:
