@@ -31,6 +31,7 @@ EVENTS = (
     "stepped",  # (optimizer)
     "skipped",  # (optimizer, scaler): a GradScaler held the update back
     "rescaled",  # (scaler): a GradScaler has updated its scale
+    "clipping",  # (call, parameters, limit, norm): gradients are clipped; the norm is None for a clip by value
     "iterated",  # (step): a step has ended and has been recorded
     "watching",  # (): a window of steps begins that sampled probes see; what they noted before is out of date
     "ending",  # (): the job is ending, or the probes leave it

@@ -12,7 +12,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import batches, device, gradients, roots, setup, updates
+from . import batches, clips, device, gradients, roots, setup, updates
 from .job import MACHINERY, Job
 from .writer import Writer
 
@@ -27,6 +27,7 @@ HOOKS = {
     "optimizers": updates.optimizers,
     "scalers": updates.scalers,
     "scale": updates.scale,
+    "clips": clips.place,
     "device": device.place,
     "setup": setup.place,
 }

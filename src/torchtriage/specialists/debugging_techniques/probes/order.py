@@ -122,20 +122,10 @@ class _Zeroed:
 
 def late_clips(job: Job) -> None:
     """Clips of gradients that a step has used and no backward has touched since."""
-    import torch
-    from torch.nn.utils import clip_grad
-
     watch = _LateClips(job)
     job.sampled()
-    for listener in (watch.watching, watch.backward, watch.stepped, watch.skipped, watch.ending):
+    for listener in (watch.watching, watch.backward, watch.stepped, watch.skipped, watch.clipping, watch.ending):
         job.on(listener.__name__, listener)
-    if hasattr(clip_grad, "_clip_grads_with_norm_"):
-        job.wrap(clip_grad, "_clip_grads_with_norm_", watch.by_norm)
-    else:
-        for owner in (clip_grad, torch.nn.utils):
-            job.wrap(owner, "clip_grad_norm_", watch.by_value)
-    for owner in (clip_grad, torch.nn.utils):
-        job.wrap(owner, "clip_grad_value_", watch.by_value)
 
 
 class _LateClips:
@@ -160,23 +150,7 @@ class _LateClips:
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         self.stepped(optimizer)
 
-    def by_norm(self, original: Any) -> Any:
-        def clipping(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
-            kept = _listed(parameters)
-            self.clipped("clip_grad_norm_", kept, max_norm, total_norm)
-            return original(kept, max_norm, total_norm, *args, **kwargs)
-
-        return clipping
-
-    def by_value(self, original: Any) -> Any:
-        def clipping(parameters: Any, limit: Any, *args: Any, **kwargs: Any) -> Any:
-            kept = _listed(parameters)
-            self.clipped(original.__name__, kept, limit, None)
-            return original(kept, limit, *args, **kwargs)
-
-        return clipping
-
-    def clipped(self, call: str, parameters: list[Any], limit: Any, norm: Any) -> None:
+    def clipping(self, call: str, parameters: list[Any], limit: Any, norm: Any) -> None:
         first = next((p for p in parameters if p.grad is not None), None)
         if first is None or not self.seen or float(limit) == float("inf"):
             return
@@ -211,10 +185,3 @@ def _plain(gradient: Any) -> bool:
     import torch
 
     return gradient is not None and type(gradient) is torch.Tensor and not gradient.is_sparse and gradient.numel() > 0
-
-
-def _listed(parameters: Any) -> list[Any]:
-    """The parameters of a clip, which may be one tensor or a generator that is gone after one look."""
-    import torch
-
-    return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)

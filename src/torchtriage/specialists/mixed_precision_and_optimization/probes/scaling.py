@@ -49,7 +49,6 @@ def clips(job: Job) -> None:
     that no scaler ever handles were never scaled.
     """
     import torch
-    from torch.nn.utils import clip_grad
 
     job.sampled()
     book = _Clips(job)
@@ -59,14 +58,7 @@ def clips(job: Job) -> None:
     job.wrap(scaler, "scale", book.scale)
     job.wrap(scaler, "unscale_", book.unscale)
     job.wrap(scaler, "step", book.step)
-    if hasattr(clip_grad, "_clip_grads_with_norm_"):
-        # clip_grad_norm_ looks this up at every call, so it is seen under whatever name the user imported it
-        job.wrap(clip_grad, "_clip_grads_with_norm_", book.by_norm)
-    else:
-        for owner in (clip_grad, torch.nn.utils):
-            job.wrap(owner, "clip_grad_norm_", book.returning_norm)
-    for owner in (clip_grad, torch.nn.utils):
-        job.wrap(owner, "clip_grad_value_", book.by_value)
+    job.on("clipping", book.clipping)
 
 
 class _Clips:
@@ -110,32 +102,7 @@ class _Clips:
 
         return stepping
 
-    def by_norm(self, original: Any) -> Any:
-        def clipping(parameters: Any, max_norm: Any, total_norm: Any, *args: Any, **kwargs: Any) -> Any:
-            kept = _listed(parameters)
-            self.clipped("clip_grad_norm_", kept, max_norm, total_norm)
-            return original(kept, max_norm, total_norm, *args, **kwargs)
-
-        return clipping
-
-    def returning_norm(self, original: Any) -> Any:
-        def clipping(parameters: Any, max_norm: Any, *args: Any, **kwargs: Any) -> Any:
-            kept = _listed(parameters)
-            norm = original(kept, max_norm, *args, **kwargs)
-            self.clipped("clip_grad_norm_", kept, max_norm, norm)
-            return norm
-
-        return clipping
-
-    def by_value(self, original: Any) -> Any:
-        def clipping(parameters: Any, clip_value: Any, *args: Any, **kwargs: Any) -> Any:
-            kept = _listed(parameters)
-            self.clipped("clip_grad_value_", kept, clip_value, None)
-            return original(kept, clip_value, *args, **kwargs)
-
-        return clipping
-
-    def clipped(self, call: str, parameters: list[Any], limit: Any, norm: Any) -> None:
+    def clipping(self, call: str, parameters: list[Any], limit: Any, norm: Any) -> None:
         first = next((p for p in parameters if p.grad is not None), None)
         if not self.scaling or first is None or id(first) in self.unscaled:
             return
@@ -164,13 +131,6 @@ class _Clips:
             return  # harmless: no scale, a limit meant for scaled gradients, or nothing was cut off
         self.times += 1
         self.job.record("clip-scaled", **{**clip, "norm": norm}, scale=scale, times=self.times)
-
-
-def _listed(parameters: Any) -> list[Any]:
-    """The parameters of a clip, which may be one tensor or a generator that is gone after one look."""
-    import torch
-
-    return [parameters] if isinstance(parameters, torch.Tensor) else list(parameters)
 
 
 def _not_finite(job: Job, optimizer: Any) -> dict[str, Any]:
