@@ -7,7 +7,7 @@ from _thread import get_ident
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, origin, places, replay, stacks, threads, wrapping, written
+from . import ledger, marks, origin, places, replay, stacks, threads, wrapping, written
 from .clock import Clock
 from .governor import Governor
 from .late import Late
@@ -48,6 +48,7 @@ class Job:
     retaining: whether the last backward, or the one under way, was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
     written: what the user's code says, line by line. stacks: samples where the watched thread stands.
+    marks: by which a batch is known again.
     """
 
     def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
@@ -68,6 +69,7 @@ class Job:
         self.stacks = stacks.Sampler(self)
         self.placing = MACHINERY
         self.written = written
+        self.marks = marks.marks
         self._idle = False
         self.listeners = Listeners(EVENTS, self.governor)
         self._undo: list[tuple[str, Callable[[], None]]] = []

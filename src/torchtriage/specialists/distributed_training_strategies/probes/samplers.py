@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 _TIMES = frozenset({1, 3, 10, 100, 1000})  # when something that keeps happening is written down again
 _MARKED = 4  # first batches of an epoch whose tensors are noted
-_VALUES = 64  # of a tensor, that are looked at
 _INDICES = 1000  # of an order, that are held against those of the next
 
 
@@ -37,10 +36,10 @@ class _Epoch:
         self.batches = self.learned = 0
         self.marks: dict[str, int] = {}
 
-    def delivered(self, batch: Any) -> None:
+    def delivered(self, job: Job, batch: Any) -> None:
         self.batches += 1
         if self.batches <= _MARKED:
-            for name, mark in _marks(batch, "", 3):
+            for name, mark, _ in job.marks(batch):
                 self.marks[name] = zlib.crc32(str(mark).encode(), self.marks.get(name, 0))
 
     def like(self, other: _Epoch) -> bool:
@@ -121,7 +120,7 @@ class _Orders:
         course = self.open.get(sampler) or self.open.get(getattr(loader.batch_sampler, "sampler", sampler))
         self.latest = course.current if course is not None else None
         if self.latest is not None:
-            self.latest.delivered(batch)
+            self.latest.delivered(self.job, batch)
 
     def backward(self, _roots: Any) -> None:
         if self.latest is not None:
@@ -146,15 +145,3 @@ def _order(indices: Any) -> int | None:
         return None
     inner = indices.__reduce__()[1][0]
     return zlib.crc32(f"{len(inner)} {inner[:_INDICES]}".encode())
-
-
-def _marks(value: Any, name: str, depth: int) -> Any:
-    """Of each tensor in a batch, on the CPU: its way there and a mark of its first values."""
-    import torch
-
-    if type(value) is torch.Tensor:
-        if value.device.type == "cpu" and value.layout is torch.strided:
-            yield name, zlib.crc32(repr(value.detach().reshape(-1)[:_VALUES].tolist()).encode())
-    elif depth and isinstance(value, (dict, tuple, list)):
-        for key, each in list(value.items() if isinstance(value, dict) else enumerate(value))[:16]:
-            yield from _marks(each, f"{name}.{key}", depth - 1)

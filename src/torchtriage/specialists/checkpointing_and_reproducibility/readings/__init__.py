@@ -1,0 +1,1 @@
+"""Readings: what the lines of a record say; arithmetic only."""

@@ -1,0 +1,27 @@
+"""What a record says about streams that several workers read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+
+ROUNDS = 4
+KINDS = 3  # different batches among those of the rounds: data that never change are no repetition
+VALUES = 8  # of a batch that were compared: fewer may be equal by chance
+
+
+@detector("run/iterable-not-sharded")
+def iterable_not_sharded(record: RankRecord) -> Iterator[Sighting]:
+    """Every worker of a loader delivered the same batches, one after another."""
+    last = {(event["path"], event["line"], event["dataset"]): event for event in record.all("repeats")}
+    for event in last.values():
+        if event["alike"] < ROUNDS or event["kinds"] < KINDS or event["values"] < VALUES:
+            continue
+        workers, alike = event["workers"], event["alike"]
+        fact = f"{alike} times in succession the {workers} workers of {event['dataset']} delivered {workers} equal "
+        fact += f"batches: each runs the stream from its beginning, an epoch holds every sample {workers} times"
+        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
+        yield Sighting(place, fact, float(workers), "times every sample")
