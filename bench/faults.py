@@ -4,11 +4,12 @@
     python bench/faults.py --install-peers FOLDER
 
 Without files the jobs are the marked scripts of tests/cases/run. bench/jobs.jsonl is held out: 177 jobs by people who
-had not seen the probes, frozen before these were tuned; only its sums are looked at. A FILE holds one job a line: {"id", "faults": [slug],
-"place": {"line", "module", "container"}, "lines", "also": [slug], "exit", "script"}. Each is run to its end by
-`torchtriage run`, as a process of its own on one thread. A faulty job is right when its fault is found and nothing
-else is said above info (what is in "also" may be); a healthy one when nothing is. A place is exact when one of the
-evidences names the line, the module or the container. Only sums are printed, unless every output is asked for.
+had not seen the probes, frozen before these were tuned; only its sums are looked at. A FILE holds one job a line:
+{"id", "faults": [slug], "place": {"line", "module", "container"}, "lines", "also": [slug], "exit", "script"}. Each is
+run to its end by `torchtriage run`, as a process of its own on one thread. A faulty job is right when its fault is
+found and nothing else is said above info (what is in "also" may be); a healthy one when nothing is. A place is exact
+when one of the evidences names the line, the module or the container. Only sums are printed, unless every output is
+asked for.
 """
 
 from __future__ import annotations
