@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.checkpointing_and_reproducibility.readings import streams
+from torchtriage.specialists.checkpointing_and_reproducibility.readings import generators, streams
 
 REPEATS = {
     "kind": "repeats", "step": 8, "dataset": "Lines", "workers": 2, "alike": 8, "kinds": 8, "values": 72,
@@ -32,3 +32,32 @@ def test_a_stream_is_named_once_with_its_line() -> None:
     (item,) = evidence(streams.iterable_not_sharded, [*steps(40), {**REPEATS, "alike": 4}, REPEATS])
     assert (item.value, item.place.line) == (2.0, 9)
     assert "8 times in succession the 2 workers of Lines delivered 2 equal batches" in item.fact
+
+
+DRAWN = {
+    "kind": "drawn", "step": 8, "container": "Noisy.rng", "generator": "random.Random", "path": "t.py", "line": 9,
+    "alike": 2, "of": 2, "again": 0, "learned": 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"dataset-owned-rng"}, id="two workers alike"),
+        pytest.param({"alike": 1, "of": 1, "again": 1}, {"dataset-owned-rng"}, id="one worker, two epochs"),
+        pytest.param({"alike": 1}, set(), id="seeded in each worker"),
+        pytest.param({"alike": 0, "of": 0}, set(), id="nobody drew"),
+        pytest.param({"learned": 0}, set(), id="the same noise in each validation"),
+    ],
+)
+def test_generators_that_workers_copy(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(generators.dataset_owned_rng, [*steps(40), {**DRAWN, **change}]) == slugs
+
+
+def test_a_generator_is_named_with_its_owner_and_the_line_that_makes_it() -> None:
+    (item,) = evidence(generators.dataset_owned_rng, [*steps(40), DRAWN, {**DRAWN, "again": 2}])
+    assert (item.place.line, item.place.container, item.value) == (9, "Noisy.rng", 3.0)
+    assert "2 of 2 workers began with the same state of Noisy.rng (random.Random)" in item.fact
+    assert "again in 3 epochs" in item.fact
+    (item,) = evidence(generators.dataset_owned_rng, [*steps(40), {**DRAWN, "alike": 1, "of": 1, "again": 1}])
+    assert item.fact.startswith("the worker began 2 epochs with the same state")

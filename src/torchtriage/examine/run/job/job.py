@@ -47,16 +47,14 @@ class Job:
     idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
     retaining: whether the last backward, or the one under way, was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
-    written: what the user's code says, line by line. stacks: samples where the watched thread stands.
-    marks: by which a batch is known again.
+    written: what the user's code says. stacks: samples where the watched thread stands. marks: to know a batch again.
     """
 
     def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
         self.writer = writer
         self.steps = steps
         self.midway = midway
-        self.step = 0
-        self.left = False
+        self.step, self.left = 0, False
         self.retaining = False
         self.roots = places.Roots()
         self.compiling: Callable[[], bool] = bool  # until torch can tell
@@ -68,8 +66,7 @@ class Job:
         self.watched = threads.Watched(self)
         self.stacks = stacks.Sampler(self)
         self.placing = MACHINERY
-        self.written = written
-        self.marks = marks.marks
+        self.written, self.marks = written, marks.marks
         self._idle = False
         self.listeners = Listeners(EVENTS, self.governor)
         self._undo: list[tuple[str, Callable[[], None]]] = []

@@ -1,0 +1,179 @@
+"""What a run writes down about random generators that a dataset holds: with what state its workers begin."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from ._held import generators, reseeds, state_of
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_SLOT = struct.Struct("<QQ")  # of a generator in a worker: the mark of its first state, and 2 once it has moved
+_GENERATORS = 4  # of a dataset, that are followed
+_FETCHES = 4  # of a worker, after which nothing more is noted
+
+
+def owned_generators(job: Job) -> None:
+    """Workers that begin with equal states of a generator of the dataset, and draw from it.
+
+    A worker gets copies of the generators by fork, and notes their states in memory that it shares with the job.
+    """
+    from torch.utils.data import IterableDataset
+    from torch.utils.data._utils import worker
+    from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+    watch = _Watch(job, IterableDataset)
+    for listener in (watch.batch, watch.backward, watch.ending):
+        job.on(listener.__name__, listener)
+    job.wrap(_MultiProcessingDataLoaderIter, "__init__", watch.forking)
+    job.wrap(worker, "_worker_loop", watch.working)
+
+
+class _Round:
+    """The workers of one iterator, as they began."""
+
+    def __init__(self, count: int, workers: int) -> None:
+        self.count, self.workers = count, workers
+        self.board = mmap.mmap(-1, _SLOT.size * count * workers)
+
+    def note(self, worker: int, number: int, mark: int, moved: bool) -> None:
+        """Called in the worker."""
+        _SLOT.pack_into(self.board, _SLOT.size * (worker * self.count + number), mark + 1, 2 if moved else 1)
+
+    def first(self, number: int) -> list[int]:
+        """The marks with which the workers began that have drawn from this generator."""
+        slots = [_SLOT.unpack_from(self.board, _SLOT.size * (w * self.count + number)) for w in range(self.workers)]
+        return [mark for mark, told in slots if told == 2]
+
+
+class _Course:
+    """Of one dataset: its generators, and what the workers of all iterators have shown about each of them."""
+
+    def __init__(self, held: list[dict[str, Any]]) -> None:
+        self.held = held
+        self.round: _Round | None = None
+        self.learned = 0
+        self.seen = [{"alike": 0, "of": 0, "again": 0, "begun": ()} for _ in held]  # type: list[dict[str, Any]]
+
+    def close(self) -> None:
+        """Reads what the workers of the round have noted."""
+        ended, self.round = self.round, None
+        if ended is None:
+            return
+        for number, seen in enumerate(self.seen):
+            marks = ended.first(number)
+            seen["alike"] = max(seen["alike"], max(map(marks.count, marks), default=0))
+            seen["of"] = max(seen["of"], len(marks))
+            seen["again"] += bool(set(marks) & set(seen["begun"]))
+            seen["begun"] = tuple(marks)
+
+
+class _Watch:
+    def __init__(self, job: Job, iterable: type) -> None:
+        self.job, self.iterable = job, iterable
+        self.courses: list[tuple[Any, _Course]] = []
+        self.latest: _Course | None = None
+        self.forked: tuple[_Round, list[Any]] | None = None  # while workers are made
+
+    def course(self, dataset: Any) -> tuple[_Course, list[Any]] | None:
+        """What is known of a dataset, and its generators as they are now."""
+        if isinstance(dataset, self.iterable) or not getattr(type(dataset), "__weakrefoffset__", 0):
+            return None  # the workers of a stream may have to draw the same, to share it out
+        found = generators(dataset, self.job.written)[:_GENERATORS]
+        found = [each for each in found if not reseeds(type(each.owner), self.job.written)]
+        if not found or reseeds(type(dataset), self.job.written):
+            return None
+        now = [each.generator for each in found]
+        for kept, course in self.courses:
+            if kept() is dataset and len(course.held) == len(found):
+                return course, now
+        course = _Course([each.facts(self.job.written) for each in found])
+        self.courses.append((weakref.ref(dataset), course))
+        return course, now
+
+    def forking(self, original: Any) -> Any:
+        def __init__(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            known = self.course(loader.dataset)
+            if known is not None:
+                course, now = known
+                course.close()
+                course.round = _Round(len(now), loader.num_workers)
+                self.forked = course.round, now
+            try:
+                original(iterator, loader, *args, **kwargs)
+            finally:
+                self.forked = None
+
+        return __init__
+
+    def working(self, original: Any) -> Any:
+        def _worker_loop(*args: Any, **kwargs: Any) -> Any:
+            if self.forked is not None:
+                _follow(*self.forked)
+            return original(*args, **kwargs)
+
+        return _worker_loop
+
+    def batch(self, loader: Any, _batch: Any) -> None:
+        if self.courses:
+            self.latest = next((course for kept, course in self.courses if kept() is loader.dataset), None)
+
+    def backward(self, _roots: Any) -> None:
+        if self.latest is not None:
+            self.latest.learned += 1
+            if self.latest.learned in (8, 64, 512):
+                self.write(self.latest)
+
+    def ending(self) -> None:
+        for _, course in self.courses:
+            course.close()
+            self.write(course)
+
+    def write(self, course: _Course) -> None:
+        for held, seen in zip(course.held, course.seen, strict=True):
+            marks = course.round.first(course.held.index(held)) if course.round is not None else []
+            alike = max(seen["alike"], max(map(marks.count, marks), default=0))
+            counts = {"alike": alike, "of": max(seen["of"], len(marks)), "again": seen["again"]}
+            self.job.record("drawn", **held, **counts, learned=course.learned)
+
+
+def _follow(round: _Round, held: list[Any]) -> None:  # noqa: A002 - it is one
+    """In a worker: notes the states before its first batch, and whether its first batches drew from them."""
+    from torch.utils.data import get_worker_info
+    from torch.utils.data._utils import fetch
+
+    kind: Any = fetch._MapDatasetFetcher
+    original = kind.fetch
+    first: list[int] = []
+    left = _FETCHES
+
+    def look() -> None:
+        """Our fault must not become the job's: whatever goes wrong ends the looking."""
+        nonlocal left
+        try:
+            now = [state_of(each) for each in held]
+            if first:
+                about: Any = get_worker_info()
+                for number, mark in enumerate(first):
+                    round.note(about.id, number, mark, now[number] != mark)
+            else:
+                first.extend(now)
+        except Exception:  # noqa: BLE001
+            left = 1
+
+    def fetched(fetcher: Any, index: Any) -> Any:
+        nonlocal left
+        if not first:
+            look()
+        given = original(fetcher, index)
+        look()
+        left -= 1
+        if left <= 0:
+            kind.fetch = original
+        return given
+
+    kind.fetch = fetched
