@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
-from torchtriage.specialists.tensor_operations_and_memory.probes import containers, graphs, holders
+from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders
 
 
 class Told:
@@ -15,6 +16,7 @@ class Told:
     def __init__(self) -> None:
         self.listeners: dict[str, Any] = {}
         self.kept: list[tuple[str, dict[str, Any]]] = []
+        self.step = 0
 
     def sampled(self) -> None:
         """Every step is watched."""
@@ -67,3 +69,33 @@ def test_looks_beyond_the_second_wait_for_the_job_and_end_at_ten() -> None:
     assert looks.due()
     looks.taken = 10
     assert not looks.due()
+
+
+class Cuda:
+    """Stands for torch.cuda, in use or not."""
+
+    def __init__(self, used: bool) -> None:
+        self.used, self.emptied = used, 0
+
+    def is_initialized(self) -> bool:
+        return self.used
+
+    def memory_stats(self) -> dict[str, int]:
+        return {"num_device_alloc": 3 * self.emptied}
+
+
+@pytest.mark.parametrize(("used", "kept"), [(True, [20, 30]), (False, [])])
+def test_the_cache_is_counted_by_line_and_step_once_cuda_is_in_use(used: bool, kept: list[int]) -> None:
+    job, cuda = Told(), Cuda(used)
+    watch = emptied._Emptied(job, cuda)  # type: ignore[arg-type]
+
+    def empty() -> None:
+        cuda.emptied += 1
+
+    call = watch.emptying(empty)
+    for job.step in range(30):
+        call()
+        call()
+    watch.ending()
+    assert [(kind, fields["steps"]) for kind, fields in job.kept] == [("cache-emptied", steps) for steps in kept]
+    assert all(fields["asked"] == 3 * (cuda.emptied if fields["steps"] == 30 else 38) for _, fields in job.kept)

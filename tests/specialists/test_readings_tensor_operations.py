@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import Events, evidence, found, steps
 
-from torchtriage.specialists.tensor_operations_and_memory.readings import evaluations, graphs, retained, states
+from torchtriage.specialists.tensor_operations_and_memory.readings import emptied, evaluations, graphs, retained, states
 
 # Models that are evaluated with autograd on
 
@@ -93,3 +93,28 @@ def test_graphs_that_hang_on_a_carried_state_are_not_told_twice() -> None:
     pile = {"kind": "graphs", "step": 39, "path": "t.py", "line": 9, "nodes": 6, "bytes": 4, **kept}
     assert found(graphs.graph_retained, [*steps(40), pile]) == {"graph-retained"}
     assert found(graphs.graph_retained, [*steps(40), pile, {**CARRIED, "nodes": LINEAR}]) == set()
+
+
+# The allocator's cache
+
+EMPTIED = {
+    "kind": "cache-emptied", "step": 60, "path": "t.py", "line": 9, "calls": 60, "steps": 60, "first": 1, "last": 60,
+    "asked": 180,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"empty-cache-in-loop"}, id="in every step"),
+        pytest.param({"last": 600}, set(), id="once in ten steps"),
+        pytest.param({"steps": 19, "last": 19}, set(), id="nineteen steps"),
+    ],
+)
+def test_a_cache_that_is_emptied_in_most_steps_is_called(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(emptied.empty_cache_in_loop, [*steps(60), {**EMPTIED, **change}]) == slugs
+
+
+def test_how_often_the_driver_is_asked_for_memory_is_told() -> None:
+    (item,) = evidence(emptied.empty_cache_in_loop, [*steps(60), EMPTIED])
+    assert "60 steps, 100% of those since step 1; the driver was asked for memory 3.0 times in each" in item.fact

@@ -1,0 +1,61 @@
+"""What a run writes down about the allocator's cache being emptied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_SITES = 16  # lines that empty the cache, of which notes are kept
+_TIMES = frozenset({20, 100, 1000, 10_000})  # steps after which a line is written down again
+
+
+def emptied(job: Job) -> None:
+    """The lines that call empty_cache, in how many steps, and how often the driver was asked for memory meanwhile."""
+    import torch
+
+    watch = _Emptied(job, torch.cuda)
+    for owner in (torch.cuda, torch.cuda.memory):
+        job.wrap(owner, "empty_cache", watch.emptying)
+    job.on("ending", watch.ending)
+
+
+class _Emptied:
+    def __init__(self, job: Job, cuda: Any) -> None:
+        self.job, self.cuda = job, cuda
+        self.sites: dict[tuple[str, int], dict[str, int]] = {}
+
+    def emptying(self, original: Any) -> Any:
+        def empty_cache(*args: Any, **kwargs: Any) -> Any:
+            if self.cuda.is_initialized():
+                self.called(self.job.caller())
+            return original(*args, **kwargs)
+
+        return empty_cache
+
+    def called(self, where: tuple[str, int]) -> None:
+        site = self.sites.get(where)
+        if site is None:
+            if len(self.sites) >= _SITES:
+                return
+            counts = {"calls": 0, "steps": 0, "first": self.job.step, "last": -1, "asked": self.asked()}
+            site = self.sites[where] = counts
+        site["calls"] += 1
+        if site["last"] != self.job.step:
+            site["last"] = self.job.step
+            site["steps"] += 1
+            if site["steps"] in _TIMES:
+                self.tell(where, site)
+
+    def asked(self) -> int:
+        """How often the allocator has asked the driver for memory."""
+        return int(self.cuda.memory_stats().get("num_device_alloc", 0))
+
+    def tell(self, where: tuple[str, int], site: dict[str, int]) -> None:
+        asked = self.asked() - site["asked"]
+        self.job.record("cache-emptied", path=where[0], line=where[1], **{**site, "asked": asked})
+
+    def ending(self) -> None:
+        for where, site in self.sites.items():
+            self.tell(where, site)
