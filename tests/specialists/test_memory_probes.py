@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders
+from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders, residents
 
 
 class Told:
@@ -17,6 +17,7 @@ class Told:
         self.listeners: dict[str, Any] = {}
         self.kept: list[tuple[str, dict[str, Any]]] = []
         self.step = 0
+        self.roots: list[torch.nn.Module] = []
 
     def sampled(self) -> None:
         """Every step is watched."""
@@ -99,3 +100,24 @@ def test_the_cache_is_counted_by_line_and_step_once_cuda_is_in_use(used: bool, k
     watch.ending()
     assert [(kind, fields["steps"]) for kind, fields in job.kept] == [("cache-emptied", steps) for steps in kept]
     assert all(fields["asked"] == 3 * (cuda.emptied if fields["steps"] == 30 else 38) for _, fields in job.kept)
+
+
+def test_states_are_measured_once_after_the_second_step() -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64))
+    job = Told()
+    job.roots = [model]
+    watch = residents._Residents(job)  # type: ignore[arg-type]
+    optimizer = torch.optim.AdamW(model[0].parameters())
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(8, 64)).pow(2).mean().backward()
+        optimizer.step()
+        watch.stepped(optimizer)
+    watch.tell()
+    ((kind, told),) = job.kept
+    weights = 64 * 64 + 64
+    assert kind == "residents"
+    assert told["parameters"] == 4 * (weights + 128)
+    assert told["gradients"] == 4 * weights
+    assert told["states"] == 4 * (2 * weights + 2)  # two moments, and the number of steps of each tensor
+    assert told["buffers"] == 4 * 128 + 8

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from records import Events, evidence, found, steps
+from records import Events, evidence, found, outcome, steps
 
-from torchtriage.specialists.tensor_operations_and_memory.readings import emptied, evaluations, graphs, retained, states
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.specialists.tensor_operations_and_memory.readings import (
+    emptied,
+    evaluations,
+    graphs,
+    peaks,
+    retained,
+    states,
+)
 
 # Models that are evaluated with autograd on
 
@@ -118,3 +126,72 @@ def test_a_cache_that_is_emptied_in_most_steps_is_called(change: dict[str, Any],
 def test_how_often_the_driver_is_asked_for_memory_is_told() -> None:
     (item,) = evidence(emptied.empty_cache_in_loop, [*steps(60), EMPTIED])
     assert "60 steps, 100% of those since step 1; the driver was asked for memory 3.0 times in each" in item.fact
+
+
+# A device without memory
+
+GIB = 2**30
+OUT = (
+    "CUDA out of memory. Tried to allocate {tried} GiB. GPU 0 has a total capacity of 80.00 GiB of which 0.50 GiB is free. "
+    "Including non-PyTorch memory, this process has 79.00 GiB memory in use. Of the allocated memory {allocated} GiB is "
+    "allocated by PyTorch, and {unused} GiB is reserved by PyTorch but unallocated."
+)
+START = {"kind": "start", "step": 0, "devices": [{"name": "A", "memory": 80 * GIB, "capability": [8, 0]}]}
+RESIDENTS = {
+    "kind": "residents", "step": 4, "parameters": 4 * GIB, "buffers": 0, "gradients": 4 * GIB, "states": 8 * GIB,
+}  # fmt: skip
+LARGE = {**RESIDENTS, "parameters": 15 * GIB, "gradients": 15 * GIB, "states": 30 * GIB}
+
+
+def ended(tried: float = 2, allocated: float = 76, unused: float = 2) -> dict[str, Any]:
+    message = OUT.format(tried=tried, allocated=allocated, unused=unused)
+    return {"kind": "error", "step": 30, "error": "OutOfMemoryError", "message": message, "path": "t.py", "line": 12}
+
+
+def on_device(peak: float, resting: float) -> Events:
+    return steps(30, peak=peak * GIB, allocated=resting * GIB)
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([RESIDENTS, *on_device(74, 18)], {"peak-by-activations"}, id="a full device"),
+        pytest.param([RESIDENTS, *on_device(40, 18)], set(), id="a device with room"),
+        pytest.param([RESIDENTS, *on_device(40, 18), ended()], {"peak-by-activations"}, id="it ended"),
+        pytest.param([LARGE, *on_device(74, 62)], {"peak-by-states"}, id="a large model"),
+        pytest.param([RESIDENTS, *on_device(74, 40)], set(), id="neither: data kept on the device"),
+        pytest.param([RESIDENTS, *steps(30)], set(), id="no device"),
+    ],
+)
+def test_what_a_full_device_is_full_of(events: Events, slugs: set[str]) -> None:
+    both = (peaks.peak_by_activations, peaks.peak_by_states)
+    assert set().union(*(found(each, [START, *events]) for each in both)) == slugs
+
+
+def test_without_the_size_of_the_states_the_peak_cannot_be_divided() -> None:
+    seen = outcome(peaks.peak_by_activations, [START, ended()])
+    assert isinstance(seen, Inconclusive)
+    assert "before parameters" in seen.why
+    assert found(peaks.peak_by_states, [START, ended()]) == set()
+
+
+def test_the_parts_of_the_peak_are_told() -> None:
+    (item,) = evidence(peaks.peak_by_activations, [START, RESIDENTS, *on_device(70, 18), ended(allocated=76)])
+    assert (item.place.path, item.place.line, item.place.step) == ("t.py", 12, 30)
+    assert "of 80.00 GiB tensors held 76.00 at the peak (parameters 4.00, gradients 4.00, states 8.00 GiB)" in item.fact
+    assert item.value == pytest.approx(58 / 76)
+
+
+@pytest.mark.parametrize(
+    ("error", "slugs"),
+    [
+        pytest.param(ended(allocated=60, unused=18), {"fragmentation"}, id="eighteen unused, two asked for"),
+        pytest.param(ended(tried=20, allocated=60, unused=18), set(), id="more asked for than unused"),
+        pytest.param(ended(allocated=74, unused=4), set(), id="a twentieth of the device"),
+        pytest.param({**ended(), "message": "index out of range"}, set(), id="another error"),
+    ],
+)
+def test_memory_is_fragmented_when_what_is_unused_would_have_been_enough(
+    error: dict[str, Any], slugs: set[str]
+) -> None:
+    assert found(peaks.fragmentation, [START, *steps(30), error]) == slugs

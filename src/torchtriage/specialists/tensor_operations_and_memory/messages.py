@@ -30,12 +30,7 @@ _FRAGMENTED = 0.1
 
 def cuda_out_of_memory(message: Decoded, text: str) -> Decoded | None:
     """The message of c10/cuda/CUDACachingAllocator.cpp, in its forms since torch 1.0."""
-    near = text[message.start : message.start + _NEAR]
-    sizes = {name: size for name, forms in _PATTERNS.items() if (size := _size(near, forms)) is not None}
-    if "cached" in sizes and "allocated" in sizes:  # torch 1.0 to 1.3: beside what is allocated
-        sizes["reserved"] = sizes["allocated"] + sizes.pop("cached")
-    if "unallocated" not in sizes and {"reserved", "allocated"} <= set(sizes):
-        sizes["unallocated"] = sizes["reserved"] - sizes["allocated"]
+    sizes = figures(text[message.start : message.start + _NEAR])
     if sizes.get("unallocated", 0.0) < 0:  # figures that contradict each other say nothing
         return None
     if "in_use" not in sizes and "reserved" in sizes:
@@ -46,6 +41,16 @@ def cuda_out_of_memory(message: Decoded, text: str) -> Decoded | None:
         return None
     said = "; ".join(_sentences(sizes))
     return told(message, said, **{f"{name}_gib": round(size / _GIB, 3) for name, size in sorted(sizes.items())})
+
+
+def figures(text: str) -> dict[str, float]:
+    """The figures of a message of the CUDA allocator in bytes, by name."""
+    sizes = {name: size for name, forms in _PATTERNS.items() if (size := _size(text, forms)) is not None}
+    if "cached" in sizes and "allocated" in sizes:  # torch 1.0 to 1.3: beside what is allocated
+        sizes["reserved"] = sizes["allocated"] + sizes.pop("cached")
+    if "unallocated" not in sizes and {"reserved", "allocated"} <= set(sizes):
+        sizes["unallocated"] = sizes["reserved"] - sizes["allocated"]
+    return sizes
 
 
 def _size(text: str, forms: list[re.Pattern[str]]) -> float | None:

@@ -1,0 +1,59 @@
+"""What a run writes down about the memory that parameters, gradients and optimizer states take up."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_TURN = 2  # of an optimizer's steps, the one that is measured: its state is made in the first
+_STEPS = 4  # after which no optimizer is waited for
+
+
+def residents(job: Job) -> None:
+    """Bytes of parameters, buffers, gradients and optimizer states on this process's device, once."""
+    probe = job.placing
+    watch = _Residents(job)
+    job.on("stepped", watch.stepped)
+
+    def iterated(step: int) -> None:
+        if step >= _STEPS:
+            watch.tell()
+            job.withdraw(probe)
+
+    job.on("iterated", iterated)
+
+
+class _Residents:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.turns: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.gradients: dict[int, int] = {}  # bytes by address
+        self.states: dict[int, int] = {}
+
+    def stepped(self, optimizer: Any) -> None:
+        turn = self.turns[optimizer] = self.turns.get(optimizer, 0) + 1
+        if turn == _TURN:
+            for group in optimizer.param_groups:
+                self.gradients.update(_bytes(each.grad for each in group["params"]))
+            for state in list(optimizer.state.values()):
+                self.states.update(_bytes(state.values() if isinstance(state, dict) else ()))
+
+    def tell(self) -> None:
+        roots = list(self.job.roots)
+        owned = _bytes(each for root in roots for each in root.parameters())
+        buffers = _bytes(each for root in roots for each in root.buffers())
+        parts = {"parameters": owned, "buffers": buffers, "gradients": self.gradients, "states": self.states}
+        if self.gradients:
+            self.job.record("residents", **{name: sum(sizes.values()) for name, sizes in parts.items()})
+
+
+def _bytes(values: Any) -> dict[int, int]:
+    """By address, of tensors on the device that is in use, or else the CPU; of a sharded one the part that is here."""
+    import torch
+
+    wanted = "cuda" if torch.cuda.is_initialized() else "cpu"
+    tensors = [getattr(each, "_local_tensor", each) for each in values if isinstance(each, torch.Tensor)]
+    return {each.data_ptr(): each.nbytes for each in tensors if each.device.type == wanted}
