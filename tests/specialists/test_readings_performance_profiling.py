@@ -10,6 +10,7 @@ from records import Events, evidence, found, outcome, steps
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.performance_profiling.readings.aids import debug_left_on
 from torchtriage.specialists.performance_profiling.readings.building import built_in_loop
+from torchtriage.specialists.performance_profiling.readings.recompiles import recompiling
 from torchtriage.specialists.performance_profiling.readings.slowdown import progressive_slowdown
 
 # Steps that grow
@@ -192,3 +193,40 @@ NAN = {"kind": "non-finite", "step": 39, "at": 39, "seen": "loss", "stage": "inp
 )
 def test_an_aid_that_is_on_all_the_time_and_finds_nothing_is_called(events: Events, called: bool) -> None:
     assert found(debug_left_on, events) == ({"debug-left-on"} if called else set())
+
+
+# Compiled again and again
+
+
+def compiled(compiles: int, repeated: int, guard: str = "self.calls == 7", given_up: bool = False) -> dict[str, Any]:
+    return {
+        "kind": "recompiles", "step": 40, "compiles": compiles, "repeated": repeated, "seconds": 9.0, "name": "forward",
+        "given_up": given_up, "guard": guard, "path": "model.py", "line": 12,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "called"),
+    [
+        pytest.param([compiled(8, 7, given_up=True)], True, id="given up"),
+        pytest.param([compiled(7, 6)], True, id="one guard fails again and again"),
+        pytest.param([compiled(4, 2, "GLOBAL_STATE changed: grad_mode")], False, id="modes and a size"),
+        pytest.param([compiled(7, 2)], False, id="guards of many kinds"),
+        pytest.param([compiled(6, 5, "tensor 'x' size mismatch at index 1")], False, id="five buckets of lengths"),
+        pytest.param([compiled(8, 7, "tensor 'x' size mismatch", given_up=True)], True, id="too many lengths"),
+        pytest.param([compiled(8, 0, "", given_up=True)], True, id="given up by a torch that names no guard"),
+        pytest.param([compiled(4, 3), compiled(8, 7, given_up=True)], True, id="the last account counts"),
+        pytest.param(steps(40), False, id="nothing is compiled"),
+    ],
+)
+def test_recompiling_is_called_when_one_guard_keeps_failing(events: Events, called: bool) -> None:
+    assert found(recompiling, events) == ({"recompiling"} if called else set())
+
+
+def test_the_guard_and_the_outcome_are_named() -> None:
+    (item,) = evidence(recompiling, [compiled(8, 7, given_up=True)])
+    assert item.value == 8
+    assert item.fact == (
+        "forward was compiled 8 times (9.0 s), 7 times because `self.calls == 7` or its like no longer held; "
+        "then torch gave it up: it runs uncompiled"
+    )
