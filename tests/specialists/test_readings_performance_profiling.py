@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from records import Events, evidence, found, outcome, steps
+from records import LOADER, Events, evidence, found, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.performance_profiling.readings.aids import debug_left_on
 from torchtriage.specialists.performance_profiling.readings.building import built_in_loop
+from torchtriage.specialists.performance_profiling.readings.fetching import worker_count
 from torchtriage.specialists.performance_profiling.readings.recompiles import recompiling
+from torchtriage.specialists.performance_profiling.readings.shares import data_wait
 from torchtriage.specialists.performance_profiling.readings.slowdown import progressive_slowdown
 
 # Steps that grow
@@ -230,3 +232,51 @@ def test_the_guard_and_the_outcome_are_named() -> None:
         "forward was compiled 8 times (9.0 s), 7 times because `self.calls == 7` or its like no longer held; "
         "then torch gave it up: it runs uncompiled"
     )
+
+
+# Who makes the batches, and where
+
+
+def fetched(workers: int = 0, worker: int | None = None, batches: int = 10, samples: float = 0.4) -> dict[str, Any]:
+    told = {"kind": "fetch", "batches": batches, "samples": samples, "collate": 0.1, "workers": workers}
+    return told if worker is None else {**told, "worker": worker}
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (stack(90, phase="data"), 7),
+        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 90]]}, 3),
+        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 40]]}, 7),
+    ],
+    ids=["the line that asks for a batch", "the line that makes a sample", "no line for itself"],
+)
+def test_waiting_names_the_line_of_the_samples_where_one_takes_most(event: dict[str, Any], line: int) -> None:
+    (item,) = evidence(data_wait, [LOADER, *steps(40, data=0.05), fetched(), event])
+    assert item.place.line == line
+    assert "making a batch takes 40.0 ms for its samples and 10.0 ms in collate_fn" in item.fact
+    assert ("sample.py:3 (decode)" in item.fact) == (line == 3)
+
+
+def test_workers_add_up_by_their_last_sums() -> None:
+    told = [fetched(2, 0, 8), fetched(2, 0, 40, 4.0), fetched(2, 1, 40, 8.0), fetched(0)]
+    (item,) = evidence(data_wait, [{**LOADER, "num_workers": 2}, *steps(40, data=0.05), *told])
+    assert item.fact.endswith("takes 150.0 ms for its samples and 2.5 ms in collate_fn in each of 2 workers")
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "data", "wanted"),
+    [
+        pytest.param(0, 8, 0.05, 1, id="none, and a batch takes as long as the rest"),
+        pytest.param(0, 8, 0.08, 3, id="none, and a batch takes longer"),
+        pytest.param(4, 8, 0.08, None, id="there are workers"),
+        pytest.param(0, 2, 0.08, 2, id="as many as there are cores"),
+        pytest.param(0, 1, 0.08, None, id="one core"),
+        pytest.param(0, 8, 0.01, None, id="the step does not wait"),
+    ],
+)
+def test_as_many_workers_are_advised_as_keep_up(workers: int, cores: int, data: float, wanted: int | None) -> None:
+    start = {"kind": "start", "step": 0, "cpus": cores}
+    told = [fetched(workers, 0 if workers else None)]
+    seen = evidence(worker_count, [start, {**LOADER, "num_workers": workers}, *steps(40, data=data), *told])
+    assert [item.value for item in seen] == ([wanted] if wanted else [])

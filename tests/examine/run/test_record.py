@@ -38,6 +38,14 @@ def test_ranks_are_read_by_number_and_events_by_kind(tmp_path: Path) -> None:
     assert record.ranks[0].all("other") == [{"kind": "other"}]
 
 
+def test_what_the_workers_of_a_rank_wrote_belongs_to_it(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        write(tmp_path, f"rank{rank}.jsonl", {**START, "rank": rank, "world_size": 2}, END)
+    write(tmp_path, "workers1.jsonl", {"kind": "fetch"}, tail='{"ki')
+
+    assert [rank.all("fetch") for rank in read(tmp_path).ranks] == [[], [{"kind": "fetch"}]]
+
+
 @pytest.mark.parametrize("tail", ['{"kind":"step","st', '{"kind":"step","step":3}', "\x00\xff", "7\n[]\n\n", "NaN\n"])
 def test_half_a_line_and_kinds_nobody_knows_are_passed_over(tmp_path: Path, tail: str) -> None:
     write(tmp_path, "rank0.jsonl", START, step(0), step(1), {"kind": "from the future"}, tail=tail)

@@ -130,7 +130,8 @@ def _rank_record(path: Path) -> RankRecord:
     events = tuple(_events(path))
     told = next((event.get("rank") for event in events if event.get("kind") == "start"), None)
     named = path.name.removeprefix("rank").split(".")[0]
-    return RankRecord(told if isinstance(told, int) else int(named) if named.isdecimal() else 0, events)
+    rank = told if isinstance(told, int) else int(named) if named.isdecimal() else 0
+    return RankRecord(rank, (*events, *_events(path.parent / f"workers{rank}.jsonl")))
 
 
 def _events(path: Path) -> Iterator[Event]:

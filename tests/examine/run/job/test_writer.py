@@ -129,3 +129,13 @@ def test_a_folder_that_is_gone_ends_the_recording_and_nothing_else(tmp_path: Pat
     made.write({"kind": "lost"})
 
     assert made.off
+
+
+def test_workers_of_a_rank_share_one_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        writer(tmp_path, 3).aside({"kind": "fetch"})
+    assert kinds(tmp_path / "workers3.jsonl") == ["fetch", "fetch"]
+
+    monkeypatch.setattr("torchtriage.examine.run.job.writer.ASIDE", 0)
+    writer(tmp_path, 3).aside({"kind": "fetch"})
+    assert len(kinds(tmp_path / "workers3.jsonl")) == 2

@@ -18,6 +18,7 @@ HELD = 250_000_000  # nanoseconds for which lines of steps may wait for each oth
 PENDING = 1000  # lines kept by a process that has not yet done anything that matters
 LINES = 1000  # of one kind that are all written; later ever fewer. Steps are thinned by the clock
 ROOM = 180 << 20  # bytes in all, whatever probes write
+ASIDE = 1 << 20  # bytes in the file of the workers
 LAST = ("end", "error", "thinned")  # kinds that are written even then
 
 
@@ -73,6 +74,17 @@ class Writer:
             self._line({"kind": "thinned", "step": line.get("step"), "of": kind, "after": LINES})
         if (count < LINES or kept(count, LINES)) and (self._written < ROOM or kind in LAST):
             self._line(line)
+
+    def aside(self, line: dict[str, Any]) -> None:
+        """Writes LINE to the file that the workers of this rank's loaders share, whole, while there is little in it."""
+        path = f"{self.folder}/workers{self._rank()}.jsonl"
+        with suppress(OSError):
+            file = opened(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+            try:
+                if os.fstat(file).st_size < ASIDE:
+                    os.write(file, (_encode(line) + "\n").encode())
+            finally:
+                os.close(file)
 
     def put(self, text: str, now: int) -> None:
         """Writes TEXT, the JSON object of a step that ended NOW, in nanoseconds: at once or with its neighbours."""

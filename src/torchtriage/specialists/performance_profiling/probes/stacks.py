@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _WARM = 3  # steps at the start that tell nothing
-_FIRST = 40  # steps after which the shares are looked at
+_FIRST = 16  # steps after which the shares are looked at
 _SHARE = 0.3  # of the step, for data or what no phase explains, from which the lines are asked for
 _BLOCK = 16  # steps that are averaged
 _SLOWER = 1.5  # times as long as when the lines were last asked for

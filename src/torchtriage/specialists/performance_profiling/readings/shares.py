@@ -10,7 +10,7 @@ import numpy as np
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.performance_profiling.readings import building
+from torchtriage.specialists.performance_profiling.readings import building, fetching
 
 ENOUGH_STEPS = 10
 OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
@@ -35,10 +35,11 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
         return  # the wait is for workers that start, and has a page of its own
     _device_waits_too(record)
     share, spread = _ratio(waits, _seconds(steps))
+    place, parts = fetching.place_and_parts(record, loader)
     yield Sighting(
-        Place(path=loader.get("path"), line=loader.get("line"), rank=record.rank),
+        place,
         f"{share:.0%} of a step is waiting for the next batch ({wait * 1e3:.1f} ms of "
-        f"{sum(_seconds(steps)) / len(steps) * 1e3:.1f} ms, {len(steps)} steps){_named(loader)}",
+        f"{sum(_seconds(steps)) / len(steps) * 1e3:.1f} ms, {len(steps)} steps){_named(loader)}{parts}",
         share,
         "of the step",
         spread,
