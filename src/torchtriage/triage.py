@@ -205,9 +205,9 @@ def judge(folder: Path, case: Case | None = None) -> Case:
     from msgspec.structs import replace
 
     from torchtriage.examine.detector import perform
-    from torchtriage.examine.run import measure, record
+    from torchtriage.examine.run import load, measure
 
-    recorded = record.read(folder)
+    recorded = load.read(folder)
     outcomes = (*recorded.inconclusive, *perform(tuple(detectors("readings")), recorded))
     return replace(_concluded(case, outcomes), measurements=measure.measurements(recorded))
 

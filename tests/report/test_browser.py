@@ -15,7 +15,7 @@ from torchtriage.core.evidence import Evidence, Place
 from torchtriage.core.fault import Confidence, Fault, FaultClass, Persona, Remedy, Sign
 from torchtriage.core.finding import Finding
 from torchtriage.diagnose.compare import compare
-from torchtriage.report.compare import formed
+from torchtriage.report.formats import compared
 from torchtriage.report.html import render
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
@@ -127,7 +127,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     for name, case in CASES.items():
         (folder / f"{name}.html").write_text(render(case), encoding="utf-8")
     told = compare(CASES["nan"], CASES["many"])
-    (folder / "compared.html").write_text(formed(told, "html"), encoding="utf-8")
+    (folder / "compared.html").write_text(compared(told, "html"), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in (*CASES, "compared")}
 
 

@@ -18,7 +18,7 @@ from torchtriage.core.plain import written
 from torchtriage.diagnose import compare as comparing
 from torchtriage.report import compare as report
 from torchtriage.report import route
-from torchtriage.report.formats import FORMATS, render
+from torchtriage.report.formats import FORMATS, compared, render
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 SHOWN = ("ill-run", "healthy-run", "checked", "question", "referral")
@@ -58,7 +58,7 @@ def test_a_comparison_looks_as_agreed(ill_run: Case, mended: Case) -> None:
     compare("compare.txt", report.render(told))
     compare("compare.json", report.as_json(told))
     compare("compare.md", report.markdown(told))
-    compare("compare.html", report.formed(told, "html"))
+    compare("compare.html", compared(told, "html"))
 
 
 @pytest.mark.parametrize("name", ASKED)

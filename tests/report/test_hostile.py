@@ -18,7 +18,7 @@ from torchtriage.core.plan import Plan, Stage, Step
 from torchtriage.core.query import Query
 from torchtriage.diagnose.compare import compare
 from torchtriage.report import compare as compared
-from torchtriage.report import route
+from torchtriage.report import formats, route
 from torchtriage.report.formats import FORMATS, render
 from torchtriage.report.paper import Paper
 
@@ -177,7 +177,7 @@ def test_a_comparison_of_hostile_cases_is_inert(said: str) -> None:
         for setup in (named, {**named, "devices": [{"name": f"{said}2"}]})
     )
     for told in (compare(one, two), compare(one, Case()), compare(Case(), two)):
-        text, table, page = compared.render(told), compared.markdown(told), compared.formed(told, "html")
+        text, table, page = compared.render(told), compared.markdown(told), formats.compared(told, "html")
         assert not LOUD.findall(text + table + page)
         assert {name for _, names in Shape(page).tags for name in names} <= COMPARED
         assert not LOUD.findall(COLOR.sub("", compared.render(told, Paper(80, color=True))))

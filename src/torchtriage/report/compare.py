@@ -43,15 +43,6 @@ def as_json(told: Comparison) -> str:
     )
 
 
-def formed(told: Comparison, form: str, paper: Paper = PLAIN) -> str:
-    """TOLD as console, json, html or markdown."""
-    if form == "html":  # its engine is loaded only when it is asked for
-        from torchtriage.report.html.compare import render as page
-
-        return page(told)
-    return as_json(told) if form == "json" else markdown(told) if form == "markdown" else render(told, paper)
-
-
 def _sides(pair: Pair) -> dict[str, float | None]:
     return dict(zip(("before", "after"), pair, strict=True))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchtriage.examine.run import record
+from torchtriage.examine.run import load
 
 Run = Callable[..., Any]
 
@@ -30,7 +30,7 @@ print("path", sys.path, "attach" in str(sys.modules.get("sitecustomize")))
 
 
 def why(trial: Any) -> dict[str, str]:
-    return {item.detector: item.why for item in record.read(trial.folder).inconclusive}
+    return {item.detector: item.why for item in load.read(trial.folder).inconclusive}
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_a_torch_that_is_too_strange_for_the_probes_still_runs(run: Run, tmp_pat
 
     assert (trial.code, trial.stdout, trial.stderr) == (0, "0\n", "")
     assert "machinery/batches: ModuleNotFoundError" in " ".join(
-        item.why for item in record.read(trial.folder).inconclusive
+        item.why for item in load.read(trial.folder).inconclusive
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from torchtriage.core.errors import TriageError
-from torchtriage.examine.run import record
+from torchtriage.examine.run import load
 from torchtriage.examine.run.launch import Ended, Launch, launch, prepared
 from torchtriage.triage import probes
 
@@ -130,7 +130,7 @@ def hearing(job): job.on("stepped", lambda optimizer: 1 / 0)
 def working(job): job.on("iterated", lambda step: job.record("worked"))
 """)
     trial = run(TRAIN, probes=(room,))
-    seen = {item.detector: item.why for item in record.read(trial.folder).inconclusive}
+    seen = {item.detector: item.why for item in load.read(trial.folder).inconclusive}
 
     assert (trial.code, trial.stderr) == (0, "")
     assert "RuntimeError: while placing" in seen["run/some_room/placing"]
@@ -181,7 +181,7 @@ def test_a_python_that_takes_no_probes_up_runs_unseen_and_that_is_said(place: Pa
 
     assert ended == Ended(0 if "=" in how else 6)
     assert notes(place / "run") == []
-    (item,) = record.read(place / "run").inconclusive
+    (item,) = load.read(place / "run").inconclusive
     assert item.detector == "run/attach"
     assert "-I, -E or -S, an emptied PYTHONPATH" in item.why
 
@@ -191,7 +191,7 @@ def test_a_job_under_torchrun_is_seen(place: Path) -> None:
     (place / "train.py").write_text(TRAIN)
     assert started(place / "run", "torchrun", "--nproc-per-node", "1", "train.py") == Ended(0)
 
-    (rank,) = record.read(place / "run").ranks
+    (rank,) = load.read(place / "run").ranks
     assert rank.count == 12
 
 
@@ -230,8 +230,8 @@ def test_a_disk_that_is_full_ends_the_record_and_not_the_job(tmp_path: Path) -> 
     try:
         (tmp_path / "train.py").write_text(TRAIN.replace("range(12)", "range(400)") + "print('done')\n")
         ended = started(tmp_path / "disk" / "run", sys.executable, str(tmp_path / "train.py"))
-        (rank,) = record.read(tmp_path / "disk" / "run").ranks
-        said = {item.detector: item.why for item in record.read(tmp_path / "disk" / "run").inconclusive}
+        (rank,) = load.read(tmp_path / "disk" / "run").ranks
+        said = {item.detector: item.why for item in load.read(tmp_path / "disk" / "run").inconclusive}
     finally:
         subprocess.run(["umount", str(tmp_path / "disk")], check=True)
 

@@ -10,7 +10,8 @@ import pytest
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive, Observed, Place
 from torchtriage.examine.detector import Sighting, detector, perform
-from torchtriage.examine.run.record import RankRecord, RunRecord, read
+from torchtriage.examine.run.load import read
+from torchtriage.examine.run.record import RankRecord, RunRecord
 
 Event = dict[str, Any]
 START: Event = {"kind": "start", "step": 0, "rank": 0, "world_size": 1}

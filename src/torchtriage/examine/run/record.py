@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
-from torchtriage.examine.run import unseen
 from torchtriage.examine.run.series import even
 
 Event = dict[str, Any]
@@ -103,53 +99,6 @@ def _nothing(record: RunRecord) -> Iterable[Any]:
     """A run that left no record has not shown that anything is well."""
     why = next(iter(record.inconclusive), Inconclusive("run/record", "no rank left a record", "Run the job again."))
     raise CannotSee(why.why, why.unblock)
-
-
-def read(folder: Path) -> RunRecord:
-    """The record in FOLDER; raises TriageError when there is no such folder.
-
-    Lines that a killed job did not finish and kinds that nobody knows are passed over. Of several processes with
-    the same rank, the one with the most steps counts.
-    """
-    if not folder.is_dir():
-        raise TriageError(
-            "there is no such folder", str(folder), "Name the folder of a `torchtriage run`.", NOTHING_EXAMINED
-        )
-    by_rank: dict[int, list[RankRecord]] = {}
-    for path in sorted(folder.glob("rank*.jsonl")):
-        record = _rank_record(path)
-        by_rank.setdefault(record.rank, []).append(record)
-    ranks = tuple(max(by_rank[rank], key=lambda each: len(each.all("step"))) for rank in sorted(by_rank))
-    processes = tuple(_events(folder / "processes.jsonl"))
-    busy = {rank: sum(bool(each.every_step) for each in records) for rank, records in by_rank.items()}
-    left_out = {rank: number - 1 for rank, number in busy.items() if number > 1}
-    return RunRecord(ranks, tuple(unseen.unseen(ranks, processes, left_out)))
-
-
-def _rank_record(path: Path) -> RankRecord:
-    events = tuple(_events(path))
-    told = next((event.get("rank") for event in events if event.get("kind") == "start"), None)
-    named = path.name.removeprefix("rank").split(".")[0]
-    rank = told if isinstance(told, int) else int(named) if named.isdecimal() else 0
-    return RankRecord(rank, (*events, *_events(path.parent / f"workers{rank}.jsonl")))
-
-
-def _events(path: Path) -> Iterator[Event]:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise TriageError(
-            f"cannot be read: {error.strerror}", str(path), "Make the file readable.", NOTHING_EXAMINED
-        ) from error
-    for line in data.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event
 
 
 def _boundary(row: Event) -> str:

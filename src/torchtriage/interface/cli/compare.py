@@ -28,13 +28,13 @@ def command(before: Path, after: Path, form: str, persona: str, exit_zero: bool,
     Ends with 0 when nothing is found after the change, 1 when something is, 3 when that cannot be told.
     """
     from torchtriage.core.fault import Persona
-    from torchtriage.report import compare as report
     from torchtriage.report.choose import chosen
+    from torchtriage.report.formats import compared
     from torchtriage.report.keep import kept
     from torchtriage.triage import compare
 
     told = compare(*(chosen(kept(path), Persona(persona)) for path in (before, after)))
-    terminal.result(report.formed(told, form, terminal.paper(sys.stdout, color)), form)
+    terminal.result(compared(told, form, terminal.paper(sys.stdout, color)), form)
     return 0 if exit_zero else _ending(told)
 
 

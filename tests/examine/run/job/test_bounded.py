@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from torchtriage.examine.run import record
+from torchtriage.examine.run import load
 from torchtriage.examine.run.job import clock, writer
 from torchtriage.examine.run.job.clock import DENSE, Clock
 from torchtriage.examine.run.job.writer import LINES, ROOM, Writer, kept
 from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.record import RankRecord, RunRecord
 
 WEEK = 7 * 24 * 3600 * 100  # steps of 10 ms
 MB = 10**6
@@ -114,31 +115,30 @@ def test_what_was_left_out_is_inconclusive_and_the_end_is_always_told(
     events = [json.loads(line) for line in (tmp_path / "rank0.jsonl").read_text().splitlines()]
     assert [event.get("step") for event in events if event["kind"] == "skip"] == [0, 1, 2, 10]
     assert events[-1]["kind"] == "end"
-    said = [item.why for item in record.read(tmp_path).inconclusive if item.detector == "run/record"]
+    said = [item.why for item in load.read(tmp_path).inconclusive if item.detector == "run/record"]
     assert said == [
         "rank 0 had more than 3 lines of the kind skip: of those that came later, ever fewer were written",
     ]
     for number in range(100):
         made.put(f'{{"kind":"step","step":{number},"seconds":0.1}}', number * 10**9)
     assert (
-        "bytes: what came later"
-        in [i.why for i in record.read(tmp_path).inconclusive if i.detector == "run/record"][-1]
+        "bytes: what came later" in [i.why for i in load.read(tmp_path).inconclusive if i.detector == "run/record"][-1]
     )
 
 
-def sparse(last: int, **each: Any) -> record.RankRecord:
+def sparse(last: int, **each: Any) -> RankRecord:
     rows = [
         {"kind": "step", "step": step, "seconds": 0.1, "batches": 1, "forwards": 1}
         | {name: value(step) for name, value in each.items()}
         for step in numbers(last, 100)
         if kept(step, 100)
     ]
-    return record.RankRecord(0, ({"kind": "start"}, *rows, {"kind": "end", "step": last, "why": "exit"}))
+    return RankRecord(0, ({"kind": "start"}, *rows, {"kind": "end", "step": last, "why": "exit"}))
 
 
 def test_steady_steps_are_evenly_spaced_so_that_the_dense_start_does_not_outweigh_the_rest() -> None:
     rank = sparse(9_000, data=lambda step: 0.09 if step < 100 else 0.01)
-    measured = measurements(record.RunRecord((rank,)))
+    measured = measurements(RunRecord((rank,)))
 
     assert {after["step"] - before["step"] for before, after in zip(rank.steps, rank.steps[1:])} == {100}  # noqa: B905
     assert measured["shares"]["data"] == pytest.approx(0.1, abs=0.02)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from torchtriage.examine.run import record
+from torchtriage.examine.run import load
 from torchtriage.examine.run.job import Job
 from torchtriage.triage import probes
 
@@ -61,7 +61,7 @@ def test_of_two_threads_that_train_in_turns_one_is_watched_and_the_other_is_told
     assert [row["step"] for row in events("step")] == list(range(6))
     assert all(row["forwards"] == row["backwards"] == 1 for row in events("step"))
     assert len(events("thread")) == 1
-    assert "run/threads" in {item.detector for item in record.read(tmp_path).inconclusive}
+    assert "run/threads" in {item.detector for item in load.read(tmp_path).inconclusive}
 
 
 def test_threads_that_train_at_the_same_moment_keep_the_clock_sane(watch: Watch, events: Events) -> None:
