@@ -59,6 +59,11 @@ def overhead(measurements: dict[str, Any]) -> float | None:
     return number(within(whole, "share") if isinstance(whole, dict) else whole)
 
 
+def overhead_later(measurements: dict[str, Any]) -> float | None:
+    """The same after the first steps, which all probes watch."""
+    return number(within(measurements, "overhead_later"))
+
+
 def steps(measurements: dict[str, Any]) -> int | None:
     """How many steps were measured."""
     value = number(within(measurements, "steps"))

@@ -222,7 +222,11 @@ def _memory(case: Case) -> str:
 
 def _overhead(case: Case) -> str:
     share = measures.overhead(case.measurements)
-    return "" if share is None else f"{figure(share, 'share')} of the run went into the probes themselves."
+    later = measures.overhead_later(case.measurements)
+    if share is None:
+        return ""
+    rest = "" if later is None else f", {figure(later, 'share')} after the first steps, which they all watch"
+    return f"{figure(share, 'share')} of the run went into the probes themselves{rest}."
 
 
 def _open(step: Step) -> Open:

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchtriage.examine.run.job.governor import FIRST
 from torchtriage.examine.run.measure import measurements, overhead, shares, step_time
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 Event = dict[str, Any]
 NAMES = {
     "setup", "steps", "step_time", "shares", "memory", "loss", "grad_norm", "scale", "timeline", "ranks", "overhead",
+    "overhead_later",
 }  # fmt: skip
 SHARES = {"data", "transfer", "forward", "backward", "optimizer", "communication", "idle", "other"}
 
@@ -150,3 +152,9 @@ def test_every_rank_has_its_own_figures() -> None:
 
 def test_overhead_of_nothing_is_unknown() -> None:
     assert overhead([]) is None
+
+
+def test_the_overhead_later_is_that_after_the_steps_that_all_probes_watch() -> None:
+    rows = [step(n, seconds=1.0, probes=0.5 if n <= FIRST else 0.01) for n in range(FIRST + 40)]
+    assert measurements(run(*rows))["overhead_later"] == pytest.approx(0.01)
+    assert measurements(run(*rows[:-30]))["overhead_later"] is None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.job.governor import FIRST
+from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
 from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
 from torchtriage.examine.run.unseen import world_size
 
@@ -16,8 +17,9 @@ def measurements(record: RunRecord) -> dict[str, Any]:
     """Times in seconds, memory in bytes, shares of the step from 0 to 1; nothing for a run without a record.
 
     A step's time is the job's own: what the probes took is taken out, and given as `overhead`, over all steps but the
-    first, which holds the imports. Shares are over all steady steps of all ranks, on CUDA over those that were timed
-    on the device; `communication` and `idle` are 0 where nothing has told them apart.
+    first, which holds the imports, and as `overhead_later`, over those after the ones that all probes watch. Shares
+    are over all steady steps of all ranks, on CUDA over those that were timed on the device; `communication` and
+    `idle` are 0 where nothing has told them apart.
     """
     if not record.ranks:
         return {}
@@ -38,6 +40,7 @@ def measurements(record: RunRecord) -> dict[str, Any]:
             "each": [_rank(rank) for rank in record.ranks],
         },
         "overhead": overhead([row for rank in record.ranks for row in rank.every_step[1:] or rank.every_step]),
+        "overhead_later": overhead(later([row for rank in record.ranks for row in rank.every_step])),
     }
 
 
@@ -80,9 +83,15 @@ def timeline(rows: Sequence[Event]) -> dict[str, list[Any]]:
 
 
 def overhead(rows: Sequence[Event]) -> float | None:
-    """The probes' own measured share of the time of ROWS."""
+    """The probes' own measured share of the time of ROWS; None without any."""
     whole = sum(float(row.get("seconds") or 0) for row in rows)
     return sum(float(row.get("probes") or 0) for row in rows) / whole if whole else None
+
+
+def later(rows: Sequence[Event]) -> list[Event]:
+    """The steps after the first ones, which all probes watch and a long job does not notice; none of less than 20."""
+    found = [row for row in rows if (row.get("step") or 0) > FIRST]
+    return found if len(found) >= SETTLED else []
 
 
 def _setup(record: RunRecord) -> dict[str, Any]:
