@@ -44,9 +44,8 @@ def place_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[Place, 
     the function that makes one. And the parts in words.
     """
     said = _parts(record, loader)
-    looks = [line for event in record.all("stacks") if (line := dominating(event, "data")) is not None]
-    if looks and looks[-1].within and not loader.get("num_workers"):
-        line = looks[-1]
+    line = dominating(record.all("stacks"), "data")
+    if line is not None and line.within and not loader.get("num_workers"):
         return Place(path=line.path, line=line.number, rank=record.rank), f"{said}; {line.said}"
     return Place(path=loader.get("path"), line=loader.get("line"), rank=record.rank), said
 

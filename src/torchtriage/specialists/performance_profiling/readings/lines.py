@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -11,25 +13,42 @@ MOST = 0.5  # of its samples, from which one line stands for it
 
 
 class Line(Struct, frozen=True):
-    """A line that takes most of a phase, or of the whole step."""
+    """A line that takes most of a phase.
+
+    function: in which it stands. known: samples of the phase. within: the phase calls it, else it calls the phase.
+    """
 
     path: str
     number: int
     function: str
     share: float
-    within: bool  # whether the phase calls it: else it calls the phase
+    known: int
+    within: bool
     said: str
 
 
-def dominating(event: dict[str, Any], phase: str | None = None) -> Line | None:
-    """The line in which most samples of PHASE (of all phases when None) stood; None where they are spread or few."""
-    lines = [each for each in event["lines"] if phase in (None, each[0])]
-    known = sum(event["parts"].values()) if phase is None else event["parts"].get(phase, 0)
-    if not lines or known < ENOUGH_SAMPLES:
+def dominating(events: Iterable[dict[str, Any]], phase: str | None) -> Line | None:
+    """The line in which most samples of PHASE stood, in the look at it that had the most; without a phase, of the
+    whole step. None where they are spread or few.
+    """
+    lines = [line for event in events if (line := _dominating(event, phase)) is not None]
+    return max(lines, key=lambda line: line.known, default=None)
+
+
+def _dominating(event: dict[str, Any], phase: str | None) -> Line | None:
+    known = sum(count for name, count in event["parts"].items() if phase in (None, name))
+    counts: Counter[tuple[str, int]] = Counter()
+    first: dict[tuple[str, int], tuple[str, bool]] = {}
+    for name, path, number, function, within, count in event["lines"]:
+        if phase in (None, name):
+            counts[path, number] += count
+            first.setdefault((path, number), (function, within))
+    if known < ENOUGH_SAMPLES or not counts:
         return None
-    _, path, number, function, within, count = max(lines, key=lambda each: each[-1])
+    (path, number), count = counts.most_common(1)[0]
     if count < MOST * known:
         return None
+    function, within = first[path, number]
     named = "the step" if phase is None else {"other": "that"}.get(phase, phase)
     said = f"{count / known:.0%} of {known} samples of {named} stand at {path}:{number} ({function})"
-    return Line(path, number, function, count / known, within, said)
+    return Line(path, number, function, count / known, known, within, said)

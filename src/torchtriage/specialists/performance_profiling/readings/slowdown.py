@@ -18,6 +18,7 @@ from torchtriage.specialists.performance_profiling.readings.lines import dominat
 ENOUGH_STEPS = 60
 PARTS = 6  # of the run, each of which is slower than the one before
 BOUND = 1.5  # progressive-slowdown.md defends it
+SEEN = 1.25  # times as long, in wall time, where CPU time shows the growth
 STEADY = 0.2  # of the slope of the whole run, at least, in each third
 FLOOR = 0.001  # seconds by which a step grows over the run, at least
 ALIKE = 0.25  # of the growth of the whole step, at most, in the parts that stay as they were
@@ -34,12 +35,12 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
         return
     steps = np.array([row["step"] for row in rows], dtype=float)
     wall, worked = _columns(rows)["step"], _columns(rows)["cpu"]
-    computed = _grows(steps, worked, _median(wall, 0))
-    slope, spread = trend.slope(steps, worked if computed else wall)
-    first, span = _median(wall, 0), float(steps[-1] - steps[0])
-    if not (computed or _grows(steps, wall, first)) or _median(wall, -1) < first + slope * span / 2:
+    computed = _grows(steps, worked)
+    if not (computed or _grows(steps, wall)) or _median(wall, -1) < SEEN * _median(wall, 0):
         return
-    said = f"a step takes {_ms(first)} at first and {_ms(_median(wall, -1))} at the end of {len(rows)} steps"
+    times, span = worked if computed else wall, float(steps[-1] - steps[0])
+    first, (slope, spread) = _median(times, 0), trend.slope(steps, times)
+    said = f"a step takes {_ms(_median(wall, 0))} at first and {_ms(_median(wall, -1))} at the end of {len(rows)} steps"
     if _more_work(record, rows, said) or any(event.get("alive", 0) >= HOOKS for event in record.all("hooks")):
         return  # hooks that pile up have a page of their own
     phase, told = _phase(rows, said, computed)
@@ -48,12 +49,12 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     yield Sighting(place, f"{said}{told}{line}", 1 + slope * span / first, "times as long", (low, high))
 
 
-def _grows(steps: Any, times: Any, first: float) -> bool:
-    """Whether TIMES rise to the end, by half of FIRST, the usual step's time at the start: in each third of the run,
-    and from each sixth to the next.
+def _grows(steps: Any, times: Any) -> bool:
+    """Whether TIMES rise to the end, by half of what they were at the start: in each third of the run, and from each
+    sixth to the next.
     """
     slope, _ = trend.slope(steps, times)
-    if slope * (steps[-1] - steps[0]) < max(FLOOR, (BOUND - 1) * first):
+    if slope * (steps[-1] - steps[0]) < max(FLOOR, (BOUND - 1) * _median(times, 0)):
         return False
     thirds = zip(np.array_split(steps, 3), np.array_split(times, 3), strict=True)
     if min(trend.slope(*third)[0] for third in thirds) < STEADY * slope:
@@ -117,9 +118,9 @@ def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _line(record: RankRecord, phase: str | None, last: float) -> tuple[Place, str]:
-    """The line in which the growing phase spent most of its time, when it was last looked at."""
+    """The line in which the growing phase spent most of its time, in the later part of the run."""
     told = [event for event in _since_numbered(record, "stacks") if event["since"] >= last / 8]
-    line = dominating(told[-1], phase) if told else None
+    line = dominating(told, phase)
     if line is None:
         return Place(rank=record.rank), ""
     return Place(path=line.path, line=line.number, rank=record.rank), f"; {line.said}"
