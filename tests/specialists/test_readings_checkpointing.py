@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.checkpointing_and_reproducibility.readings import generators, streams
+from torchtriage.specialists.checkpointing_and_reproducibility.readings import generators, seeds, streams
 
 REPEATS = {
     "kind": "repeats", "step": 8, "dataset": "Lines", "workers": 2, "alike": 8, "kinds": 8, "values": 72,
@@ -61,3 +61,37 @@ def test_a_generator_is_named_with_its_owner_and_the_line_that_makes_it() -> Non
     assert "again in 3 epochs" in item.fact
     (item,) = evidence(generators.dataset_owned_rng, [*steps(40), {**DRAWN, "alike": 1, "of": 1, "again": 1}])
     assert item.fact.startswith("the worker began 2 epochs with the same state")
+
+
+DRAW = {"seeds": False, "path": "t.py", "line": 9, "words": ["flip"]}
+LOOSE = {
+    "kind": "loose", "step": 30, "source": "random", "seeded": ["cuda", "torch"], "claims": ["torch"], "moved": 5,
+    "path": "t.py", "line": 4, "draws": DRAW,
+}  # fmt: skip
+NO_LINE = {"seeds": False, "path": "", "line": 0, "words": []}
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"seeds-incomplete"}, id="Python's random"),
+        pytest.param({"draws": {**DRAW, "words": ["print"]}}, set(), id="what only prints"),
+        pytest.param({"draws": {**DRAW, "seeds": True}}, set(), id="seeded before torch was imported"),
+        pytest.param({"draws": NO_LINE}, set(), id="drawn by a library"),
+        pytest.param({"seeded": ["numpy"], "claims": ["numpy"]}, set(), id="torch is not seeded either"),
+        pytest.param({"source": "torch", "claims": ["numpy"], "draws": {}}, set(), id="only the data are fixed"),
+        pytest.param(
+            {"source": "torch", "seeded": ["numpy", "random"], "claims": ["numpy", "random"], "draws": {}},
+            {"seeds-incomplete"},
+            id="all but torch",
+        ),
+    ],
+)
+def test_generators_that_nobody_seeded(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(seeds.seeds_incomplete, [*steps(40), {**LOOSE, **change}]) == slugs
+
+
+def test_the_line_is_the_one_that_draws() -> None:
+    (item,) = evidence(seeds.seeds_incomplete, [*steps(40), LOOSE])
+    assert (item.place.path, item.place.line) == ("t.py", 9)
+    assert "Python's random moved during the training, and nobody has seeded it, only torch's generator" in item.fact

@@ -1,0 +1,23 @@
+"""Python and NumPy are seeded, and the weights and the dropout come from torch."""
+
+import random
+
+import numpy as np
+import torch
+from torch import nn
+
+
+def fix(seed):
+    random.seed(seed)
+    np.random.seed(seed)  # expect: seeds-incomplete
+
+
+fix(1)
+points = torch.from_numpy(np.random.randn(64, 8)).float()
+model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.2), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+for _ in range(30):
+    x = points[np.random.permutation(64)[:16]]
+    optimizer.zero_grad()
+    (model(x) - x.sum(1, keepdim=True)).pow(2).mean().backward()
+    optimizer.step()
