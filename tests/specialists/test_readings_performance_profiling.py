@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from records import LOADER, Events, evidence, found, outcome, steps
+from records import LOADER, Events, evidence, found, given_verdicts, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.performance_profiling.readings.aids import debug_left_on
 from torchtriage.specialists.performance_profiling.readings.building import built_in_loop
 from torchtriage.specialists.performance_profiling.readings.fetching import worker_count
 from torchtriage.specialists.performance_profiling.readings.recompiles import recompiling
-from torchtriage.specialists.performance_profiling.readings.shares import data_wait
+from torchtriage.specialists.performance_profiling.readings.shares import data_wait, loop_share
 from torchtriage.specialists.performance_profiling.readings.slowdown import progressive_slowdown
 
 # Steps that grow
@@ -280,3 +280,16 @@ def test_as_many_workers_are_advised_as_keep_up(workers: int, cores: int, data: 
     told = [fetched(workers, 0 if workers else None)]
     seen = evidence(worker_count, [start, {**LOADER, "num_workers": workers}, *steps(40, data=data), *told])
     assert [item.value for item in seen] == ([wanted] if wanted else [])
+
+
+def test_code_around_the_model_that_takes_most_of_a_step_is_a_verdict_with_its_line() -> None:
+    events = [*steps(40, forward=0.01, backward=0.02, optimizer=0.0), stack(90)]
+    assert given_verdicts(loop_share, events) == {"loop-bound"}
+    assert given_verdicts(loop_share, [*steps(40), stack(90)]) == set()
+    assert given_verdicts(loop_share, events[:-1]) == set()
+    (item,) = evidence(loop_share, events)
+    assert item.place.line == 7
+    assert item.fact == (
+        "60% of a step is in no phase: not data, model or optimizer (37 steps); "
+        "90% of 100 samples of that stand at train.py:7 (metric)"
+    )

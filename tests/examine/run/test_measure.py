@@ -13,7 +13,7 @@ from torchtriage.examine.run.record import RankRecord, RunRecord
 Event = dict[str, Any]
 NAMES = {
     "setup", "steps", "step_time", "shares", "memory", "loss", "grad_norm", "scale", "timeline", "ranks", "overhead",
-    "overhead_later",
+    "overhead_later", "stacks",
 }  # fmt: skip
 SHARES = {"data", "transfer", "forward", "backward", "optimizer", "communication", "idle", "other"}
 
@@ -41,6 +41,17 @@ def test_the_timeline_has_columns_of_one_length_whose_phases_fill_the_step() -> 
     assert {len(column) for column in drawn.values()} == {200}
     assert (drawn["step"][0], drawn["step"][-1], drawn["rss"][-1]) == (3, 1000, 100_000)
     assert sum(drawn[name][7] for name in SHARES) == pytest.approx(1.0)
+
+
+def test_the_lines_are_those_of_the_look_with_the_most_samples() -> None:
+    looks = [
+        {"kind": "stacks", "since": 9, "samples": 8, "lines": [["other", "train.py", 7, "metric", False, 6]]},
+        {"kind": "stacks", "since": 90, "samples": 2, "lines": [["data", "train.py", 8, "load", True, 2]]},
+    ]
+    line = {"phase": "other", "path": "train.py", "line": 7, "function": "metric", "share": 0.75}
+
+    assert measurements(run(step(0), *looks))["stacks"] == {"since": 9, "samples": 8, "lines": [line]}
+    assert measurements(run(step(0)))["stacks"] is None
 
 
 def test_a_run_without_a_record_has_no_figures() -> None:

@@ -35,6 +35,7 @@ def measurements(record: RunRecord) -> dict[str, Any]:
         "grad_norm": _series(first, "grad_norm"),
         "scale": _series(first, "scale"),
         "timeline": timeline(first.steps),
+        "stacks": stacks(first),
         "ranks": {
             "world_size": world_size(record.ranks),
             "each": [_rank(rank) for rank in record.ranks],
@@ -70,6 +71,18 @@ def shares(rows: Sequence[Event]) -> dict[str, float] | None:
         return None
     told = {phase: seconds / whole for phase, seconds in spent.items()}
     return {**told, "other": max(1.0 - sum(told.values()), 0.0)}
+
+
+def stacks(record: RankRecord) -> dict[str, Any] | None:
+    """The user's lines in which the training thread stood most often, in the look with the most samples, with the
+    share of those and the phase that they belong to; None where nothing gave reason to look.
+    """
+    look = max(record.all("stacks"), key=lambda event: event.get("samples") or 0, default=None)
+    if look is None or not look.get("samples"):
+        return None
+    names = ("phase", "path", "line", "function")
+    lines = [{**dict(zip(names, each, strict=False)), "share": each[-1] / look["samples"]} for each in look["lines"]]
+    return {"since": look.get("since"), "samples": look["samples"], "lines": lines}
 
 
 def timeline(rows: Sequence[Event]) -> dict[str, list[Any]]:

@@ -11,10 +11,12 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings import building, fetching
+from torchtriage.specialists.performance_profiling.readings.lines import dominating
 
 ENOUGH_STEPS = 10
 OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
 COMPUTE = ("forward", "backward", "optimizer")
+PHASES = ("data", "transfer", *COMPUTE)
 
 
 @detector("run/data-wait")
@@ -66,6 +68,22 @@ def compute_share(record: RankRecord) -> Iterator[Sighting]:
         "of the step",
         spread,
     )
+
+
+@detector("run/loop-share")
+def loop_share(record: RankRecord) -> Iterator[Sighting]:
+    """The share of a step that is spent in no phase, in code around the model, where samples tell its line."""
+    looks = record.all("stacks")
+    rows = [row for row in record.steps if row["seconds"]]
+    if not looks or len(rows) < ENOUGH_STEPS or _on_device(record) or not any(row["forward"] for row in rows):
+        return
+    wholes = _seconds(rows)
+    rest = [max(whole - sum(row[part] or 0.0 for part in PHASES), 0.0) for row, whole in zip(rows, wholes, strict=True)]
+    share, spread = _ratio(rest, wholes)
+    line = dominating(looks, "other")
+    place = Place(path=line.path, line=line.number, rank=record.rank) if line else Place(rank=record.rank)
+    fact = f"{share:.0%} of a step is in no phase: not data, model or optimizer ({len(rows)} steps)"
+    yield Sighting(place, f"{fact}; {line.said}" if line else fact, share, "of the step", spread)
 
 
 def _steady(record: RankRecord) -> list[dict[str, Any]]:
