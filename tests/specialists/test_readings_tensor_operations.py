@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from records import Events, evidence, found, outcome, steps
+from records import LOADER, MIB, Events, evidence, found, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.tensor_operations_and_memory.readings import (
     emptied,
     evaluations,
     graphs,
+    hosts,
     peaks,
     retained,
     states,
@@ -195,3 +197,79 @@ def test_memory_is_fragmented_when_what_is_unused_would_have_been_enough(
     error: dict[str, Any], slugs: set[str]
 ) -> None:
     assert found(peaks.fragmentation, [START, *steps(30), error]) == slugs
+
+
+# Memory of the host
+
+WORKERS = {**LOADER, "num_workers": 2}
+SECOND = {"kind": "second-epoch", "step": 30}
+
+
+def level(_step: int) -> int:
+    return 0
+
+
+def host(
+    theirs: Callable[[int], float] = level,
+    private: Callable[[int], float] = level,
+    virtual: Callable[[int], float] = level,
+    generation: Callable[[int], int] = level,
+) -> Events:
+    """Readings of 100 steps, in bytes above what there is at the start."""
+    return [
+        {
+            "kind": "host", "step": n, "virtual": 9 * GIB + virtual(n), "private": GIB + private(n), "workers": 2,
+            "theirs": GIB + theirs(n), "generation": generation(n),
+        }
+        for n in range(100)
+    ]  # fmt: skip
+
+
+def a_megabyte(step: int) -> float:
+    return step * MIB
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([WORKERS, SECOND, *host(a_megabyte)], {"host-memory-growth"}, id="workers, to the end"),
+        pytest.param([WORKERS, SECOND, *host(lambda n: min(n, 40) * MIB)], set(), id="a cache that is full"),
+        pytest.param(
+            [WORKERS, SECOND, *host(lambda n: n**0.5 * 10 * MIB)], set(), id="ever longer samples, more rarely"
+        ),
+        pytest.param([WORKERS, SECOND, *host(lambda n: n * 0.2 * MIB)], set(), id="twenty megabytes"),
+        pytest.param(
+            [WORKERS, SECOND, *host(lambda n: n % 25 * MIB, generation=lambda n: n // 25)],
+            set(),
+            id="new workers in each epoch",
+        ),
+        pytest.param([SECOND, *host(a_megabyte)], set(), id="other processes"),
+        pytest.param(
+            [*host(private=a_megabyte, virtual=a_megabyte)], {"host-memory-growth"}, id="the process, newly allocated"
+        ),
+        pytest.param([*host(private=a_megabyte)], set(), id="a buffer that was allocated at once"),
+        pytest.param(
+            [*host(private=a_megabyte, virtual=lambda n: (n > 50) * GIB)], set(), id="and another that was not used yet"
+        ),
+        pytest.param(
+            [*host(private=a_megabyte, virtual=a_megabyte), {"kind": "container", "step": 50, "holder": "kept"}],
+            set(),
+            id="a container that memory-growth judges",
+        ),
+        pytest.param([], set(), id="a system that does not tell"),
+    ],
+)
+def test_memory_of_the_host_is_called_when_it_is_ever_newly_allocated(events: Events, slugs: set[str]) -> None:
+    assert found(hosts.host_memory_growth, [*events, *steps(100, batches=int(SECOND in events))]) == slugs
+
+
+def test_growth_of_workers_is_judged_in_the_second_epoch() -> None:
+    seen = outcome(hosts.host_memory_growth, [WORKERS, *host(a_megabyte), *steps(100)])
+    assert isinstance(seen, Inconclusive)
+    assert "2 loader workers grows by 1024 KiB per step, but the loader is still in its first epoch" in seen.why
+
+
+def test_growing_workers_are_told_with_the_line_that_makes_a_sample() -> None:
+    (item,) = evidence(hosts.host_memory_growth, [WORKERS, SECOND, *host(a_megabyte), *steps(100)])
+    assert (item.place.path, item.place.line, item.unit) == ("train.py", 7, "KiB per step")
+    assert item.value == pytest.approx(1024)

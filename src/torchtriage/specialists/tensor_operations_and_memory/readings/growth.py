@@ -19,6 +19,10 @@ STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each
 LATE = (1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
 LEVEL = 0.25  # of its slope, at most, is what memory had before it began
 CUDA = "allocated CUDA"
+GRID = 60  # readings of the host that are compared, evenly spread
+WARM = 0.1  # of them that are left out at the start
+ANEW = 0.5  # of private growth, at least, is that of virtual memory in each third of the run
+Growth = tuple[float, tuple[float, float], float, float]  # slope, its interval, bytes gained, first step
 ACCOUNTED = 0.25  # of the growth, at least, is what the container's entries take up
 WATCHED = 0.5  # of the run, at least, in which the container was followed
 
@@ -28,13 +32,15 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     """Memory in use grows with the step number, to the end."""
     name, used = _memory(record)
     steps = np.array([step["step"] for step in record.steps], dtype=float)
-    growth = _growth(steps, used) or _late_growth(record, steps, used)
+    growth = growth_of(steps, used) or _late_growth(record, steps, used)
     if growth is None:
         return
     slope, spread, total, begin = growth
     said = f"{name} memory grows by {slope / 1024:.0f} KiB per step"
     container, rate = _container(record, begin, float(steps[-1]))
     if name != CUDA and (not container or rate * container["bytes"] < ACCOUNTED * slope):
+        if not container and allocated_anew(record):
+            return  # host-memory-growth tells it
         raise CannotSee(
             f"{said}, and no container with a name grows with it to the end: a buffer that was allocated at once and "
             "is being filled, or a file that is mapped, looks the same",
@@ -45,7 +51,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
             f"{said} while {container['holder']} fills: it has an end, and hides what else may grow",
             "Run until it is full: two epochs and more for a Dataset, more steps than its maxlen for a deque.",
         )
-    _second_epoch(record, said)
+    in_second_epoch(record, said)
     place = Place(
         path=container.get("path") or None,
         line=container.get("line") or None,
@@ -62,22 +68,29 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     )
 
 
-def _growth(steps: Any, used: Any) -> tuple[float, tuple[float, float], float, float] | None:
+def growth_of(steps: Any, used: Any) -> Growth | None:
     """The slope with its interval, the bytes gained and the first step, of steady growth; None for any other."""
+    if len(steps) < ENOUGH_STEPS:
+        return None
     slope, spread = trend.slope(steps, used)
     total = slope * float(steps[-1] - steps[0])
-    parts = [trend.slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
+    parts = _thirds(steps, used)
     steady = total >= FLOOR and min(parts) >= STEADY * max(parts)
     return (slope, spread, total, float(steps[0])) if steady else None
 
 
-def _late_growth(record: RankRecord, steps: Any, used: Any) -> tuple[float, tuple[float, float], float, float] | None:
+def _thirds(steps: Any, used: Any) -> list[float]:
+    """The slope of each third: a jump in memory is in one of them."""
+    return [trend.slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
+
+
+def _late_growth(record: RankRecord, steps: Any, used: Any) -> Growth | None:
     """Growth that began within the run, where a container with a name grows with it: without one it may be a phase."""
     for share in LATE:
         first = int(len(steps) * share)
         if min(first, len(steps) - first) < ENOUGH_STEPS:
             continue
-        growth = _growth(steps[first:], used[first:])
+        growth = growth_of(steps[first:], used[first:])
         if growth is not None and trend.slope(steps[:first], used[:first])[0] <= LEVEL * growth[0]:
             container, rate = _container(record, growth[3], float(steps[-1]))
             accounted = container and rate * container["bytes"] >= ACCOUNTED * growth[0]
@@ -104,7 +117,27 @@ def _container(record: RankRecord, begin: float, end: float) -> tuple[dict[str, 
     return last, (entries[-1] - entries[0]) / (at[-1] - at[0])
 
 
-def _second_epoch(record: RankRecord, said: str) -> None:
+def allocated_anew(record: RankRecord) -> Growth | None:
+    """Growth of this process's private memory for which it asks the system for ever more: what fills a buffer that
+    was allocated at once, or reads a mapped file, does not.
+    """
+    readings = record.all("host")
+    private = growth_of(*series(readings, "private"))
+    return private if private and min(_thirds(*series(readings, "virtual"))) >= ANEW * private[0] else None
+
+
+def series(readings: list[dict[str, Any]], name: str) -> tuple[Any, Any]:
+    """Step numbers and values of readings that are dense at first, as far apart at the start as at the end."""
+    steps = np.array([each["step"] for each in readings], dtype=float)
+    values = np.array([each[name] for each in readings], dtype=float)
+    if not len(steps):
+        return steps, values
+    wanted = np.linspace(steps[0] + WARM * (steps[-1] - steps[0]), steps[-1], GRID)
+    chosen = np.unique(np.searchsorted(steps, wanted))
+    return steps[chosen], values[chosen]
+
+
+def in_second_epoch(record: RankRecord, said: str) -> None:
     """Raises CannotSee unless the growth was seen in a loader's second epoch, or there is no loader."""
     rows = record.every_step
     if not any(row.get("batches") for row in rows):

@@ -1,0 +1,69 @@
+"""What a run writes down about the host's memory: this process's own, and that of its loaders' workers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_DENSE = 100  # readings, one a step; after that one whenever another of this part of the time has passed
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+def hosts(job: Job) -> None:
+    """Private and virtual bytes of this process, and private bytes of the processes that it has started, over time."""
+    if _memory(os.getpid()) is None:
+        return
+    watch = _Hosts(job)
+    job.on("iterated", watch.iterated)
+
+
+class _Hosts:
+    """generation: counts the sets of workers; a loader without persistent ones starts new ones for each epoch."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.began = self.due = perf_counter()
+        self.readings = self.generation = 0
+        self.workers: tuple[int, ...] = ()
+
+    def iterated(self, _step: int) -> None:
+        now = perf_counter()
+        if now < self.due:
+            return
+        self.readings += 1
+        if self.readings > _DENSE:
+            self.due = now + (now - self.began) / _DENSE
+        self.read()
+
+    def read(self) -> None:
+        own = _memory(os.getpid())
+        found = {pid: sizes[1] for pid in _children() if (sizes := _memory(pid)) is not None}
+        if tuple(found) != self.workers:
+            self.generation += 1
+            self.workers = tuple(found)
+        if own is not None:
+            told = {"virtual": own[0], "private": own[1]}
+            workers = {"workers": len(found), "theirs": sum(found.values()), "generation": self.generation}
+            self.job.record("host", **told, **workers)
+
+
+def _children() -> list[int]:
+    """The daemons among the processes that multiprocessing has started; it is not asked, since that reaps them."""
+    process = sys.modules.get("multiprocessing.process")
+    started: list[Any] = list(getattr(process, "_children", ()))
+    return sorted(each.pid for each in started if each.daemon and each.pid is not None)
+
+
+def _memory(pid: int) -> tuple[int, int] | None:
+    """Virtual bytes of a process, and resident ones that are in no file; None where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 - a path object costs as much as the reading
+            virtual, resident, shared = file.read().split()[:3]
+    except OSError:
+        return None
+    return int(virtual) * _PAGE, (int(resident) - int(shared)) * _PAGE

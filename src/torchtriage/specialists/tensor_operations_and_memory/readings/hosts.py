@@ -1,0 +1,57 @@
+"""What a record says about the host's memory: of the loaders' workers, and what no container accounts for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.tensor_operations_and_memory.readings.growth import (
+    Growth,
+    allocated_anew,
+    growth_of,
+    in_second_epoch,
+    series,
+)
+from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
+
+
+@detector("run/host-memory-growth")
+def host_memory_growth(record: RankRecord) -> Iterator[Sighting]:
+    """Memory of the loader's workers, or of the job's own process without a container, grows to the end."""
+    theirs = _of_workers(record)
+    if theirs is not None:
+        count, growth = theirs
+        said = f"private memory of {count} loader workers grows by {growth[0] / 1024:.0f} KiB per step"
+        in_second_epoch(record, said)
+        yield _sighting(_place(record), said, growth)
+    if counted(record, "container"):
+        return  # memory-growth tells by what, or why it cannot
+    own = allocated_anew(record)
+    if own is not None:
+        said = f"private memory of the job's process grows by {own[0] / 1024:.0f} KiB per step"
+        in_second_epoch(record, said)
+        yield _sighting(Place(rank=record.rank), f"{said}, newly allocated, and no container with a name", own)
+
+
+def _of_workers(record: RankRecord) -> tuple[int, Growth] | None:
+    """How many workers there are, and the growth of the latest set of them: older ones have taken theirs with them."""
+    readings = [each for each in record.all("host") if each["workers"]]
+    readings = [each for each in readings if each["generation"] == readings[-1]["generation"]]
+    if not readings or not any(each.get("num_workers") for each in record.all("loader")):
+        return None
+    growth = growth_of(*series(readings, "theirs"))
+    return (readings[-1]["workers"], growth) if growth else None
+
+
+def _sighting(place: Place, said: str, growth: Growth) -> Sighting:
+    slope, (low, high), total, _ = growth
+    fact = f"{said}, {total / 2**20:.0f} MiB in all, to the end"
+    return Sighting(place, fact, slope / 1024, "KiB per step", (low / 1024, high / 1024))
+
+
+def _place(record: RankRecord) -> Place:
+    loader: dict[str, Any] = next(each for each in record.all("loader") if each.get("num_workers"))
+    return Place(path=loader.get("path") or None, line=loader.get("line") or None, rank=record.rank)
