@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.distributed_training_strategies.readings import replicas, samplers
+from torchtriage.specialists.distributed_training_strategies.readings import launch, replicas, samplers
 
 ORDER = {
     "kind": "order", "step": 60, "path": "t.py", "line": 9, "again": 2, "changed": 0, "epoch": 0, "length": 50,
@@ -73,3 +73,27 @@ def test_a_no_sync_around_backward_only_is_told_apart() -> None:
     assert "60 of 80 all-reduces of 178 values for nothing" in item.fact
     (item,) = evidence(replicas.no_sync_missing, [*steps(20), {**event, "late": 60}])
     assert "around backward only" in item.fact
+
+
+@pytest.mark.parametrize(
+    ("environment", "world_size", "said"),
+    [
+        pytest.param({"RANK": "4", "WORLD_SIZE": "4"}, 4, "RANK is 4, WORLD_SIZE 4", id="counted from 1"),
+        pytest.param({"LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "2"}, 1, "LOCAL_RANK is 2", id="counted from 1 locally"),
+        pytest.param({"LOCAL_WORLD_SIZE": "8", "WORLD_SIZE": "4"}, 4, "WORLD_SIZE only 4", id="more here than in all"),
+        pytest.param({"RANK": "0", "WORLD_SIZE": "4"}, 1, "it trains alone", id="a group of one"),
+        pytest.param(
+            {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4"}, 4, "", id="torchrun"
+        ),
+        pytest.param({"RANK": "9", "WORLD_SIZE": "16", "LOCAL_RANK": "1"}, 16, "", id="two machines"),
+        pytest.param({"WORLD_SIZE": "4"}, 2, "", id="a group of some"),
+        pytest.param({"RANK": "0"}, 1, "", id="no size is given"),
+        pytest.param({}, 1, "", id="one process"),
+        pytest.param({"RANK": "x", "WORLD_SIZE": ""}, 1, "", id="no numbers"),
+    ],
+)
+def test_variables_of_the_launch(environment: dict[str, str], world_size: int, said: str) -> None:
+    start = {"kind": "start", "step": 0, "rank": 0, "world_size": world_size, "environment": environment}
+    items = evidence(launch.launch_environment, [start, *steps(40)])
+    assert [said in item.fact for item in items] == ([True] if said else [])
+    assert found(launch.launch_environment, [start, *steps(40)]) == ({"launch-environment"} if said else set())

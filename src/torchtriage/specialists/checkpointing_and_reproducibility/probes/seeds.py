@@ -39,7 +39,8 @@ class _Seeds:
     """claims: the user's own lines that seed a source. seeded: sources that anybody has seeded, libraries too."""
 
     def __init__(self, job: Job) -> None:
-        self.job, self.numpy = job, None  # type: Job, Any
+        self.job = job
+        self.numpy: Any = None
         self.claims: dict[str, tuple[str, int]] = {}
         self.seeded: set[str] = set()
         self.moved = {"torch": 0, "random": 0, "numpy": 0}

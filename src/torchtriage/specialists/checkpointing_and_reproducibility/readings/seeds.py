@@ -23,7 +23,7 @@ def seeds_incomplete(record: RankRecord) -> Iterator[Sighting]:
         where = _at(event)
         if where is None:
             continue
-        by = " and ".join(NAMES.get(each, each) for each in event["seeded"] if each in NAMES)
+        by = " and ".join(NAMES[each] for each in event["seeded"] if each in NAMES)
         name = NAMES[event["source"]]
         fact = f"{name} moved during the training, and nobody has seeded it, only {by}: runs with one seed differ"
         yield Sighting(Place(path=where[0], line=where[1], rank=record.rank), fact, float(event["moved"]), "looks")
