@@ -189,6 +189,14 @@ def test_allocated_memory_on_a_device_is_called_without_a_container() -> None:
     assert found(growth.memory_growth, steps(100, allocated=growing, batches=0)) == {"memory-growth"}
 
 
+def test_growth_on_cuda_beside_ever_longer_steps_may_be_that_of_the_batches() -> None:
+    events = steps(100, allocated=growing, batches=0, seconds=lambda n: 0.1 + n / 500)
+    seen = outcome(growth.memory_growth, events)
+    assert isinstance(seen, Inconclusive)
+    assert "batches that grow on purpose" in seen.why
+    assert found(growth.memory_growth, [*events, *followed()]) == {"memory-growth"}
+
+
 def test_memory_growth_names_the_container_and_the_line_that_fills_it() -> None:
     (item,) = evidence(growth.memory_growth, [*steps(100, rss=growing, batches=0), *followed()])
     assert (item.place.path, item.place.line, item.place.container) == ("train.py", 15, "features")

@@ -18,6 +18,7 @@ FLOOR = 32 << 20  # bytes: what allocators and lazily loaded code may take after
 STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each of the others
 LATE = (1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
 LEVEL = 0.25  # of its slope, at most, is what memory had before it began
+LONGER = 1.25  # times as long
 CUDA = "allocated CUDA"
 GRID = 60  # readings of the host that are compared, evenly spread
 WARM = 0.1  # of them that are left out at the start
@@ -45,6 +46,11 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
             f"{said}, and no container with a name grows with it to the end: a buffer that was allocated at once and "
             "is being filled, or a file that is mapped, looks the same",
             "Run until such a buffer is full; if it grows on, tracemalloc.take_snapshot() shows Python's share.",
+        )
+    if not container and _lengthening(record):
+        raise CannotSee(
+            f"{said}, and the steps take ever longer: batches that grow on purpose look the same",
+            "Run until their size has settled; a leak grows on.",
         )
     if container.get("bounded") or container.get("dataset"):
         raise CannotSee(
@@ -77,6 +83,12 @@ def growth_of(steps: Any, used: Any) -> Growth | None:
     parts = _thirds(steps, used)
     steady = total >= FLOOR and min(parts) >= STEADY * max(parts)
     return (slope, spread, total, float(steps[0])) if steady else None
+
+
+def _lengthening(record: RankRecord) -> bool:
+    """Whether the steps of the last third of the run take longer than those of the first."""
+    first, _, last = np.array_split(np.array([step["seconds"] for step in record.steps]), 3)
+    return float(np.median(last)) >= LONGER * float(np.median(first))
 
 
 def _thirds(steps: Any, used: Any) -> list[float]:
