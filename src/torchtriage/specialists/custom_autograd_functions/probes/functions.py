@@ -172,10 +172,13 @@ def _version(value: Any) -> int | None:
 
 
 def _changes(tree: ast.AST | None, name: str) -> int:
-    """The first line of a function that changes the argument NAME in place; 0 when none is seen."""
+    """The first line of a function that changes the argument NAME in place, or hands it on; 0 when none is seen."""
     lines = [0]
+    handed: list[int] = []
     for node in ast.walk(tree) if tree is not None else ():
         target: Any = None
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            handed += [node.lineno for each in node.args if isinstance(each, ast.Name) and each.id == name]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
             target = node.func.value
         elif isinstance(node, ast.AugAssign):
@@ -188,4 +191,4 @@ def _changes(tree: ast.AST | None, name: str) -> int:
             target = target.func if isinstance(target, ast.Call) else target.value
         if isinstance(target, ast.Name) and target.id == name:
             lines.append(getattr(node, "lineno", 0))
-    return min(lines[1:], default=0)
+    return min(lines[1:] or handed, default=0)

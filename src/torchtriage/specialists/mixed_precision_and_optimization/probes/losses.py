@@ -44,6 +44,8 @@ def _factor(node: Any) -> float | None:
     others = [value for value in (_saved(node, "_saved_other"), _saved(node, "_saved_self")) if value is not None]
     if sum(each is not None for each, _ in node.next_functions) > 1:
         return 1.0
+    if len(others) == 1 and isinstance(others[0], (int, float)):  # a loss with smoothed labels divides so
+        return abs(float(others[0]))
     if len(others) != 1 or others[0].numel() != 1 or others[0].device.type != "cpu":
         return None
     return abs(float(others[0]))

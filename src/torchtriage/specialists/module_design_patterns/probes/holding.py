@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class _Held:
         self.owner, self.name, self.kind = weakref.ref(owner), name, kind
         path = job.module_name(owner)
         self.path = f"{path}.{name}" if path and path != type(owner).__name__ else name
-        self.where = job.written.assigned(type(owner), name)
+        self.where = job.written.assigned(type(owner), name.partition(".")[0])
         self.held = f"{type(owner).__name__}.{name}"
         self.tensors = [weakref.ref(each) for each in tensors]
         self.size = sum(each.numel() for each in tensors)
@@ -114,7 +115,7 @@ def _outside(owner: Any, known: set[int]) -> Iterator[tuple[str, str, list[Any]]
     import torch
 
     registers = vars(torch.nn.Module())
-    for name, value in [item for item in vars(owner).items() if item[0] not in registers]:
+    for name, value in _attributes({each: vars(owner)[each] for each in vars(owner) if each not in registers}):
         if isinstance(value, (list, tuple, dict)):
             found = [each for each in _learning(value, 0) if id(each) not in known]
             modules = any(isinstance(each, torch.nn.Parameter) for each in found)
@@ -122,6 +123,18 @@ def _outside(owner: Any, known: set[int]) -> Iterator[tuple[str, str, list[Any]]
                 yield name, "modules" if modules else "tensor", found
         elif type(value) is torch.Tensor and value.is_leaf and value.requires_grad and id(value) not in known:
             yield name, "tensor", [value]
+
+
+def _attributes(own: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Attributes with their names, and the containers that an object of a class of one's own among them has."""
+    import torch
+
+    for name, value in own.items():
+        yield name, value
+        inner = getattr(value, "__dict__", None)
+        if type(inner) is dict and not isinstance(value, (torch.nn.Module, torch.Tensor, ModuleType, FunctionType)):
+            containers = [(each, held) for each, held in inner.items() if isinstance(held, (list, tuple, dict))]
+            yield from ((f"{name}.{each}", held) for each, held in containers[:_WIDE])
 
 
 def _learning(value: Any, depth: int) -> Iterator[Any]:

@@ -44,9 +44,7 @@ class _Idle:
             return False
         path, owner = above[-1]
         own = next(name for name, each in owner.named_parameters(recurse=False) if each is parameter)
-        line = job.written.assigned(type(owner), own)
-        if not line[1] and len(above) > 1:
-            line = job.written.assigned(type(above[-2][1]), path.rpartition(".")[2])
+        line = _written(job, above, own)
         partly = any(each.grad is not None for each in owner.parameters())
         name = f"{path}.{own}" if len(above) > 1 else own
         self.owner = weakref.ref(owner)
@@ -129,6 +127,13 @@ def _above(job: Job, parameter: Any) -> list[tuple[str, Any]]:
                 paths = [".".join(parts[:number]) for number in range(len(parts) + 1)]
                 return [(each, inner[each]) for each in paths if each in inner]
     return []
+
+
+def _written(job: Job, above: list[tuple[str, Any]], own: str) -> tuple[str, int]:
+    """Where the user sets the parameter OWN of the lowest module, or else the part of him that it belongs to."""
+    names = [*(path.rpartition(".")[2] for path, _ in above[1:]), own]
+    lines = (job.written.assigned(type(part), name) for (_, part), name in zip(above[::-1], names[::-1], strict=True))
+    return next((line for line in lines if line[1]), ("", 0))
 
 
 def _one_of_several(above: list[tuple[str, Any]]) -> bool:

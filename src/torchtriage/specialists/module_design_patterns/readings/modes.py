@@ -12,7 +12,8 @@ from torchtriage.examine.run.record import RankRecord
 Event = dict[str, Any]
 EVALUATES = """
     val valid validation validate validating eval evaluate evaluation evaluating evaluator test testing tester dev
-    holdout held heldout acc accuracy metric metrics monitor
+    holdout held heldout acc accuracy metric metrics monitor correct perplexity ppl auc auroc rmse bleu wer cer
+    psnr ssim
 """
 SAMPLES = """
     mc monte carlo uncertain uncertainty bayes bayesian ensemble stochastic noise noisy sample samples sampled sampling
