@@ -84,8 +84,12 @@ def test_a_step_that_grows_with_the_same_work_is_called(events: Events, slugs: s
 
 @pytest.mark.parametrize(
     ("events", "why"),
-    [([*SLOW_MACHINE, *work()], "every part of it alike"), (growing(lambda n: n), "how much goes into a step")],
-    ids=["a machine that slows down", "no root module"],
+    [
+        ([*SLOW_MACHINE, *work()], "every part of it alike"),
+        ([{**row, "cpu": row["seconds"] * 0.9} for row in SLOW_MACHINE] + work(), "every part of it alike"),
+        (growing(lambda n: n), "how much goes into a step"),
+    ],
+    ids=["a machine that slows down", "a processor that gets ever hotter", "no root module"],
 )
 def test_growth_that_may_have_another_cause_is_said(events: Events, why: str) -> None:
     seen = outcome(progressive_slowdown, events)

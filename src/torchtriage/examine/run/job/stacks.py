@@ -8,7 +8,7 @@ import sys
 import weakref
 from collections import Counter
 from pathlib import Path
-from time import perf_counter_ns as now
+from time import thread_time_ns as now
 from typing import TYPE_CHECKING, Any
 
 from . import places
@@ -46,7 +46,7 @@ class Sampler:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.running = False
-        self.cost = 0  # nanoseconds
+        self.cost = 0  # nanoseconds of CPU time
         self._counts: Counter[tuple[str, str, int, str, bool]] = Counter()
         self._every = EVERY
         self._stop = self._ended = _thread.allocate_lock()

@@ -18,6 +18,7 @@ from torchtriage.specialists.performance_profiling.readings.lines import dominat
 ENOUGH_STEPS = 60
 PARTS = 6  # of the run, each of which is slower than the one before
 BOUND = 1.5  # progressive-slowdown.md defends it
+LEAST = 0.0001  # seconds of a step, below which there is nothing to compare
 SEEN = 1.25  # times as long, in wall time, where CPU time shows the growth
 STEADY = 0.2  # of the slope of the whole run, at least, in each third
 FLOOR = 0.001  # seconds by which a step grows over the run, at least
@@ -39,11 +40,11 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     if not (computed or _grows(steps, wall)) or _median(wall, -1) < SEEN * _median(wall, 0):
         return
     times, span = worked if computed else wall, float(steps[-1] - steps[0])
-    first, (slope, spread) = _median(times, 0), trend.slope(steps, times)
+    first, (slope, spread) = max(_median(times, 0), LEAST), trend.slope(steps, times)
     said = f"a step takes {_ms(_median(wall, 0))} at first and {_ms(_median(wall, -1))} at the end of {len(rows)} steps"
     if _more_work(record, rows, said) or any(event.get("alive", 0) >= HOOKS for event in record.all("hooks")):
         return  # hooks that pile up have a page of their own
-    phase, told = _phase(rows, said, computed)
+    phase, told = _phase(rows, said)
     place, line = _line(record, phase, float(steps[-1]))
     low, high = (1 + each * span / first for each in spread)
     yield Sighting(place, f"{said}{told}{line}", 1 + slope * span / first, "times as long", (low, high))
@@ -85,11 +86,10 @@ def _more_work(record: RankRecord, rows: Sequence[dict[str, Any]], said: str) ->
     return any(_mean([e[name] for e in late]) > MORE * _mean([e[name] for e in early]) for name in sizes)
 
 
-def _phase(rows: Sequence[dict[str, Any]], said: str, computed: bool) -> tuple[str | None, str]:
+def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
     """The phase that grows most, and how. On a device phases are times of the host and tell nothing.
 
-    A thread that is made to wait by other processes gets no CPU time for it. Where the growth is not COMPUTED, a phase
-    that stays as it was must show that the machine does; raises CannotSee where there is none.
+    A phase that stays as it was must show that the machine does; raises CannotSee where there is none.
     """
     if any(row.get("allocated") for row in rows):
         return None, ""
@@ -98,7 +98,7 @@ def _phase(rows: Sequence[dict[str, Any]], said: str, computed: bool) -> tuple[s
     (before, after), _ = ends.pop("step"), ends.pop("cpu")
     bound = 1 + ALIKE * (after / before - 1)
     level = sum(first for first, last in ends.values() if first and last < bound * first)
-    if not computed and level < max(REST[0] * before, REST[1]):
+    if level < max(REST[0] * before, REST[1]):
         raise CannotSee(
             f"{said}, but every part of it alike: a machine that is shared, hot or short of memory does that too",
             "Run it again on a machine that does nothing else: what is in the code stays.",
@@ -109,12 +109,14 @@ def _phase(rows: Sequence[dict[str, Any]], said: str, computed: bool) -> tuple[s
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Seconds by phase, of the whole step, and of the thread's CPU: without the probes."""
+    """Seconds by phase, of the whole step, and of the thread's CPU: without the probes, which have the same share of
+    the CPU time as of the wall time.
+    """
     told = {phase: np.array([float(row.get(phase) or 0) for row in rows]) for phase in PHASES}
     step = np.array([own_seconds(row) for row in rows])
-    worked = np.array([float(row.get("cpu") or 0) - float(row.get("probes") or 0) for row in rows])
+    worked = np.array([float(row.get("cpu") or 0) * own_seconds(row) / row["seconds"] for row in rows])
     other = np.maximum(step - sum(told.values()), 0.0)
-    return {**told, "other": other, "step": step, "cpu": np.clip(worked, 0.0, step)}
+    return {**told, "other": other, "step": step, "cpu": worked}
 
 
 def _line(record: RankRecord, phase: str | None, last: float) -> tuple[Place, str]:
