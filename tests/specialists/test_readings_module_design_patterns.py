@@ -69,6 +69,7 @@ EVALUATED = {
         pytest.param({"fresh": 0}, set(), id="no loader, no name"),
         pytest.param({"fresh": 0, "around": ["val"]}, {"mode-left-in-train"}, id="no loader, a name"),
         pytest.param({"fresh": 0, "around": ["val"], "words": ["mc"]}, set(), id="Monte Carlo by name"),
+        pytest.param({"around": ["val", "monte", "carlo"]}, set(), id="Monte Carlo by a comment"),
         pytest.param({"again": 6}, set(), id="the same batch again"),
         pytest.param({"trained_on": 8}, set(), id="the batch just learned"),
         pytest.param({"dropped": True}, set(), id="the result is dropped"),
@@ -83,6 +84,11 @@ EVALUATED = {
 )
 def test_evaluation_in_training_mode(change: dict[str, Any], slugs: set[str]) -> None:
     assert found(modes.mode_left_in_train, [*steps(40), {**EVALUATED, **change}]) == slugs
+
+
+def test_models_that_one_line_evaluates_one_after_another_are_told_together() -> None:
+    (item,) = evidence(modes.mode_left_in_train, [*steps(40), EVALUATED, {**EVALUATED, "passes": 4}])
+    assert item.fact.startswith("2 times a new Net was evaluated in training mode: 12 passes without gradients")
 
 
 # Dropout and hooks

@@ -140,7 +140,6 @@ def test_a_run_without_a_record_says_how_far_it_came(
         ),
         ([END], "run/steps", "ended no step"),
         ([{"kind": "probe-off", "step": 4, "probe": "room/p", "why": "KeyError: 1"}, END], "run/room/p", "KeyError: 1"),
-        ([step(0, batches=0), END], "run/data", "no batch from a DataLoader"),
         ([step(0, allocated=10**6), END], "run/device-time", "host"),
         ([{**START, "world_size": 4}, END], "run/ranks", "3 of 4 ranks"),
         ([{**START, "world_size": 4}, END], "run/communication", "other ranks"),

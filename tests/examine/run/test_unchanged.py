@@ -61,6 +61,21 @@ for step in range(12):
     took(loss)
 """
 
+PARAMETRIZED = """
+from torch.nn.utils import parametrizations
+model = torch.nn.Sequential(
+    parametrizations.weight_norm(torch.nn.Linear(8, 16)), torch.nn.ReLU(),
+    parametrizations.spectral_norm(torch.nn.Linear(16, 8)), parametrizations.orthogonal(torch.nn.Linear(8, 8)),
+)
+optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+for step in range(30):
+    optimizer.zero_grad()
+    loss = (model(torch.randn(4, 8)) - 1).square().mean()
+    loss.backward()
+    optimizer.step()
+    took(loss)
+"""
+
 LSTM = """
 class Tagger(torch.nn.Module):
     def __init__(self):

@@ -122,12 +122,6 @@ def _death(record: RankRecord) -> Iterator[Inconclusive]:
 
 def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
     steps = record.every_step
-    if steps and not any(row.get("batches") for row in steps):
-        yield Inconclusive(
-            "run/data",
-            f"rank {record.rank} took no batch from a DataLoader: time spent on making batches is counted as other",
-            "Feed the loop from a torch.utils.data.DataLoader to see what it waits for.",
-        )
     if any(row.get("allocated") for row in steps) and not record.on_device:
         yield Inconclusive(
             "run/device-time",

@@ -131,7 +131,8 @@ def _shapes(value: Any, depth: int = 3) -> Any:
     """The shapes of the tensors in a batch, no values; what is deeper or of another kind by the name of its class."""
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         device = str(getattr(value, "device", "cpu"))
-        return {"shape": [int(size) for size in value.shape], "dtype": str(value.dtype), "device": device}
+        shape = [size if isinstance(size, int) else str(size) for size in value.shape]  # of nested ones: j1
+        return {"shape": shape, "dtype": str(value.dtype), "device": device}
     if isinstance(value, dict) and depth:
         return {str(key)[:40]: _shapes(each, depth - 1) for key, each in list(value.items())[:16]}
     if isinstance(value, (tuple, list)) and depth:

@@ -103,7 +103,7 @@ class _Units:
         self.closer = self.closer or id(optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for name, layer in self.layers():
-            weight, bias = layer.weight, layer.bias
+            weight, bias = layer._parameters["weight"], layer._parameters.get("bias")
             if id(weight) in owned and weight.grad is not None and weight.grad.dim() > 1:
                 had = weight.grad.flatten(1).any(1)
                 if bias is not None and bias.grad is not None:
@@ -126,7 +126,10 @@ class _Units:
             for name, part in root.named_modules()
             if isinstance(part, kinds) and not getattr(part, "transposed", False)
         ]
-        return [(name, part) for name, part in found if type(part.weight) is torch.nn.Parameter][:_LAYERS]
+        # the attribute may be a parametrization, whose power iteration goes on whenever it is read
+        return [(name, part) for name, part in found if type(part._parameters.get("weight")) is torch.nn.Parameter][
+            :_LAYERS
+        ]
 
     def tell(self) -> None:
         """Reads the flags, writes what has been heard, and listens to those layers that seem dead."""

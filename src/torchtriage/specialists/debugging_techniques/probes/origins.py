@@ -88,7 +88,7 @@ class _Origins:
             return
         self.turn, self.unread = self.turn + 1, None
         unscaled = [self.before_scaling(root) for root in roots] if self.scaled else roots
-        losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and loss.is_floating_point()]
+        losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and _has_numbers(loss)]
         for loss in losses:
             if loss.is_cuda:
                 self.unread = torch.isfinite(loss.detach()).all()
@@ -180,6 +180,11 @@ class _Held:
 
     def reaches(self, optimizer: Any) -> bool:
         return any(id(p) in self.reached for group in optimizer.param_groups for p in group["params"])
+
+
+def _has_numbers(loss: Any) -> bool:
+    """Whether LOSS is of floating point and more than a shape: neither on meta nor fake."""
+    return bool(loss.is_floating_point()) and loss.device.type != "meta" and not hasattr(loss, "fake_mode")
 
 
 def _sum(gradient: Any) -> Any:

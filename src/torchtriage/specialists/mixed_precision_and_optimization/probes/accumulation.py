@@ -163,8 +163,8 @@ def _addresses(value: Any) -> list[int]:
     """Where the tensors in VALUE lie, as deep as tuples of tuples."""
     if isinstance(value, (list, tuple)):
         return [address for each in value[:8] for address in _addresses(each)]
-    plain = hasattr(value, "data_ptr") and getattr(getattr(value, "layout", None), "__str__", str)() == "torch.strided"
-    return [value.data_ptr()] if plain and value.numel() else []
+    place = losses.address(value) if hasattr(value, "data_ptr") else 0
+    return [place] if place else []
 
 
 def _number(value: Any) -> float | None:

@@ -44,11 +44,11 @@ def _factor(node: Any) -> float | None:
     others = [value for value in (_saved(node, "_saved_other"), _saved(node, "_saved_self")) if value is not None]
     if sum(each is not None for each, _ in node.next_functions) > 1:
         return 1.0
-    if len(others) == 1 and isinstance(others[0], (int, float)):  # a loss with smoothed labels divides so
-        return abs(float(others[0]))
-    if len(others) != 1 or others[0].numel() != 1 or others[0].device.type != "cpu":
+    if len(others) != 1:
         return None
-    return abs(float(others[0]))
+    if hasattr(others[0], "numel") and (others[0].numel() != 1 or others[0].device.type != "cpu"):
+        return None
+    return abs(complex(others[0]))  # a plain number where C++ divided: for smoothed labels; it may be complex
 
 
 def _saved(node: Any, name: str) -> Any:
@@ -103,7 +103,15 @@ def _mean(node: Any) -> tuple[str, int]:
     if _saved(node, "_saved_reduction") != 1:
         return "", 0
     target = _saved(node, "_saved_target")
-    return name, target.data_ptr() if hasattr(target, "data_ptr") else 0
+    return name, address(target) if hasattr(target, "data_ptr") else 0
+
+
+def address(tensor: Any) -> int:
+    """Where TENSOR lies; 0 for what has no memory of its own: fakes, sparse ones, those inside torch.func."""
+    try:
+        return int(tensor.data_ptr())
+    except RuntimeError:
+        return 0
 
 
 def _below_casts(node: Any) -> Any:

@@ -27,8 +27,9 @@ def shapes(job: Job) -> None:
 def _write(job: Job) -> None:
     import torch
 
-    parts = [part for root in job.roots for part in root.modules() if isinstance(part, torch.nn.Linear)]
-    parts = [part for part in parts if part.weight.device.type == "cuda"]
+    linear = [part for root in job.roots for part in root.modules() if isinstance(part, torch.nn.Linear)]
+    # not part.weight: it may be a parametrization, whose power iteration goes on whenever it is read
+    parts = [part for part in linear if (own := part._parameters.get("weight")) is not None and own.is_cuda]
     if not parts:
         return
     weights = sum(part.weight.numel() for part in parts)

@@ -21,6 +21,7 @@ SAMPLES = """
     memory cluster clusters teacher distill momentum ema swa bn calibrate calibration recalibrate estimate reestimate
     warm warmup adapt init initialise initialize
 """  # code with such names wants, or does not mind, what the training mode does
+STATED = "mc monte carlo uncertain uncertainty bayesian bald stochastic"  # says so in the lines above, in a comment
 FEW = 0.5  # evaluations a step: a model that is called more often than that is part of the training
 WITHOUT_TRAINING = 8  # passes of a job that never learns
 
@@ -46,13 +47,16 @@ def mode_left_in_eval(record: RankRecord) -> Iterator[Sighting]:
 def mode_left_in_train(record: RankRecord) -> Iterator[Sighting]:
     """A model was evaluated, without gradients, while it was in training mode."""
     last = max((step["step"] for step in record.every_step), default=0)
+    lines: dict[tuple[str, str, int], list[Event]] = {}
     for event in record.all("evaluated-in-training"):
         if event["kinds"] and not _meant(event) and _evaluates(event, last - event["since"] + 1):
-            place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
-            fact = (
-                f"{event['root']} was evaluated in training mode: {event['passes']} passes without gradients from here"
-            )
-            yield Sighting(place, f"{fact}; {_parts(event)}", float(event["passes"]), "passes")
+            lines.setdefault((event["root"], event["path"], event["line"]), []).append(event)
+    for (root, path, line), events in lines.items():
+        place = Place(path=path or None, line=line or None, rank=record.rank)
+        passes = sum(event["passes"] for event in events)
+        which = f"{len(events)} times a new {root}" if len(events) > 1 else root
+        fact = f"{which} was evaluated in training mode: {passes} passes without gradients from here"
+        yield Sighting(place, f"{fact}; {_parts(events[0])}", float(passes), "passes")
 
 
 def _kept_statistics(event: Event) -> bool:
@@ -63,7 +67,8 @@ def _kept_statistics(event: Event) -> bool:
 def _meant(event: Event) -> bool:
     """Passes over one batch again and again, over what has just been learned, or whose results nobody takes."""
     again = 2 * max(event["again"], event["trained_on"]) >= event["passes"]
-    return bool(event["dropped"] or not event["momentum"] or again or set(SAMPLES.split()) & set(event["words"]))
+    named = set(SAMPLES.split()) & set(event["words"]) or set(STATED.split()) & set(event["around"])
+    return bool(event["dropped"] or not event["momentum"] or again or named)
 
 
 def _evaluates(event: Event, steps: int) -> bool:

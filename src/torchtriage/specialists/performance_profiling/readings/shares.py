@@ -25,7 +25,7 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     steps = _steady(record)
     if not any(step["batches"] for step in steps):
         raise CannotSee(
-            "no DataLoader delivered a batch: waiting for data is seen only there",
+            "no DataLoader delivered a batch: time that goes into making batches is counted as other",
             "Feed the loop from a torch.utils.data.DataLoader, or time the line that makes the batch.",
         )
     waits = [step["data"] for step in steps]

@@ -19,6 +19,10 @@ FROM_THE_START = 0.8  # of the steps, at least, lie after the oldest graph that 
 def graph_retained(record: RankRecord) -> Iterator[Sighting]:
     """The autograd graphs of earlier steps are still alive."""
     counts = counted(record, "graphs")
+    if not counts and not any(step["backward"] for step in record.all("step")):
+        raise CannotSee(
+            "no backward pass was seen", "Run the job until it trains: ten steps are enough for most readings."
+        )
     if not counts:
         raise CannotSee(
             f"{len(record.all('step'))} steps, of which ten with a graph are needed", "Let the job run for 20 steps."
