@@ -270,6 +270,12 @@ def test_graphs_before_the_first_optimizer_step_may_be_parts_of_one_step(boundar
     assert "no optimizer has stepped" in seen.why
 
 
+def test_a_job_that_only_evaluates_is_not_asked_for_more_steps() -> None:
+    seen = outcome(graphs.graph_retained, steps(200, backward=0.0))
+    assert isinstance(seen, Inconclusive)
+    assert seen.why == "no backward pass was seen"
+
+
 def test_graphs_counted_before_the_steps_were_numbered_anew_do_not_count() -> None:
     events = [*steps(40, boundary="forward"), GRAPHS, {"kind": "clock", "step": 0, "boundary": "optimizer"}, *steps(40)]
     assert isinstance(outcome(graphs.graph_retained, events), Inconclusive)

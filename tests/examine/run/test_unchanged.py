@@ -165,6 +165,7 @@ for step in range(16):
 JOBS = {
     "dropout": MLP,
     "batch norm in bf16": BF16,
+    "weights that are parametrized": PARAMETRIZED,
     "lstm": LSTM,
     "scaler": SCALED,
     "closure": LBFGS,

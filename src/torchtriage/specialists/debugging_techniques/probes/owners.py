@@ -212,7 +212,8 @@ def _plain(parameter: Any) -> bool:
 
     gradient = parameter.grad
     kinds = (torch.Tensor, torch.nn.Parameter)
-    return gradient is not None and type(parameter) in kinds and type(gradient) in kinds and not gradient.is_sparse
+    plain = gradient is not None and type(parameter) in kinds and type(gradient) in kinds
+    return plain and not gradient.is_sparse and not gradient.is_meta
 
 
 def _within_optimizer(frame: Any) -> bool:
