@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _KEY = "torchtriage"
+_TOLD = 200  # counts that are written down: an epoch after which graphs are let go has a few
 _ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
 _EVERY = ((64, 1), (2048, 4), (sys.maxsize, 16))  # up to which step, and how many steps apart, graphs are marked
 
@@ -38,6 +39,7 @@ class _Graphs:
         self.looks = Looks()
         self.line: tuple[str, int] = ("", 0)
         self.last = -1
+        self.lines = 0
         self.restart()
 
     def restart(self) -> None:
@@ -91,7 +93,7 @@ class _Graphs:
         many = len(self.alive) >= _ALIVE and 2 * len(self.alive) >= self.lately()
         if many and not self.described.get("holder") and self.looks.due():
             self.described = self.looks.take(lambda: self.describe(self.alive))
-        if self.seen >= self.told or (many and len(self.alive) >= 2 * self.doubled):
+        if self.seen >= self.told or (many and self.lines < _TOLD and len(self.alive) >= 2 * self.doubled):
             self.told = 2 * self.told if self.seen >= self.told else self.told
             self.doubled = len(self.alive)
             self.tell()
@@ -103,6 +105,7 @@ class _Graphs:
         return self.seen - self.begun[self.alive[0]] if self.alive else 0
 
     def tell(self) -> None:
+        self.lines += 1
         path, line = self.line
         alive = len(self.alive)
         since = {"since": self.alive[0] if alive else self.turn, "lately": self.lately()}

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_DENSE = 100  # readings, one a step; after that one whenever another of this part of the time has passed
+_DENSE = 100  # readings, one a step; after that one whenever another fortieth of the time so far has passed
+_APART = 1 / 40
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -37,7 +38,7 @@ class _Hosts:
             return
         self.readings += 1
         if self.readings > _DENSE:
-            self.due = now + (now - self.began) / _DENSE
+            self.due = now + (now - self.began) * _APART
         self.read()
 
     def read(self) -> None:
