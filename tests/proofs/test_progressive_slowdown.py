@@ -28,7 +28,7 @@ def test_the_entries_read_in_a_step_grow_with_its_number(shown) -> None:
         return value
 
     bad.train(20, accuracy)
-    assert {after - before for before, after in pairwise(read)} == {512}
+    assert {after - before for before, after in pairwise(read)} == {1024}
     assert read[-1] == 20 * read[0]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings.lines import dominating
 
 ENOUGH_STEPS = 60
-PARTS = 6  # of the run, each of which is slower than the one before
+PARTS = 6  # of the run, each of which is slower than the last but one before it
 BOUND = 1.5  # progressive-slowdown.md defends it
 LEAST = 0.0001  # seconds of a step, below which there is nothing to compare
 SEEN = 1.25  # times as long, in wall time, where CPU time shows the growth
@@ -52,7 +51,7 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
 
 def _grows(steps: Any, times: Any) -> bool:
     """Whether TIMES rise to the end, by half of what they were at the start: in each third of the run, and from each
-    sixth to the next.
+    sixth to the next but one.
     """
     slope, _ = trend.slope(steps, times)
     if slope * (steps[-1] - steps[0]) < max(FLOOR, (BOUND - 1) * _median(times, 0)):
@@ -60,7 +59,8 @@ def _grows(steps: Any, times: Any) -> bool:
     thirds = zip(np.array_split(steps, 3), np.array_split(times, 3), strict=True)
     if min(trend.slope(*third)[0] for third in thirds) < STEADY * slope:
         return False
-    return all(before < after for before, after in pairwise(_median(times, part) for part in range(PARTS)))
+    medians = [_median(times, part) for part in range(PARTS)]
+    return all(before < after for before, after in zip(medians, medians[2:], strict=False))
 
 
 def _median(values: Any, part: int) -> float:
