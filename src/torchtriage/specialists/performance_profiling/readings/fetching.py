@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 from torchtriage.core.evidence import Place
@@ -13,8 +14,8 @@ from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings.lines import dominating
 
 ENOUGH_BATCHES = 8
-ENOUGH_STEPS = 10
-WAITS = 0.30, 0.002  # share of a step, and seconds, from which it matters who makes the batches
+ENOUGH_STEPS = 20
+WAITS = 0.30, 0.002, 0.00002  # share of a step, seconds, and seconds per sample, from which it matters who makes them
 
 
 @detector("run/worker-count")
@@ -26,8 +27,9 @@ def worker_count(record: RankRecord) -> Iterator[Sighting]:
     if len(rows) < ENOUGH_STEPS or loader.get("num_workers") or cores < 2:
         return
     parts = batch_seconds(record, 0)
-    whole, wait = (sum(each) / len(rows) for each in (map(own_seconds, rows), (row["data"] for row in rows)))
-    if parts is None or wait < max(WAITS[0] * whole, WAITS[1]) or sum(parts) < wait / 2:
+    whole, wait = median(map(own_seconds, rows)), median(row["data"] for row in rows)
+    least = max(WAITS[0] * whole, WAITS[1] + WAITS[2] * (loader.get("batch_size") or 0))
+    if parts is None or min(wait, 2 * sum(parts)) < least or sum(parts) < wait / 2:
         return  # short, or spent on something else, as on a loader's start
     rest = max(whole - wait, 1e-6)
     wanted = min(math.ceil(sum(parts) / rest), cores)
