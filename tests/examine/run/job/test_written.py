@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import linecache
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 from torchtriage.examine.run.job import written
 
@@ -142,3 +144,28 @@ def test_the_tree_of_a_function_counts_lines_as_its_file_does(model: ModuleType)
     whole = written.file_of(model.Model.drops.__code__)
     assert whole is not None
     assert sum(isinstance(node, ast.ClassDef) for node in ast.walk(whole)) == 2
+
+
+class Inner(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+
+
+class Outer(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("inner.layers.0", "self.layers ="), ("inner", "self.inner ="), ("inner.layers.0.weight", "self.layers =")],
+)
+def test_a_module_is_made_where_the_deepest_of_the_users_classes_sets_it(path: str, said: str) -> None:
+    _, line = written.made(Outer(), path)
+    assert said in linecache.getline(__file__, line)
+
+
+def test_what_was_put_together_outside_of_classes_has_no_line() -> None:
+    assert written.made(torch.nn.Sequential(torch.nn.Linear(2, 2)), "0") == ("", 0)

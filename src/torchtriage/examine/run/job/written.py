@@ -44,6 +44,18 @@ def assigned(kind: type, name: str) -> tuple[str, int]:
     return "", 0
 
 
+def made(root: Any, path: str) -> tuple[str, int]:
+    """File and line where the user's classes set the attribute that leads from ROOT to the module at PATH, the deepest
+    that is known; ("", 0) for what was put together outside of classes.
+    """
+    where, owner = ("", 0), root
+    for name in path.split("."):
+        found = assigned(type(owner), name) if not name.isdecimal() else ("", 0)
+        where = found if found[1] else where
+        owner = getattr(owner, name, None)
+    return where
+
+
 def stored(code: CodeType, name: str, *, deleted: bool = False) -> int:
     """The first line of CODE that sets (or deletes) an attribute NAME, whoever's it is; 0 when none does."""
     wanted = "DELETE_ATTR" if deleted else "STORE_ATTR"

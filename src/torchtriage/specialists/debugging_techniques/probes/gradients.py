@@ -56,13 +56,14 @@ def norms(job: Job) -> None:
         each = torch.stack([n.float() for n in torch._foreach_norm([p.grad for p in owners])])  # pyright: ignore
         weights = _chosen(job, owners) if turns[me] % _OFTEN == 0 else []
         step, (path, line) = job.step, job.caller()
+        first = _made(job, weights[0][1]) if weights else ("", 0)
 
         def then(values: list[float]) -> None:
             whole = sqrt(sum(v * v for v in values))
             job.record("grad_norm", at=step, optimizer=me, value=whole, path=path, line=line)
             if weights:
                 layers = [[name, values[at], size] for at, name, size in weights]
-                job.record("layers", at=step, optimizer=me, layers=layers)
+                job.record("layers", at=step, optimizer=me, layers=layers, path=first[0], line=first[1])
 
         job.late.read_all(each, then)
 
@@ -148,7 +149,9 @@ class _Units:
                 self.job.late.read(flags[name].sum(), partial(self.listen, name, size, layer))
 
     def record(self, name: str, size: int, step: int, living: float) -> None:
-        self.job.record("units", at=step, over=_CYCLE, layer=name, of=size, dead=size - int(living))
+        path, line = _made(self.job, name)
+        dead = size - int(living)
+        self.job.record("units", at=step, over=_CYCLE, layer=name, of=size, dead=dead, path=path, line=line)
 
     def listen(self, name: str, size: int, layer: Any, living: float) -> None:
         import torch
@@ -166,6 +169,12 @@ class _Units:
         for hook in self.hooks:
             hook.remove()
         self.hooks.clear()
+
+
+def _made(job: Job, name: str) -> tuple[str, int]:
+    """Where the user's classes set the attribute of that NAME, of a layer or its weight."""
+    found = (job.written.made(root, name.removeprefix(f"{type(root).__name__}.")) for root in job.roots)
+    return next((where for where in found if where[1]), ("", 0))
 
 
 def _chosen(job: Job, owners: list[Any]) -> list[tuple[int, str, int]]:

@@ -30,7 +30,7 @@ def gradients_vanishing(record: RankRecord) -> Iterator[Sighting]:
         last, times = events[-1], 10 ** median(fallen)
         first, deepest = last["layers"][0], last["layers"][-1]
         yield Sighting(
-            Place(rank=record.rank, step=last["at"], module=_module(first[0])),
+            _place(record, last, _module(first[0])),
             f"the gradient of {first[0]} is {_rms(first):.1e} per weight, that of {deepest[0]} {_rms(deepest):.1e}: "
             f"{times:.0e} times as much in the last third of {len(last['layers'])} layers as in the first",
             median(fallen),
@@ -76,12 +76,17 @@ def dead_units(record: RankRecord) -> Iterator[Sighting]:
     for event in dead[-1:]:  # what stands before a dead layer gets no gradient either
         name, of, count = event["layer"], event["of"], event["dead"]
         yield Sighting(
-            Place(rank=record.rank, step=event["at"], module=name),
+            _place(record, event, name),
             f"{count} of {of} outputs of {name} were never positive and got no gradient in {event['over']} steps up to "
             f"step {event['at']}",
             count / of,
             "of the layer's outputs",
         )
+
+
+def _place(record: RankRecord, event: dict[str, Any], module: str) -> Place:
+    path, line = event.get("path") or None, event.get("line") or None
+    return Place(path=path, line=line, rank=record.rank, step=event["at"], module=module)
 
 
 def _by_optimizer(record: RankRecord, kind: str) -> dict[int, list[dict[str, Any]]]:
