@@ -6,6 +6,8 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
@@ -91,6 +93,10 @@ class _Replica:
     def synchronises(self) -> bool:
         return bool(getattr(self.wrapper(), "require_backward_grad_sync", True))
 
+    def runs(self, frame: FrameType) -> bool:
+        """Whether FRAME is one of a method of what is wrapped."""
+        return id(frame.f_locals.get("self")) in self.inside
+
     def trained_by(self, optimizer: Any) -> bool:
         return any(id(each) in self.owners for group in optimizer.param_groups for each in group["params"])
 
@@ -153,7 +159,7 @@ class _Replicas:
             return
         for replica in self.known:
             if not replica.through and self.reaches(module, replica):
-                replica.past = self.job.caller()
+                replica.past = self.job.caller(replica.runs)
 
     def reaches(self, module: Any, replica: _Replica) -> bool:
         """Whether a call of MODULE is one of what is wrapped, of a part of it, or of what holds it unwrapped."""

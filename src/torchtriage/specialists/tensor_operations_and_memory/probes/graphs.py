@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import weakref
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from .holders import Holder, Looks, attributes, filled_at, holder_of, instance_of, namespaces
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 _KEY = "torchtriage"
 _TOLD = 200  # counts that are written down: an epoch after which graphs are let go has a few
 _ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
+_BESIDE, _HOLDERS = 256, 4  # nodes below a tensor that are looked at; tensors whose holders are asked for
 _EVERY = ((64, 1), (2048, 4), (sys.maxsize, 16))  # up to which step, and how many steps apart, graphs are marked
 
 
@@ -129,6 +132,9 @@ class _Graphs:
             tensor, name = _reaching(marks[0][0]())
             kind, holder = "sum", Holder(name) if name else None
         if tensor is None:
+            tensor, holder = _held_beside(marks[0][0]())
+            kind = "loss" if tensor is not None and tensor.numel() == 1 else "output"
+        if tensor is None:
             return {"holder": None}
         nodes, saved = _kept_by(tensor)
         share = len(alive) if kind == "sum" else 1
@@ -151,6 +157,21 @@ def _reaching(mark: Any) -> tuple[Any, str | None]:
                 if node is not None and any(below.metadata.get(_KEY) is mark for below in nodes_below(node)):
                     entry = "" if part is None else f"[{part!r}]" if type(value) is dict else f".{part}"
                     return tensor, f"{known}{entry}"
+    return None, None
+
+
+def _held_beside(mark: Any) -> tuple[Any, Holder | None]:
+    """A tensor that is neither an output nor a whole loss, whose graph reaches the node of MARK, and who holds it."""
+    import torch
+
+    tried = 0
+    for each in gc.get_objects():
+        if type(each) is torch.Tensor and each.grad_fn is not None:
+            nodes = islice(nodes_below(each.grad_fn), _BESIDE)
+            if any(below.metadata.get(_KEY) is mark for below in nodes):
+                holder, tried = holder_of(each), tried + 1
+                if holder or tried == _HOLDERS:
+                    return each, holder
     return None, None
 
 

@@ -42,12 +42,13 @@ class _States:
     def __init__(self, job: Job, tensor: type) -> None:
         self.job, self.tensor, self.probe = job, tensor, job.placing
         self.passes = self.backwards = self.walks = 0
-        self.carried: dict[str, Any] = {}  # by the last pass: where, and by what name
+        self.carried: dict[str, Any] = {}  # by a pass since the last backward: where, and by what name
         self.counts: list[int] = []
 
     def forward(self, module: Any, args: Any, kwargs: Any) -> None:
         self.passes += 1
-        self.carried = {}
+        if self.carried:
+            return
         for name, value in (*enumerate(args), *kwargs.items()):
             for tensor in _tensors(value, self.tensor):
                 if tensor.grad_fn is not None and self.of_before(module, tensor.grad_fn):
@@ -116,6 +117,7 @@ class _States:
 
     def backwarded(self, _roots: Any) -> None:
         self.backwards += 1
+        self.carried = {}
 
 
 def _tensors(value: Any, tensor: type) -> list[Any]:
