@@ -214,6 +214,21 @@ def test_a_dataset_that_caches_its_samples_is_not_called_a_leak() -> None:
     assert "Digits.cache" in seen.why
 
 
+@pytest.mark.parametrize(
+    ("length", "batch_size", "slugs"),
+    [
+        pytest.param(5, 4, {"memory-growth"}, id="more entries than samples"),
+        pytest.param(20, 4, set(), id="a cache that may be filling"),
+        pytest.param(5, None, set(), id="batches of unknown sizes"),
+    ],
+)
+def test_a_dataset_that_keeps_more_than_its_samples_leaks(length: int, batch_size: int | None, slugs: set[str]) -> None:
+    loader = {"kind": "loader", "step": 0, "length": length, "batch_size": batch_size}
+    second = {"kind": "second-epoch", "step": 5}
+    cache = followed(holder="Digits.cache", dataset=True)
+    assert found(growth.memory_growth, [loader, second, *cache, *steps(100, rss=growing)]) == slugs
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 2 * MIB))
 def test_noise_of_an_allocator_is_never_growth(seed: int, size: int) -> None:

@@ -54,6 +54,11 @@ SLOW_MACHINE = steps(
     ("events", "slugs"),
     [
         pytest.param([*growing(lambda n: n), *work()], {"progressive-slowdown"}, id="a millisecond per step"),
+        pytest.param(
+            [*growing(lambda n: n), *({**each, "step": 2 * each["step"]} for each in work() if each["since"] < 61)],
+            {"progressive-slowdown"},
+            id="wide blocks of work",
+        ),
         pytest.param([*growing(lambda n: n + 7 * (n * 7919 % 13)), *work()], {"progressive-slowdown"}, id="with noise"),
         pytest.param(
             [*growing(lambda n: n + (n % 10 == 9) * 900), *work()], {"progressive-slowdown"}, id="with checkpoints"

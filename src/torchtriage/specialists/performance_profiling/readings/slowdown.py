@@ -76,7 +76,7 @@ def _more_work(record: RankRecord, rows: Sequence[dict[str, Any]], said: str) ->
     begin, third = rows[0]["step"], (rows[-1]["step"] - rows[0]["step"]) / 3
     told = [event for event in _since_numbered(record, "work") if event["inputs"] or event["batches"]]
     early = [event for event in told if event["since"] <= begin + third]
-    late = [event for event in told if event["since"] >= begin + 2 * third]
+    late = [event for event in told if (event["since"] + event["step"]) / 2 >= begin + 2 * third]
     if not early or not late:
         raise CannotSee(
             f"{said}, but how much goes into a step was not seen at the start and at the end of the run",

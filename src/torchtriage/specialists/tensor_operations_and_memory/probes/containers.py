@@ -136,7 +136,8 @@ def _last(container: Any) -> Any:
 def _size(item: Any) -> int:
     parts = list(item.values()) if isinstance(item, dict) else item
     if isinstance(parts, (tuple, list)):
-        return sum(_size(part) for part in parts[:16]) + sys.getsizeof(item)
+        first = parts[:16]
+        return sum(map(_size, first)) * len(parts) // max(len(first), 1) + sys.getsizeof(item)
     nbytes = getattr(item, "nbytes", 0)
     return sys.getsizeof(item) + (nbytes if isinstance(nbytes, int) else 0)
 

@@ -25,6 +25,7 @@ WARM = 0.1  # of them that are left out at the start
 ANEW = 0.5  # of private growth, at least, is that of virtual memory in each third of the run
 Growth = tuple[float, tuple[float, float], float, float]  # slope, its interval, bytes gained, first step
 ACCOUNTED = 0.25  # of the growth, at least, is what the container's entries take up
+MANY = 2  # entries for each sample of the longest loader: more are no cache
 WATCHED = 0.5  # of the run, at least, in which the container was followed
 
 
@@ -52,7 +53,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
             f"{said}, and the steps take ever longer: batches that grow on purpose look the same",
             "Run until their size has settled; a leak grows on.",
         )
-    if container.get("bounded") or container.get("dataset"):
+    if container.get("bounded") or (container.get("dataset") and not _more_than_samples(record, container)):
         raise CannotSee(
             f"{said} while {container['holder']} fills: it has an end, and hides what else may grow",
             "Run until it is full: two epochs and more for a Dataset, more steps than its maxlen for a deque.",
@@ -127,6 +128,12 @@ def _container(record: RankRecord, begin: float, end: float) -> tuple[dict[str, 
     if min(thirds) <= 0 or min(thirds) < STEADY * max(thirds):
         return {}, 0.0
     return last, (entries[-1] - entries[0]) / (at[-1] - at[0])
+
+
+def _more_than_samples(record: RankRecord, container: dict[str, Any]) -> bool:
+    """Whether a container of a Dataset has so many entries that it cannot be a cache with one for each sample."""
+    samples = [(each.get("length") or 0) * (each.get("batch_size") or 0) for each in record.all("loader")]
+    return min(samples, default=0) > 0 and container["entries"] > MANY * max(samples)
 
 
 def allocated_anew(record: RankRecord) -> Growth | None:
