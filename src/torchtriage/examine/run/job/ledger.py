@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
+
+_numbers = count()  # of optimizers: several may be built in one line
 
 
 def with_gradient(optimizer: Any) -> list[Any]:
@@ -36,6 +39,7 @@ class Ledger:
     def __init__(self, optimizer: Any, built: tuple[str, int]) -> None:
         import weakref
 
+        self.number = next(_numbers)
         self.optimizer, self.name, self.built = weakref.ref(optimizer), type(optimizer).__name__, built
         self.backwards = self.steps = 0
         self.beside = False
@@ -72,4 +76,4 @@ class Ledger:
         path, line = self.where or ("", 0)
         built = f"{self.built[0]}:{self.built[1]}"
         counts = {"backwards": self.backwards, "steps": self.steps, "moved": moved, "beside": self.beside}
-        return {"optimizer": self.name, "built": built, **counts, "path": path, "line": line}
+        return {"optimizer": self.name, "number": self.number, "built": built, **counts, "path": path, "line": line}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import count
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ def norms(job: Job) -> None:
     import weakref
 
     known: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+    numbers = count()  # one that is gone, as of an earlier fold, keeps its number
     turns: dict[int, int] = {}
 
     def stepping(optimizer: Any) -> None:
@@ -51,7 +53,7 @@ def norms(job: Job) -> None:
         owners = job.with_gradient(optimizer)
         if not owners:
             return
-        me = known.setdefault(optimizer, len(known))
+        me = known[optimizer] = known[optimizer] if optimizer in known else next(numbers)
         turns[me] = turns.get(me, 0) + 1
         each = torch.stack([n.float() for n in torch._foreach_norm([p.grad for p in owners])])  # pyright: ignore
         weights = _chosen(job, owners) if turns[me] % _OFTEN == 0 else []

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
+_VALUES = 64  # of a parameter that tell whether a step moved it
 _LOOKS = 4  # gradients of an optimizer that are looked at for one that is not zero
 
 
@@ -31,24 +32,31 @@ class _Turn:
     early: steps whose gradients had been cleared. sound: whether one found them, which settles the matter.
     """
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, number: int, name: str) -> None:
+        self.number, self.name = number, name
         self.early = 0
         self.sound = False
         self.filled: weakref.ref[Any] | None = None
         self.version = 0
+        self.values: Any = None  # of that parameter, before the step whose closure ran the backward pass
         self.cleared: tuple[str, int] = ("", 0)
         self.place: tuple[str, int] = ("", 0)  # of the first step that came too late
         self.running = False
 
     def fill(self, optimizer: Any) -> None:
         """Keeps one of the first parameters whose gradient is not zero."""
-        self.filled, self.cleared = None, ("", 0)
+        self.filled, self.values, self.cleared = None, None, ("", 0)
         owners = (p for group in optimizer.param_groups for p in group["params"] if _plain(p.grad))
         for parameter in islice(owners, _LOOKS):
             if parameter.grad.is_cuda or bool(parameter.grad.any()):
                 self.filled = weakref.ref(parameter)
+                self.values = parameter.detach().flatten()[:_VALUES].clone() if self.running else None
                 return
+
+    def unmoved(self, parameter: Any) -> Any:
+        """Whether a step left PARAMETER as it was, with no gradient, as a tensor not yet waited for."""
+        same = (parameter.detach().flatten()[:_VALUES] == self.values).all()
+        return same if parameter.grad is None else same & ~parameter.grad.any()
 
 
 class _Zeroed:
@@ -57,6 +65,7 @@ class _Zeroed:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.turns: weakref.WeakKeyDictionary[Any, _Turn] = weakref.WeakKeyDictionary()
+        self.every: list[_Turn] = []  # those too whose optimizer is gone
 
     def watching(self) -> None:
         for turn in self.turns.values():
@@ -64,7 +73,7 @@ class _Zeroed:
 
     def backwarded(self, _roots: Any) -> None:
         for optimizer, turn in self.turns.items():
-            if not turn.sound and not turn.running:
+            if not turn.sound:
                 turn.fill(optimizer)
 
     def clearing(self, original: Any) -> Any:
@@ -72,14 +81,17 @@ class _Zeroed:
             """A module may hold the parameters of any optimizer."""
             turns = list(self.turns.values()) if owner not in self.turns else [self.turns[owner]]
             for turn in turns:
-                if turn.filled and not turn.running and not turn.cleared[1]:
+                if turn.filled and (not turn.running or turn.values is not None) and not turn.cleared[1]:
                     turn.cleared = self.job.caller()
             return original(owner, *args, **kwargs)
 
         return zero_grad
 
     def stepping(self, optimizer: Any) -> None:
-        turn = self.turns.setdefault(optimizer, _Turn(len(self.turns)))
+        turn = self.turns.get(optimizer)
+        if turn is None:
+            self.turns[optimizer] = turn = _Turn(len(self.every), type(optimizer).__name__)
+            self.every.append(turn)
         turn.running = True
         owner = turn.filled() if turn.filled else None
         turn.version = owner._version if owner is not None else 0
@@ -92,31 +104,33 @@ class _Zeroed:
         turn.running, turn.filled = False, None
         if owner is None:
             return
-        if owner.grad is None:
+        if turn.values is not None:
+            self.job.late.read(turn.unmoved(owner).float(), lambda value: self.count(turn, early=bool(value)))
+        elif owner.grad is None:
             moved = owner._version != turn.version  # by an optimizer with gradients of its own
-            self.count(turn, optimizer, early=not moved)
+            self.count(turn, early=not moved)
         else:
-            self.job.late.read(owner.grad.any().float(), lambda value: self.count(turn, optimizer, early=not value))
+            self.job.late.read(owner.grad.any().float(), lambda value: self.count(turn, early=not value))
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         if optimizer in self.turns:
             self.turns[optimizer].filled = None
 
-    def count(self, turn: _Turn, optimizer: Any, *, early: bool) -> None:
+    def count(self, turn: _Turn, *, early: bool) -> None:
         turn.early, turn.sound = turn.early + early, turn.sound or not early
         if early and turn.early == 1:
             turn.place = self.job.caller()
         if early and turn.early in _TIMES:
-            self.write(turn, optimizer)
+            self.write(turn)
 
     def ending(self) -> None:
-        for optimizer, turn in self.turns.items():
+        for turn in self.every:
             if turn.early:
-                self.write(turn, optimizer)
+                self.write(turn)
 
-    def write(self, turn: _Turn, optimizer: Any) -> None:
+    def write(self, turn: _Turn) -> None:
         path, line = turn.cleared if turn.cleared[1] else turn.place
-        named = {"optimizer": type(optimizer).__name__, "number": turn.number, "by_name": bool(turn.cleared[1])}
+        named = {"optimizer": turn.name, "number": turn.number, "by_name": bool(turn.cleared[1])}
         self.job.record("zeroed", **named, early=turn.early, sound=turn.sound, path=path, line=line)
 
 

@@ -28,7 +28,8 @@ def schedules(job: Job) -> None:
 class _Order:
     """Of one schedule: its calls before the optimizer's first turn, the turns in between, and which came last."""
 
-    def __init__(self) -> None:
+    def __init__(self, scheduler: Any) -> None:
+        self.named = {"schedule": type(scheduler).__name__, "optimizer": type(scheduler.optimizer).__name__}
         self.calls = self.before = self.rounds = 0
         self.lines: list[tuple[str, int]] = []
         self.turned_last = False
@@ -50,6 +51,7 @@ class _Schedules:
         self.turns: set[int] = set()  # ids of optimizers that had theirs
         self.sound: set[int] = set()  # ids of schedules that came after
         self.orders: weakref.WeakKeyDictionary[Any, _Order] = weakref.WeakKeyDictionary()
+        self.every: list[_Order] = []  # those too whose schedule is gone
         self.of: weakref.WeakKeyDictionary[Any, list[_Order]] = weakref.WeakKeyDictionary()
 
     def making(self, original: Any) -> Any:
@@ -103,7 +105,8 @@ class _Schedules:
             if told or optimizer is None or id(optimizer) in self.turns:
                 self.sound.add(id(scheduler))
                 return
-            self.orders[scheduler] = order = _Order()
+            self.orders[scheduler] = order = _Order(scheduler)
+            self.every.append(order)
             self.of.setdefault(optimizer, []).append(order)
         order.calls += 1
         order.before += not order.rounds
@@ -118,8 +121,7 @@ class _Schedules:
             order.turned_last = True
 
     def ending(self) -> None:
-        for scheduler, order in self.orders.items():
+        for order in self.every:
             if order.led:
                 path, line = order.lines[0]
-                named = {"schedule": type(scheduler).__name__, "optimizer": type(scheduler.optimizer).__name__}
-                self.job.record("schedule-led", **named, calls=order.calls, path=path, line=line)
+                self.job.record("schedule-led", **order.named, calls=order.calls, path=path, line=line)

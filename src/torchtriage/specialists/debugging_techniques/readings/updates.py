@@ -34,15 +34,15 @@ def gradients_not_zeroed(record: RankRecord) -> Iterator[Sighting]:
 def step_missing(record: RankRecord) -> Iterator[Sighting]:
     """An optimizer whose parameters get gradients, and that never steps."""
     seen.anything_learned(record)
-    ledgers: dict[str, dict[str, Any]] = {}
+    ledgers: dict[tuple[str, int], dict[str, Any]] = {}
     for event in record.all("updates"):
-        ledgers[event["built"]] = event
+        ledgers[event["built"], event.get("number", 0)] = event
     if not any(ledger["steps"] for ledger in ledgers.values()) and any(each.get("beside") for each in ledgers.values()):
         raise CannotSee(
             "no optimizer stepped, and an input got gradients too: an attack or a saliency map, or a forgotten step",
             "Call the optimizer's step() after backward() if the job is meant to train.",
         )
-    for built, ledger in ledgers.items():
+    for (built, _), ledger in ledgers.items():
         enough = ENOUGH_BACKWARDS if ledger.get("last") else LONG
         if ledger["steps"] or ledger["moved"] or ledger["backwards"] < enough:
             continue

@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from . import losses
-from .filled import Book
+from .filled import Book, sample
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
     from .filled import Filled
+
+    _Spot = tuple[int, bytes]
 
 _TURNS = 6  # of an optimizer that are followed: a loop accumulates always or never
 _WALKS = 96  # graphs whose parameters are listed
@@ -53,8 +55,9 @@ class _Accumulation:
         self.unscaled: dict[int, tuple[Any, Any]] = {}  # by a scaled node: it, and the node of the loss itself
         self.part: _Part | None = None
         self.loaders: list[int] = []  # of the batches since the last turn
-        self.calls: list[int] = []  # addresses of the first input of each call since the last backward
-        self.given: set[int] = set()  # addresses of what earlier calls gave
+        self.calls: list[_Spot] = []  # the first input of each call since the last backward
+        self.within = False  # whether the first of them went on from an earlier call
+        self.given: set[int] = set()  # addresses of what the last call gave
         self.fed_back = False
 
     def scale(self, original: Any) -> Any:
@@ -76,8 +79,17 @@ class _Accumulation:
 
     def on_forward(self, _module: Any, args: Any, kwargs: Any) -> None:
         first, *others = [*args, *kwargs.values()] or [None]
-        self.calls.append(next(iter(_addresses(first)), 0))
         self.fed_back = self.fed_back or bool(self.given.intersection(_addresses(others)))
+        begins = next(iter(_tensors(first)), None)
+        passed_on = begins is not None and self._passed_on(begins)
+        if not self.calls:
+            self.within = passed_on
+        if not (self.calls and passed_on):
+            self.calls.append(_spot(begins))
+
+    def _passed_on(self, tensor: Any) -> bool:
+        """Whether an earlier call gave TENSOR, or something TENSOR was made from: a model in parts."""
+        return tensor.grad_fn is not None or losses.address(tensor) in self.given
 
     def on_forwarded(self, _module: Any, output: Any) -> None:
         self.given = {*_addresses(output)}
@@ -92,7 +104,7 @@ class _Accumulation:
         if kind and self.walks:
             self.walks -= 1
             leaves = frozenset(id(n.variable) for n in losses.nodes(top, losses.NODES) if hasattr(n, "variable"))
-        self.part = _Part(kind, target, leaves, self.calls, len(self.loaders))
+        self.part = _Part(kind, target, leaves, self.calls, within=self.within)
         self.calls = []
 
     def on_backwarded(self, _roots: Any) -> None:
@@ -149,22 +161,33 @@ class _Accumulation:
 class _Part:
     """One backward pass: the kind of its loss, what it was made from, and which parameters it reached."""
 
-    def __init__(self, kind: str, target: int, leaves: frozenset[int] | None, calls: list[int], batches: int) -> None:
-        self.kind, self.target, self.leaves, self.calls, self.batches = kind, target, leaves, calls, batches
+    def __init__(
+        self, kind: str, target: int, leaves: frozenset[int] | None, calls: list[_Spot], *, within: bool
+    ) -> None:
+        self.kind, self.target, self.leaves, self.calls, self.within = kind, target, leaves, calls, within
         self.places: list[tuple[str, int]] = []
 
     def is_again(self, other: _Part) -> bool:
-        """Whether OTHER compares with the same targets or computes from the same inputs."""
-        same_target = bool(self.target) and self.target == other.target
-        return same_target or bool(set(self.calls) & set(other.calls) - {0})
+        """Whether OTHER has the same targets or inputs, or goes on in this one's graph."""
+        if bool(self.target) and self.target == other.target:
+            return True
+        return self.within != other.within or bool({spot for spot in self.calls if spot[0]}.intersection(other.calls))
+
+
+def _spot(tensor: Any) -> _Spot:
+    """Where TENSOR lies and how it begins: what lies there a pass later may be another batch; (0, b"") for none."""
+    return (0, b"") if tensor is None else (losses.address(tensor), sample(tensor))
 
 
 def _addresses(value: Any) -> list[int]:
     """Where the tensors in VALUE lie, as deep as tuples of tuples."""
+    return [losses.address(tensor) for tensor in _tensors(value)]
+
+
+def _tensors(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
-        return [address for each in value[:8] for address in _addresses(each)]
-    place = losses.address(value) if hasattr(value, "data_ptr") else 0
-    return [place] if place else []
+        return [tensor for each in value[:8] for tensor in _tensors(each)]
+    return [value] if hasattr(value, "data_ptr") and losses.address(value) else []
 
 
 def _number(value: Any) -> float | None:

@@ -195,11 +195,14 @@ class _Calls:
         self.scaled.clear()
 
     def _plain(self, optimizer: Any, filled: Filled) -> None:
-        """A scaler is about to divide gradients that nothing has multiplied."""
-        if not filled.parts or filled.edited or any(part != "plain" for part, _ in filled.parts):
+        """A scaler is about to divide gradients that nothing has multiplied, or not in all of their passes."""
+        kinds = [part for part, _ in filled.parts]
+        mixed = "scaled" in kinds
+        # what was added after unscale_ needs no scale any more
+        if filled.edited or "plain" not in kinds or "unknown" in kinds or (mixed and filled.unscaled):
             return
-        path, line = filled.parts[-1][1]
-        facts = {"how": "backward", "optimizer": type(optimizer).__name__, "path": path, "line": line}
+        path, line = next(place for part, place in reversed(filled.parts) if part == "plain")
+        facts = {"how": "backward", "optimizer": type(optimizer).__name__, "path": path, "line": line, "mixed": mixed}
         self._told("scaler-bypassed", (path, str(line)), **facts, scale=self._scale())
 
     def _scale(self) -> float | None:

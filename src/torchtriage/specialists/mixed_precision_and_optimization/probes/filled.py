@@ -129,7 +129,7 @@ class Filled:
     @staticmethod
     def _state_of(owners: list[Any]) -> list[Any] | None:
         grads = [owner.grad for owner in owners]
-        return [(id(grad), grad._version, _sample(grad)) for grad in grads if grad is not None] or None
+        return [(id(grad), grad._version, sample(grad)) for grad in grads if grad is not None] or None
 
     def _with_gradient(self) -> list[Any]:
         import weakref
@@ -150,7 +150,7 @@ class Filled:
         return all(grad.device.type == "cpu" and not bool(grad.any()) for grad in here)
 
 
-def _sample(grad: Any) -> bytes:
+def sample(grad: Any) -> bytes:
     """The first bytes in one: what is written through grad.data or grad.numpy() leaves the version as it was."""
     import torch
 

@@ -38,10 +38,8 @@ def _bypass(event: dict[str, Any]) -> str:
     scale = "" if event["scale"] is None else f" (the scale was {event['scale']:g})"
     if event["how"] == "step":
         return f"{event['optimizer']} stepped by itself, past the scaler, on gradients of a scaled loss{times}{scale}"
-    return (
-        f"the scaler stepped {event['optimizer']} and divided its gradients, which came from a loss that was not scaled"
-        f"{times}{scale}"
-    )
+    whence = "to which a loss that was not scaled had added" if event.get("mixed") else "of a loss that was not scaled"
+    return f"the scaler stepped {event['optimizer']} and divided its gradients, {whence}{times}{scale}"
 
 
 @detector("run/scaler-not-updated")
