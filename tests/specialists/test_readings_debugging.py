@@ -215,6 +215,8 @@ def noise(step: int) -> float:
         pytest.param(lambda n: log(10) + noise(n), 99, set(), id="too few steps"),
         pytest.param(lambda n: log(10) + noise(n) - 0.04, 200, set(), id="two per cent below"),
         pytest.param(lambda n: log(10) + noise(n) - 0.0004 * n, 200, set(), id="falling slowly"),
+        pytest.param(lambda n: log(10) + 0.06 - 0.0001 * n, 300, {"loss-at-chance"}, id="forgetting its first guesses"),
+        pytest.param(lambda n: log(10) + 0.3 - 0.0009 * n, 300, set(), id="coming down from far above"),
         pytest.param(lambda n: log(10) + noise(n) - (0.2 if n > 150 else 0), 200, set(), id="a late start"),
         pytest.param(lambda n: 2 * log(10) + noise(n), 200, set(), id="diverged"),
         pytest.param(lambda n: None, 200, set(), id="no losses"),

@@ -6,6 +6,8 @@ import weakref
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from ._free import free
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,6 +30,7 @@ def unowned(job: Job) -> None:
     job.on("backwarded", watch.backwarded)
     job.on("stepped", watch.stepped)
     job.on("ending", watch.ending)
+    job.wrap(torch.autograd, "grad", watch.asking)
     job.wrap(torch.optim.Optimizer, "__init__", watch.building)
     job.wrap(torch.optim.Optimizer, "add_param_group", watch.adding)
     job.wrap(torch.nn.Module, "register_parameter", watch.registering)
@@ -92,6 +95,7 @@ class _Unowned:
         self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
         self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
+        self.registered, self.asked = _Noted(), _Noted()  # with a module, and by autograd.grad
 
     def find(self, optimizers: list[Any], modules: list[Any]) -> None:
         """What is older than the watch: nobody saw whether a module was loaded, so it counts as loaded."""
@@ -122,6 +126,8 @@ class _Unowned:
     def registering(self, original: Any) -> Any:
         def register_parameter(module: Any, name: Any, param: Any, *rest: Any) -> None:
             original(module, name, param, *rest)
+            if param is not None:
+                self.registered.note(param)
             if self.built and param is not None:
                 self.born.note(param, self.job.caller(_within_construction))
 
@@ -136,45 +142,68 @@ class _Unowned:
 
         return load_state_dict
 
+    def asking(self, original: Any) -> Any:
+        """Who asks for a gradient by itself has a use for it: a dummy weight of a penalty stays as it is."""
+
+        def grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+            for each in inputs if isinstance(inputs, (list, tuple)) else (inputs,):
+                if isinstance(each, torch.nn.Parameter):
+                    self.asked.note(each)
+            return original(outputs, inputs, *args, **kwargs)
+
+        import torch
+
+        return grad
+
     def stepped(self, _optimizer: Any) -> None:
         self.steps += 1
 
-    def backwarded(self, _roots: Any) -> None:
+    def backwarded(self, roots: Any) -> None:
         self.backwards += 1
         if not self.backwards & (self.backwards - 1) and self.built:
             self.largest = max(map(self.sized, self.built), key=lambda each: each[0])[1:]
-            self.look()
+            self.look(roots)
             self.write()
 
     def sized(self, optimizer: Any) -> tuple[int, str, tuple[str, int]]:
         size = sum(len(group["params"]) for group in optimizer.param_groups)
         return size, type(optimizer).__name__, self.built[optimizer]
 
-    def look(self) -> None:
-        for root, name, parameter in self.homeless():
+    def look(self, roots: Any) -> None:
+        for root, name, parameter in [*self.homeless(), *self.free(roots)]:
             born = self.born.of(parameter)
             if self.orphans.of(parameter) is None:
-                orphan = _Orphan(parameter, name, type(root).__name__, self.steps, born[0] if born else None)
+                orphan = _Orphan(parameter, name, root, self.steps, born[0] if born else None)
                 self.orphans.note(parameter, orphan)
             for orphan in self.orphans.of(parameter) or ():
                 orphan.look(self.job, parameter)
 
-    def homeless(self) -> Iterator[tuple[Any, str, Any]]:
-        """Root, name and parameter: it has a gradient, learns by its mode, and no optimizer has ever had it.
+    def free(self, roots: Any) -> Iterator[tuple[str, str, Any]]:
+        """As homeless, of those that no module has; their root has no name."""
+        if not self.owning():
+            return
+        for name, p in free(self.job, roots):
+            known = (self.owned, self.registered, self.loaded, self.asked)
+            if p.requires_grad and _plain(p) and not any(noted.of(p) for noted in known):
+                yield "", name, p
+
+    def owning(self) -> bool:
+        """Whether an optimizer has any parameter of a module."""
+        return any(self.owned.of(parameter) for root in list(self.job.roots) for parameter in root.parameters())
+
+    def homeless(self) -> Iterator[tuple[str, str, Any]]:
+        """Class of the root, name, parameter: it has a gradient, learns by its mode, and no optimizer has ever had it.
 
         Where no optimizer has any parameter of a module, an input is being optimised, and all gradients of modules
         are by the way. What was loaded and never given away serves as it is.
         """
-        roots = list(self.job.roots)
-        if not any(self.owned.of(parameter) for root in roots for parameter in root.parameters()):
-            return
-        for root in roots:
+        for root in list(self.job.roots) if self.owning() else ():
             for path, module in root.named_modules():
                 for name, p in module._parameters.items() if module.training else ():
                     if p is None or self.owned.of(p) or (self.loaded.of(p) and not self.born.of(p)):
                         continue
                     if p.requires_grad and _plain(p):
-                        yield root, f"{path}.{name}" if path else name, p
+                        yield type(root).__name__, f"{path}.{name}" if path else name, p
 
     def ending(self) -> None:
         for kept, orphan in self.orphans.values():
@@ -196,7 +225,8 @@ class _Unowned:
     def described(self, root: str, born: tuple[str, int] | None, names: list[str]) -> dict[str, Any]:
         optimizer, built = self.largest
         path, line = born or built
-        named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": _shared(names) or root}
+        module = (_shared(names) or root) if root else None
+        named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": module}
         return {**named, "later": born is not None, "optimizer": optimizer, "path": path, "line": line}
 
 

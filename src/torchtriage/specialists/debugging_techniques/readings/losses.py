@@ -17,6 +17,7 @@ NEAR = 0.01  # of ln(classes) below it: who has learned the classes' frequencies
 FAR = 0.25  # above it: that is a loss that diverges
 ROUND = 0.05  # a loss is divided by a whole number of micro-batches, whose losses differ by so much
 SURE = 2.0  # standard errors
+FORGOTTEN = 0.005  # of ln(classes), by which the last quarter may lie below the one before it
 OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite")  # events that explain a loss at chance themselves
 
 _NAMES = {"Sub": "a difference", "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss"}
@@ -56,7 +57,7 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     blocks = _blocks(late)
     middle, error = mean(blocks), stdev(blocks) / sqrt(BLOCKS)
     fallen = (chance - middle) / chance
-    if fallen + SURE * error / chance > NEAR or fallen < -FAR or _falling(blocks):
+    if fallen + SURE * error / chance > NEAR or fallen < -FAR or _falling(blocks, chance):
         return
     classes = told[0]["classes"]
     fact = (
@@ -87,11 +88,16 @@ def _blocks(values: Sequence[float]) -> list[float]:
     return [mean(values[int(number * size) : int((number + 1) * size)]) for number in range(BLOCKS)]
 
 
-def _falling(blocks: list[float]) -> bool:
-    """Whether the second half lies below the first by more than chance allows: something is being learned."""
+def _falling(blocks: list[float], chance: float) -> bool:
+    """Whether the second half lies below the first by more than luck allows: something is being learned.
+
+    Who comes down ever so slowly, and still is surely above CHANCE, only forgets the guesses it was born with.
+    """
     first, second = blocks[: BLOCKS // 2], blocks[BLOCKS // 2 :]
     error = sqrt((stdev(first) ** 2 + stdev(second) ** 2) / (BLOCKS // 2))
-    return mean(first) - mean(second) > SURE * error
+    drop, above = mean(first) - mean(second), mean(second) - chance
+    forgets = drop < FORGOTTEN * chance and above > SURE * stdev(second) / sqrt(BLOCKS // 2)
+    return drop > SURE * error and not forgets
 
 
 def _cause(record: RankRecord, told: list[dict[str, Any]]) -> str:

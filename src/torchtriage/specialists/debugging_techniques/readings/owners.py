@@ -22,14 +22,19 @@ def parameters_not_in_optimizer(record: RankRecord) -> Iterator[Sighting]:
             continue
         for group in event["groups"]:
             place = Place(
-                path=group["path"] or None, line=group["line"] or None, rank=record.rank, module=group["module"]
+                path=group["path"] or None,
+                line=group["line"] or None,
+                rank=record.rank,
+                module=group["module"],
+                container=None if group["root"] else group["names"][0],
             )
             yield Sighting(place, _fact(group, backwards), float(backwards), "backward passes")
 
 
 def _fact(group: dict[str, Any], backwards: int) -> str:
     more = f" and {group['count'] - len(group['names'])} more" if group["count"] > len(group["names"]) else ""
-    fact = f"{', '.join(group['names'])}{more} of {group['root']} got gradients and stood still over {backwards} "
+    whose = f"of {group['root']}" if group["root"] else "(of no module)"
+    fact = f"{', '.join(group['names'])}{more} {whose} got gradients and stood still over {backwards} "
     return f"{fact}backward passes: " + (
         f"made after {group['optimizer']} was built, they are in no optimizer"
         if group["later"]
