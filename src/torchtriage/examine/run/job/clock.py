@@ -6,10 +6,10 @@ import math
 import os
 import weakref
 from time import perf_counter_ns as now
-from time import thread_time_ns as thread_now
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from .work import Work
 from .writer import inode, kept, opened
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Clock:
         self._deserted = 0
         self._fetched = False
         self._began = now()
-        self._worked, self.cpu = thread_now(), 0  # CPU nanoseconds of the thread that ends the steps
+        self._work = Work()
+        self.cpu = 0  # nanoseconds of the thread that ends the steps
         self._epoch = time_ns() - self._began
 
     def enter(self) -> tuple[int, int]:
@@ -150,8 +151,8 @@ class Clock:
         self.boundary = boundary
 
     def _close(self) -> None:
-        ended, worked, job = now(), thread_now(), self.job
-        self.cpu, self._worked = max(worked - self._worked, 0), worked
+        ended, job = now(), self.job
+        self.cpu = self._work.of(ended)
         job.late.settle()
         if job.step < DENSE or kept(job.step, DENSE):
             job.writer.put(self._row(ended), ended)

@@ -1,0 +1,28 @@
+"""The CPU time of steps, averaged over short ones."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from torchtriage.examine.run.job import work
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("every", "used", "told"),
+    [
+        pytest.param(200, itertools.count(0, 160), [160, 160, 160], id="long steps, each by itself"),
+        pytest.param(40, [0, 0, 4, 8, 8, 12, 16], [0, 2, 2, 2, 2, 2], id="short steps, in thirds of what was read"),
+    ],
+)
+def test_short_steps_are_averaged_until_the_ticks_of_the_clock_no_longer_show(
+    every: int, used: list[int], told: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = iter(used)
+    monkeypatch.setattr(work, "_read", lambda: next(readings) * MS)
+    monkeypatch.setattr(work, "perf_counter_ns", lambda: 0)
+    clock = work.Work()
+    assert [clock.of((step + 1) * every * MS) // MS for step in range(len(told))] == told
