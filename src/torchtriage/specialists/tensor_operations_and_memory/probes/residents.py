@@ -56,5 +56,6 @@ def _bytes(values: Any) -> dict[int, int]:
 
     wanted = "cuda" if torch.cuda.is_initialized() else "cpu"
     tensors = [getattr(each, "_local_tensor", each) for each in values if isinstance(each, torch.Tensor)]
+    dense = [each for each in tensors if each.layout is torch.strided]
     inside = torch._C._functorch.is_functorch_wrapped_tensor  # these have no memory of their own
-    return {each.data_ptr(): each.nbytes for each in tensors if each.device.type == wanted and not inside(each)}
+    return {each.data_ptr(): each.nbytes for each in dense if each.device.type == wanted and not inside(each)}
