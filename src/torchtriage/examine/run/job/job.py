@@ -125,8 +125,8 @@ class Job:
         """The nearest frame of the user's code, from START outwards; keep it no longer than the call that asks."""
         return places.nearest(start or sys._getframe(1))
 
-    def path_of(self, code: CodeType) -> str | None:
-        """The file of CODE as the user would write it; None for what is no code of the user's."""
+    def path_of(self, code: CodeType | str) -> str | None:
+        """The file of CODE, or one of that name, as the user would write it; None for what is no code of the user's."""
         return places.path_of(code)
 
     def callers(self, most: int) -> list[tuple[str, int]]:

@@ -63,9 +63,9 @@ def nearest(frame: FrameType | None) -> FrameType | None:
     return frame
 
 
-def path_of(code: CodeType) -> str | None:
-    """The file of CODE as the user would write it; None for what is installed, generated, or ours."""
-    path = code.co_filename
+def path_of(code: CodeType | str) -> str | None:
+    """The file of CODE, or one of that name, as the user would write it; None for what is installed or ours."""
+    path = code if isinstance(code, str) else code.co_filename
     if path not in _user:
         _user[path] = _of_the_user(path)
     return _user[path]

@@ -50,7 +50,7 @@ class Draws:
                 entry["seeds"] = entry["seeds"] or name in _SEEDS
                 if name in _DRAWS[source] and around and not entry["line"]:
                     said = f"{' '.join(around)} {linecache.getline(path, node.lineno).partition('#')[0]}"
-                    entry["path"], entry["line"] = self.job.path_of(compile("0", path, "eval")), node.lineno
+                    entry["path"], entry["line"] = self.job.path_of(path), node.lineno
                     entry["words"] = sorted(self.job.written.words(said))
         return found
 
@@ -62,7 +62,7 @@ class Draws:
         own = [path for path in imported if isinstance(path, str) and path.endswith(".py") and path[:1] == "/"]
         own = [path for path in own if not path.startswith(library) and "-packages/" not in path]
         for path in dict.fromkeys([self.script, *own[:_FILES]]):
-            if path and self.job.path_of(compile("0", path, "eval")):
+            if path and self.job.path_of(path):
                 yield path, "".join(linecache.getlines(path))
 
 

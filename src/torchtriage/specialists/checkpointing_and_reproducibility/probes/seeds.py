@@ -83,7 +83,9 @@ class _Seeds:
     def iterated(self, step: int) -> None:
         import torch
 
-        if step not in _LOOKS or not self.claims or torch._C._functorch.peek_interpreter_stack() is not None:
+        if step not in _LOOKS or not self.claims:
+            return
+        if torch._C._functorch.peek_interpreter_stack() is not None:  # pyright: ignore[reportAttributeAccessIssue]
             return  # within torch.func even the state of a generator is a tensor without numbers
         now = self.states()
         for source, mark in now.items():

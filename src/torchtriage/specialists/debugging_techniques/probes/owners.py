@@ -242,8 +242,9 @@ def _plain(parameter: Any) -> bool:
 
     gradient = parameter.grad
     kinds = (torch.Tensor, torch.nn.Parameter)
-    plain = gradient is not None and type(parameter) in kinds and type(gradient) in kinds
-    return plain and not gradient.is_sparse and not gradient.is_meta
+    if gradient is None or type(parameter) not in kinds or type(gradient) not in kinds:
+        return False
+    return not gradient.is_sparse and not gradient.is_meta
 
 
 def _within_optimizer(frame: Any) -> bool:

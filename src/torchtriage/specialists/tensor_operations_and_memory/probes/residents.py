@@ -57,5 +57,6 @@ def _bytes(values: Any) -> dict[int, int]:
     wanted = "cuda" if torch.cuda.is_initialized() else "cpu"
     tensors = [getattr(each, "_local_tensor", each) for each in values if isinstance(each, torch.Tensor)]
     dense = [each for each in tensors if each.layout is torch.strided]
-    inside = torch._C._functorch.is_functorch_wrapped_tensor  # these have no memory of their own
+    # a tensor within torch.func has no memory of its own
+    inside = torch._C._functorch.is_functorch_wrapped_tensor  # pyright: ignore[reportAttributeAccessIssue]
     return {each.data_ptr(): each.nbytes for each in dense if each.device.type == wanted and not inside(each)}

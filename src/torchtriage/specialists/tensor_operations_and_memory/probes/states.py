@@ -10,7 +10,7 @@ from .graphs import nodes_below
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_MADE, _PASSED = "torchtriage made", "torchtriage passed"  # in the metadata of graph nodes
+_MADE, _PASSED = "torchtriage: made", "torchtriage: passed"  # in the metadata of graph nodes
 _NEAR = 32  # nodes below an argument among which its maker is looked for
 _WALKS = 8  # first backward passes whose graphs are walked in search of a state that nobody hands over
 _COUNTS = 64  # backward passes over carried states whose nodes are counted

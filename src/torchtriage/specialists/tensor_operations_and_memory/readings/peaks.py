@@ -9,7 +9,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.tensor_operations_and_memory.messages import figures
+from torchtriage.specialists.tensor_operations_and_memory.allocator import figures
 
 FULL = 0.9  # of the device's memory, at least, is the peak
 OUT = "CUDA out of memory"
