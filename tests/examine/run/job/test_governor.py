@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from torchtriage.examine.run.job.governor import BUDGET, DEPTH, FIRST, LEAST, SUSPICIONS, WINDOW, Governor
+from torchtriage.examine.run.job.job import Job
+from torchtriage.examine.run.job.writer import Writer
 
 STEP = 10_000_000  # nanoseconds
 
@@ -85,3 +88,16 @@ def test_after_the_first_steps_a_focus_leaves_the_budget_to_some_rooms() -> None
         governor.ended(STEP)
     assert governor.sees("asked/probe")
     assert not governor.sees("other/probe")
+
+
+def test_a_forked_child_begins_with_all_probes_again(tmp_path: Path) -> None:
+    job, seen = Job(Writer(str(tmp_path), lambda: 0, dict)), []
+    job.placing = "room/sampled"
+    job.sampled()
+    job.on("batch", lambda *_: seen.append(job.governor.watching))
+    job.governor.watching = False
+    job.listeners.choose()
+    job.fire("batch")
+    job.forked()
+    job.fire("batch")
+    assert seen == [True]

@@ -270,6 +270,7 @@ class Job:
         self.clock.restart()
         self.late.forget()
         self.governor.restart()
+        self.listeners.choose()
         self.step = 0
 
     def leave(self, why: str) -> None:
