@@ -48,7 +48,7 @@ def test_a_replay_prints_nothing_and_leaves_lists_as_they_were(
 @pytest.mark.parametrize(
     "state",
     [torch.Generator(), random.Random(0), [torch.ones(1)], iter([1]), torch.ones(1, requires_grad=True)],
-    ids=repr,
+    ids=["a generator", "random numbers", "tensors in a list", "an iterator", "a tensor that learns"],
 )
 def test_a_forward_that_may_change_its_own_state_is_not_repeated(watch: Watch, state: Any) -> None:
     model = Log()
