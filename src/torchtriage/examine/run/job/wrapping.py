@@ -16,23 +16,42 @@ if TYPE_CHECKING:
 
 
 def replace(owner: Any, name: str, make: Callable[[Function], Function]) -> Callable[[], None]:
-    """Puts make(original) in the place of attribute NAME; returns what puts the original back."""
+    """Puts make(original) in the place of attribute NAME; returns what puts the original back.
+
+    Where another of ours lies above, that happens when the one above is taken away.
+    """
     own = vars(owner).get(name)
     if isinstance(own, (staticmethod, classmethod)):
         put: Any = type(own)(make(own.__func__))
     else:
         put = make(getattr(owner, name))
     setattr(owner, name, put)
+    layer = _Layer(put, own)
+    layers = _layers.setdefault((id(owner), name), [])
+    layers.append(layer)
 
     def back() -> None:
-        if vars(owner).get(name) is not put:
-            return  # someone has wrapped ours since: theirs calls ours, which has become a plain pass
-        if own is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, own)
+        layer.over = True
+        while layers and layers[-1].over and vars(owner).get(name) is layers[-1].put:
+            below = layers.pop().own
+            if below is None:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, below)
+        if all(each.over for each in layers):
+            layers.clear()  # someone has wrapped ours since: theirs calls ours, which has become a plain pass
 
     return back
+
+
+class _Layer:
+    """One function of ours in the place of another. over: it is to go, as soon as nothing lies above it."""
+
+    def __init__(self, put: Any, own: Any) -> None:
+        self.put, self.own, self.over = put, own, False
+
+
+_layers: dict[tuple[int, str], list[_Layer]] = {}  # of an attribute of an owner, the innermost first
 
 
 def guarded(job: Job, probe: str, original: Function, make: Callable[[Function], Function]) -> Function:
@@ -46,30 +65,25 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     sampled = probe in governor.sampled
     under_way = _Calls()
     gone: list[bool] = []
-    job.undo(lambda: gone.append(True))
+    kept = [job]  # until the probe leaves: whoever has taken hold of the replacement must not keep the job alive
 
-    @functools.wraps(original)
-    def through(*args: Any, **kwargs: Any) -> Any:
-        call = under_way.calls[-1] if under_way.calls else _Call()
-        began = now()
-        try:
-            call.returned = (original(*args, **kwargs),)
-        except BaseException as error:
-            call.raised = error
-            raise
-        finally:
-            call.inner += now() - began
-        return call.returned[0]
+    def left() -> None:
+        gone.append(True)
+        kept.clear()
+        mades.clear()
 
-    made = make(through)
+    job.undo(left)
+
+    mades = [make(_timed(original, under_way))]
+    del job
 
     @functools.wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
         if compiling():  # a constant to the compiler, so that it traces nothing of ours
             return original(*args, **kwargs)
-        if gone or job.idle or (sampled and not governor.sees(probe)):
+        if gone or kept[0].idle or (sampled and not governor.sees(probe)):
             return original(*args, **kwargs)
-        call = _Call()
+        call, job, made = _Call(), kept[0], mades[0]
         under_way.calls.append(call)
         began = now()
         try:
@@ -90,6 +104,25 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
         return original(*args, **kwargs)
 
     return replacement
+
+
+def _timed(original: Function, under_way: _Calls) -> Function:
+    """ORIGINAL, with its time and how it came back noted in the call that is under way."""
+
+    @functools.wraps(original)
+    def through(*args: Any, **kwargs: Any) -> Any:
+        call = under_way.calls[-1] if under_way.calls else _Call()
+        began = now()
+        try:
+            call.returned = (original(*args, **kwargs),)
+        except BaseException as error:
+            call.raised = error
+            raise
+        finally:
+            call.inner += now() - began
+        return call.returned[0]
+
+    return through
 
 
 class _Calls(threading.local):

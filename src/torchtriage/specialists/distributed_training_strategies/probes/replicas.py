@@ -40,7 +40,7 @@ def replicas_made(job: Job) -> None:
     from torch.distributed import distributed_c10d
     from torch.nn.parallel import DistributedDataParallel
 
-    watch = _watches[job]
+    watch = _watches.pop(job)
     for each in job.alive(DistributedDataParallel):
         watch.add(each)
     job.on("forward", watch.fresh)
