@@ -29,7 +29,7 @@ def place(job: Job) -> None:
     timeline = Timeline(job)
     for event, phase in ENDING.items():
         job.on(event, lambda *_, phase=phase: timeline.passed(phase))
-    job.on("iterated", timeline.iterated)
+    job.listen(timeline.iterated)
     job.on("watching", timeline.restart)
     job.on("ending", timeline.settle)
 

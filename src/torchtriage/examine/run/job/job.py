@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from _thread import get_ident
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, marks, origin, places, replay, stacks, threads, wrapping, written
+from . import marks, places, stacks, threads, wrapping, written
 from .clock import Clock
 from .governor import Governor
 from .late import Late
 from .listeners import Listeners
-from .replay import Call, Calls
+from .tools import Tools
 from .updates import Scaling
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType, FrameType, ModuleType
+    from types import ModuleType
 
     from .writer import Writer
 
@@ -40,7 +39,7 @@ MACHINERY = "machinery"
 ALWAYS = "always on"  # whoever listens between the windows, whose shares are not told apart then
 
 
-class Job:
+class Job(Tools):
     """What probes may do, and the promise that none of it can stop the job.
 
     step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
@@ -98,6 +97,11 @@ class Job:
         """Calls LISTENER at every EVENT; raises KeyError for an event that there is not."""
         self.listeners.add(event, self.placing, listener)
 
+    def listen(self, *listeners: Callable[..., None]) -> None:
+        """Calls each of LISTENERS at the event whose name it has; raises KeyError as `on` does."""
+        for listener in listeners:
+            self.on(listener.__name__, listener)
+
     def record(self, kind: str, **fields: Any) -> None:
         """Appends one line to this rank's file, at once; raises TypeError for values that JSON has not."""
         self.writer.write({"kind": kind, "step": self.step, **fields})
@@ -114,70 +118,6 @@ class Job:
     def undo(self, callback: Callable[[], None]) -> None:
         """Calls CALLBACK when the probe that is being placed is switched off or leaves."""
         self._undo.append((self.placing, callback))
-
-    def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
-        """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;
-        ("", 0) when there is none. Frames of which WITHIN is true are passed over.
-        """
-        return places.caller(within)
-
-    def frame(self, start: FrameType | None = None) -> FrameType | None:
-        """The nearest frame of the user's code, from START outwards; keep it no longer than the call that asks."""
-        return places.nearest(start or sys._getframe(1))
-
-    def path_of(self, code: CodeType | str) -> str | None:
-        """The file of CODE, or one of that name, as the user would write it; None for what is no code of the user's."""
-        return places.path_of(code)
-
-    def callers(self, most: int) -> list[tuple[str, int]]:
-        """As `caller`, the nearest MOST frames of the user's code, the innermost first."""
-        return places.callers(most)
-
-    def module_name(self, part: Any) -> str | None:
-        """The path of a module or parameter below its root module; a root is called by its class."""
-        return places.name_of(part, self.roots)
-
-    def calls(self) -> Calls:
-        """An empty list that keeps forward passes of root modules, so that they can be repeated."""
-        return Calls()
-
-    def leaves(self, roots: Any) -> list[Any]:
-        """The tensors that a backward from ROOTS gives gradients to; walks the whole graph."""
-        return origin.leaves(roots)
-
-    def with_gradient(self, optimizer: Any) -> list[Any]:
-        """The optimizer's parameters whose gradients one fused call can take."""
-        return ledger.with_gradient(optimizer)
-
-    def total_norm(self, optimizer: Any) -> Any:
-        """The sum of the norms of those gradients, not yet waited for; None without any."""
-        return ledger.total_norm(optimizer)
-
-    def ledger(self, optimizer: Any, number: int = 0) -> ledger.Ledger:
-        """Counts of backward passes and steps for an optimizer that is built now, or was as the first, second … before
-        the watch began.
-        """
-        return ledger.Ledger(optimizer, ("before the watch", number) if number else self.caller())
-
-    def alive(self, kind: type) -> list[Any]:
-        """The objects of KIND that are older than the watch; a job that is watched from its start has none."""
-        return places.alive(kind) if self.midway else []
-
-    def why_forward(self, calls: Calls, roots: list[Any]) -> dict[str, Any]:
-        """The operation that made the loss in ROOTS not finite, found by repeating CALLS; "stage" says of what kind."""
-        return origin.why_forward(self, calls, roots)
-
-    def why_backward(self, calls: Calls) -> dict[str, Any]:
-        """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
-        return origin.why_backward(self, calls)
-
-    def why_not_repeated(self, call: Call) -> str:
-        """Why a forward pass of a healthy job cannot be repeated without a trace; empty when it can."""
-        return replay.why_not(call)
-
-    def seconds_of(self, call: Call, *, autocast: bool) -> float:
-        """Seconds of one repeated forward pass, with autocast as it was or without."""
-        return replay.seconds_of(call, autocast=autocast)
 
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""

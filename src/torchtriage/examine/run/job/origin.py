@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import places
 from .replay import replaying, silent
 
 if TYPE_CHECKING:
-    from .job import Job
     from .replay import Call, Calls
 
 
-def why_forward(job: Job, calls: Calls, roots: list[Any]) -> dict[str, Any]:
+def why_forward(calls: Calls, roots: list[Any]) -> dict[str, Any]:
     """Which operation of which module made the loss not finite."""
     for call in list(calls):
         module, why = call.repeatable()
         if module is None:
             return {"stage": "unknown", "why": why}
         try:
-            origin = _forward_origin(job, call, module)
+            origin = _forward_origin(call, module)
             if origin and origin["stage"] == "forward" and call.autocast:
                 origin["autocast"] = str(call.autocast[0][1]).removeprefix("torch.")
-                origin["persists"] = _forward_origin(job, call, module, autocast=False) is not None
+                origin["persists"] = _forward_origin(call, module, autocast=False) is not None
         except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
             return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
         if origin and not (calls.missed and origin["stage"] == "input"):
@@ -31,7 +31,7 @@ def why_forward(job: Job, calls: Calls, roots: list[Any]) -> dict[str, Any]:
     why = _unwatched(calls, roots)
     if why:
         return {"stage": "unknown", "why": why}
-    path, line = job.caller()
+    path, line = places.caller()
     return {"stage": "loss", "path": path, "line": line, "chain": _chain(roots)}
 
 
@@ -61,13 +61,13 @@ def leaves(roots: Any) -> list[Any]:
     return found
 
 
-def _forward_origin(job: Job, call: Call, module: Any, *, autocast: bool = True) -> dict[str, Any] | None:
+def _forward_origin(call: Call, module: Any, *, autocast: bool = True) -> dict[str, Any] | None:
     """Replays CALL and follows every value that is not finite back to where it first arose."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
     stack: list[Any] = [("", module)]
-    trail = _Trail(job, module, stack)
+    trail = _Trail(module, stack)
 
     class Trace(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -91,8 +91,8 @@ class _Trail:
     (an infinity put there on purpose, as attention masks are: no fault until it turns into NaN).
     """
 
-    def __init__(self, job: Job, module: Any, stack: list[Any]) -> None:
-        self.job, self.module, self.stack = job, module, stack
+    def __init__(self, module: Any, stack: list[Any]) -> None:
+        self.module, self.stack = module, stack
         self.parameters = {p.data_ptr(): name for name, p in module.named_parameters()}
         self.born: dict[int, dict[str, Any]] = {}
         self.stored: dict[int, dict[str, Any]] = {}  # the same by storage
@@ -134,20 +134,20 @@ class _Trail:
         return {"stage": "parameter", "parameter": name} if name else {"stage": "input"}
 
     def _place(self, func: Any) -> dict[str, Any]:
-        path, line = self.job.caller()
+        path, line = places.caller()
         name, part = self.stack[-1]
         own = {"module": name or type(part).__name__, "class": type(part).__name__, "path": path, "line": line}
         return {**own, "op": str(func).split(".")[1], "root": type(self.module).__name__}
 
 
-def why_backward(job: Job, calls: Calls) -> dict[str, Any]:
+def why_backward(calls: Calls) -> dict[str, Any]:
     """Which operation's derivative made a gradient not finite; each forward is repeated and differentiated alone."""
     for call in reversed(calls):
         module, why = call.repeatable()
         if module is None:
             return {"stage": "unknown", "why": why}
         try:
-            origin = _backward_origin(job, call, module)
+            origin = _backward_origin(call, module)
         except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
             return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
         if origin:
@@ -157,12 +157,12 @@ def why_backward(job: Job, calls: Calls) -> dict[str, Any]:
     return {"stage": "unknown", "why": "the derivative of each watched module alone is finite: it arises elsewhere"}
 
 
-def _backward_origin(job: Job, call: Call, module: Any) -> dict[str, Any] | None:
+def _backward_origin(call: Call, module: Any) -> dict[str, Any] | None:
     import torch
     from torch.overrides import TorchFunctionMode
 
     stack: list[Any] = [("", module)]
-    places: dict[Any, dict[str, Any]] = {}
+    makers: dict[Any, dict[str, Any]] = {}
     found: list[dict[str, Any]] = []
 
     class Marks(TorchFunctionMode):  # type: ignore[misc]  # torch's types are not followed
@@ -173,24 +173,24 @@ def _backward_origin(job: Job, call: Call, module: Any) -> dict[str, Any] | None
             nodes = [out.grad_fn for out in tensors(result) if out.grad_fn is not None]
             while nodes:
                 node = nodes.pop()
-                if node not in places:
-                    path, line = job.caller()
+                if node not in makers:
+                    path, line = places.caller()
                     name, part = stack[-1]
-                    places[node] = {"module": name or type(part).__name__, "path": path, "line": line}
-                    places[node]["root"] = type(module).__name__
+                    makers[node] = {"module": name or type(part).__name__, "path": path, "line": line}
+                    makers[node]["root"] = type(module).__name__
                     nodes += [following for following, _ in node.next_functions if following is not None]
             return result
 
     def judge(node: Any) -> Any:
         def hook(made: Any, given: Any) -> None:
             if not found and _all_finite(given) and not _all_finite(made):
-                found.append({**places[node], "op": node.name().removesuffix("0").removesuffix("Backward")})
+                found.append({**makers[node], "op": node.name().removesuffix("0").removesuffix("Backward")})
 
         return hook
 
     with torch.enable_grad(), replaying(call, module, stack), Marks():
         result = [out for out in tensors(module.forward(*call.args, **call.kwargs)) if out.grad_fn is not None]
-    for node in places:
+    for node in makers:
         if "AccumulateGrad" not in node.name():
             node.register_hook(judge(node))
     owners = [p for p in module.parameters() if p.requires_grad]

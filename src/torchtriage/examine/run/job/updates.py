@@ -111,7 +111,7 @@ def scale(job: Job) -> None:
         if getattr(scaler, "_scale", None) is not None:  # a scaler that is not enabled has none
             job.late.read(scaler._scale, job.clock.scaled)
 
-    job.on("rescaled", rescaled)
+    job.listen(rescaled)
 
 
 def _stepping(job: Job, original: Any) -> Any:

@@ -27,8 +27,7 @@ def owned_generators(job: Job) -> None:
     from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
     watch = _Watch(job, IterableDataset)
-    for listener in (watch.batch, watch.backward, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.batch, watch.backward, watch.ending)
     job.wrap(_MultiProcessingDataLoaderIter, "__init__", watch.forking)
     job.wrap(worker, "_worker_loop", watch.working)
 

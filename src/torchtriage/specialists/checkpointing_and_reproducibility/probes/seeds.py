@@ -31,8 +31,7 @@ def seeds(job: Job) -> None:
         for name in ("seed", "set_state"):
             job.wrap(numpy.random, name, watch.seeding("numpy"))
     watch.begin(numpy)
-    job.on("iterated", watch.iterated)
-    job.on("ending", watch.ending)
+    job.listen(watch.iterated, watch.ending)
 
 
 class _Seeds:

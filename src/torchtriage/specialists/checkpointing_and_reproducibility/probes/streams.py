@@ -43,8 +43,7 @@ def repeats(job: Job) -> None:
                 _write(job, loader, stream)
 
     job.wrap(_MultiProcessingDataLoaderIter, "_reset", beginning)
-    job.on("batch", batch)
-    job.on("ending", ending)
+    job.listen(batch, ending)
 
 
 class _Stream:

@@ -19,8 +19,7 @@ _CALLS = 32  # of each class that are looked at: what forward does, it does ever
 def functions(job: Job) -> None:
     """Tensors that forward leaves on ctx, and inputs that it changes without saying so."""
     watch = _Functions(job)
-    for listener in (watch.iterated, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.iterated, watch.ending)
 
 
 class _Functions:

@@ -29,7 +29,7 @@ class Lines:
 
         def place(job: Job) -> None:
             getattr(self, what)(job)
-            job.on("iterated", iterated)
+            job.listen(iterated)
 
         job.withdraw(name)
         job.place(name, place)

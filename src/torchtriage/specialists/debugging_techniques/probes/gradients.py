@@ -33,7 +33,7 @@ def surges(job: Job) -> None:
             job.suspect()
         usual = 0.95 * usual + 0.05 * size if usual and size < 1e30 else size
 
-    job.on("iterated", iterated)
+    job.listen(iterated)
 
 
 def norms(job: Job) -> None:
@@ -69,7 +69,7 @@ def norms(job: Job) -> None:
 
         job.late.read_all(each, then)
 
-    job.on("stepping", stepping)
+    job.listen(stepping)
 
 
 def units(job: Job) -> None:
@@ -84,7 +84,7 @@ def units(job: Job) -> None:
         if watch.cycles >= _CYCLES:
             job.withdraw(probe)
 
-    job.on("stepping", stepping)
+    job.listen(stepping)
 
 
 class _Units:

@@ -32,7 +32,7 @@ def indices(job: Job) -> None:
             if facts:
                 job.record("index", **facts)
 
-    job.on("ending", ending)
+    job.listen(ending)
 
 
 def _lookup(job: Job, error: BaseException) -> dict[str, Any]:

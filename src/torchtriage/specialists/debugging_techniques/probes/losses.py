@@ -26,8 +26,7 @@ def losses(job: Job) -> None:
     """Losses that are given probabilities, or a prediction and a target whose shapes broadcast."""
     watch = _Losses(job)
     job.sampled()
-    for listener in (watch.forwarded, watch.backward, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.forwarded, watch.backward, watch.ending)
 
 
 class _Seen:

@@ -20,8 +20,7 @@ def zeroed(job: Job) -> None:
 
     watch = _Zeroed(job)
     job.sampled()
-    for listener in (watch.watching, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.watching, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.ending)
     job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)
     job.wrap(torch.nn.Module, "zero_grad", watch.clearing)
 
@@ -138,8 +137,7 @@ def late_clips(job: Job) -> None:
     """Clips of gradients that a step has used and no backward has touched since."""
     watch = _LateClips(job)
     job.sampled()
-    for listener in (watch.watching, watch.backward, watch.stepped, watch.skipped, watch.clipping, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.watching, watch.backward, watch.stepped, watch.skipped, watch.clipping, watch.ending)
 
 
 class _LateClips:

@@ -29,7 +29,7 @@ def origins(job: Job) -> None:
 
     watch = _Origins(job)
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
-    for listener in (
+    job.listen(
         watch.delivered.batch,
         watch.delivered.iterated,
         watch.forward,
@@ -38,8 +38,7 @@ def origins(job: Job) -> None:
         watch.stepping,
         watch.stepped,
         watch.skipped,
-    ):
-        job.on(listener.__name__, listener)
+    )
 
 
 class _Origins:

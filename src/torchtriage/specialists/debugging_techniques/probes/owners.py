@@ -27,9 +27,7 @@ def unowned(job: Job) -> None:
 
     watch = _Unowned(job)
     watch.find(job.alive(torch.optim.Optimizer), job.alive(torch.nn.Module))
-    job.on("backwarded", watch.backwarded)
-    job.on("stepped", watch.stepped)
-    job.on("ending", watch.ending)
+    job.listen(watch.backwarded, watch.stepped, watch.ending)
     job.wrap(torch.autograd, "grad", watch.asking)
     job.wrap(torch.optim.Optimizer, "__init__", watch.building)
     job.wrap(torch.optim.Optimizer, "add_param_group", watch.adding)

@@ -20,7 +20,7 @@ def schedules(job: Job) -> None:
     from torch.optim.lr_scheduler import LRScheduler
 
     watch = _Schedules(job)
-    job.on("ending", watch.ending)
+    job.listen(watch.ending)
     job.wrap(LRScheduler, "__init__", watch.making)
     watch.follow()
 

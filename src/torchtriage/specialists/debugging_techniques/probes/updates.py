@@ -20,8 +20,7 @@ def carried(job: Job) -> None:
     """
     job.sampled()
     watch = _Carried(job)
-    for listener in (watch.backward, watch.backwarded, watch.stepped, watch.watching):
-        job.on(listener.__name__, listener)
+    job.listen(watch.backward, watch.backwarded, watch.stepped, watch.watching)
 
 
 def updates(job: Job) -> None:
@@ -53,10 +52,10 @@ def updates(job: Job) -> None:
             job.record("updates", **ledger.facts(), last=True)
 
     job.wrap(torch.optim.Optimizer, "__init__", init)
-    job.on("backwarded", backwarded)
+    job.listen(backwarded)
     job.on("stepped", turn)
     job.on("skipped", turn)
-    job.on("ending", ending)
+    job.listen(ending)
 
 
 def _book(job: Job, ledger: Any, ledgers: list[Any], roots: Any) -> None:

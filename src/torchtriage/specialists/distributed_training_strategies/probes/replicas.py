@@ -25,8 +25,7 @@ def replicas(job: Job) -> None:
 
     job.sampled()
     watch = _watches[job] = _Replicas(job, DistributedDataParallel)
-    for listener in (watch.watching, watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.watching, watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.ending)
     job.on("skipped", lambda optimizer, _scaler: watch.stepping(optimizer))
     job.wrap(DistributedDataParallel, "_pre_forward", watch.passing)
 

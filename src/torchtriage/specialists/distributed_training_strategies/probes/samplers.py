@@ -19,8 +19,7 @@ def orders(job: Job) -> None:
     from torch.utils.data.distributed import DistributedSampler
 
     watch = _Orders(job)
-    for listener in (watch.batch, watch.backward, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.batch, watch.backward, watch.ending)
     job.wrap(DistributedSampler, "__init__", watch.making)
     job.wrap(DistributedSampler, "__iter__", watch.beginning)
 

@@ -27,18 +27,17 @@ def accumulation(job: Job) -> None:
     job.sampled()
     watch = _Accumulation(job)
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
-    for event in (
-        "batch",
-        "forward",
-        "forwarded",
-        "backward",
-        "backwarded",
-        "stepping",
-        "stepped",
-        "skipped",
-        "watching",
-    ):
-        job.on(event, getattr(watch, f"on_{event}"))
+    job.listen(
+        watch.batch,
+        watch.forward,
+        watch.forwarded,
+        watch.backward,
+        watch.backwarded,
+        watch.stepping,
+        watch.stepped,
+        watch.skipped,
+        watch.watching,
+    )
 
 
 class _Accumulation:
@@ -70,14 +69,14 @@ class _Accumulation:
 
         return scaling
 
-    def on_watching(self) -> None:
+    def watching(self) -> None:
         """What was followed is told; a later window begins in the middle of nothing that is known."""
         self.job.withdraw(self.probe)
 
-    def on_batch(self, loader: Any, _batch: Any) -> None:
+    def batch(self, loader: Any, _batch: Any) -> None:
         self.loaders.append(id(loader))
 
-    def on_forward(self, _module: Any, args: Any, kwargs: Any) -> None:
+    def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
         first, *others = [*args, *kwargs.values()] or [None]
         self.fed_back = self.fed_back or bool(self.given.intersection(_addresses(others)))
         begins = next(iter(_tensors(first)), None)
@@ -91,10 +90,10 @@ class _Accumulation:
         """Whether an earlier call gave TENSOR, or something TENSOR was made from: a model in parts."""
         return tensor.grad_fn is not None or losses.address(tensor) in self.given
 
-    def on_forwarded(self, _module: Any, output: Any) -> None:
+    def forwarded(self, _module: Any, output: Any) -> None:
         self.given = {*_addresses(output)}
 
-    def on_backward(self, roots: Any) -> None:
+    def backward(self, roots: Any) -> None:
         self.book.check()
         top = getattr(roots[0], "grad_fn", None) if len(roots) == 1 else None
         top = self.unscaled.pop(id(top), (None, top))[1]
@@ -107,20 +106,20 @@ class _Accumulation:
         self.part = _Part(kind, target, leaves, self.calls, within=self.within)
         self.calls = []
 
-    def on_backwarded(self, _roots: Any) -> None:
+    def backwarded(self, _roots: Any) -> None:
         part = self.part
         if part is not None:
             part.places = self.job.callers(_FRAMES)
             for filled in self.book:
                 filled.backwarded(lambda: part)
 
-    def on_stepping(self, optimizer: Any) -> None:
+    def stepping(self, optimizer: Any) -> None:
         self.book.of(optimizer).check()
 
-    def on_stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
         self._turn(optimizer)
 
-    def on_skipped(self, optimizer: Any, _scaler: Any) -> None:
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
         self._turn(optimizer)
 
     def _turn(self, optimizer: Any) -> None:

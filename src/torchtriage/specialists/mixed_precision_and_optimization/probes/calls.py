@@ -32,8 +32,7 @@ def calls(job: Job) -> None:
     scaler = torch.amp.GradScaler
     for name in ("scale", "unscale_", "step", "update"):
         job.wrap(scaler, name, getattr(watch, name.strip("_")))
-    for event in ("backward", "backwarded", "stepping", "stepped", "skipped", "watching"):
-        job.on(event, getattr(watch, f"on_{event}"))
+    job.listen(watch.backward, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.watching)
 
 
 class _Calls:
@@ -62,13 +61,13 @@ class _Calls:
 
         return scaling
 
-    def on_watching(self) -> None:
+    def watching(self) -> None:
         self.book.forget()
         self.scaled.clear()
         self.given.clear()
         self.since = _Since(whole=False)
 
-    def on_backward(self, roots: Any) -> None:
+    def backward(self, roots: Any) -> None:
         if self.book.on:
             self.book.check()
             self.part = self._kind(roots)
@@ -89,7 +88,7 @@ class _Calls:
         unknown = top is None or self.scaled or root.numel() != 1 or losses.by_hand(top)
         return "unknown" if unknown else "plain"
 
-    def on_backwarded(self, _roots: Any) -> None:
+    def backwarded(self, _roots: Any) -> None:
         if not self.book.on:
             return
         self.since.backwards += 1
@@ -162,7 +161,7 @@ class _Calls:
 
         return updating
 
-    def on_stepping(self, optimizer: Any) -> None:
+    def stepping(self, optimizer: Any) -> None:
         """A step that no scaler takes, on gradients that are scaled and that nobody has touched since."""
         self.past = None
         if not self.book.on or self.job.scaling.scaler is not None:
@@ -175,7 +174,7 @@ class _Calls:
             path, line = self.job.caller()
             self.past = {"how": "step", "optimizer": type(optimizer).__name__, "path": path, "line": line}
 
-    def on_stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
         filled = self.book.of(optimizer) if self.book.on else None
         if filled is None:
             return
@@ -186,7 +185,7 @@ class _Calls:
                 self._told("scaler-bypassed", (past["path"], str(past["line"])), **past, scale=self._scale())
         self._ended(filled)
 
-    def on_skipped(self, optimizer: Any, _scaler: Any) -> None:
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
         self._ended(self.book.of(optimizer))
 
     def _ended(self, filled: Filled) -> None:

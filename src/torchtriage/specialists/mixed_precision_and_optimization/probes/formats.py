@@ -25,8 +25,9 @@ def formats(job: Job) -> None:
     job.sampled()
     watch = _Formats(job)
     job.wrap(torch.amp.GradScaler, "__init__", watch.built)
-    for event in ("forward", "backward", "backwarded", "stepping", "stepped", "skipped", "watching"):
-        job.on(event, getattr(watch, f"on_{event}"))
+    job.listen(
+        watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.watching
+    )
 
 
 def regions(job: Job) -> None:
@@ -47,7 +48,7 @@ def regions(job: Job) -> None:
             short = str(torch.get_autocast_dtype(kind)).removeprefix("torch.")
             job.record("autocast-backward", format=short, times=times, path=path, line=line)
 
-    job.on("backward", backward)
+    job.listen(backward)
 
 
 class _Formats:
@@ -72,12 +73,12 @@ class _Formats:
 
         return init
 
-    def on_watching(self) -> None:
+    def watching(self) -> None:
         self.walks = _LATER
         self.book.on = True
         self.book.forget()
 
-    def on_forward(self, _module: Any, _args: Any, _kwargs: Any) -> None:
+    def forward(self, _module: Any, _args: Any, _kwargs: Any) -> None:
         import torch
 
         if self.walks and torch.is_grad_enabled():
@@ -85,7 +86,7 @@ class _Formats:
             on = next((kind for kind in kinds if torch.is_autocast_enabled(kind)), None)
             self.autocast = str(torch.get_autocast_dtype(on)).removeprefix("torch.") if on else ""
 
-    def on_backward(self, roots: Any) -> None:
+    def backward(self, roots: Any) -> None:
         self.seen = None
         if not self.walks:
             self.book.on = False
@@ -102,14 +103,14 @@ class _Formats:
             by_hand = losses.by_hand(roots[0].grad_fn)
             self.seen = _Seen({name: {id(each) for each in owners} for name, owners in cast.items()}, found, by_hand)
 
-    def on_backwarded(self, _roots: Any) -> None:
+    def backwarded(self, _roots: Any) -> None:
         if self.seen is not None:
             self.seen.place = self.job.caller()
         if self.walks:
             for filled in self.book:
                 filled.backwarded(lambda: self.seen)
 
-    def on_stepping(self, optimizer: Any) -> None:
+    def stepping(self, optimizer: Any) -> None:
         if not self.walks:
             return
         filled = self.book.of(optimizer)
@@ -120,11 +121,11 @@ class _Formats:
         else:
             self._plain(optimizer, filled, scaler is not None)
 
-    def on_stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
         if self.walks:
             self._ended(self.book.of(optimizer))
 
-    def on_skipped(self, optimizer: Any, scaler: Any) -> None:
+    def skipped(self, optimizer: Any, scaler: Any) -> None:
         if self.walks:
             filled = self.book.of(optimizer)
             self._scaled(scaler, filled)

@@ -21,8 +21,7 @@ def half(job: Job) -> None:
         job.wrap(torch.nn.Module, name, watch.cast)
     for name in ("unscale_", "step"):
         job.wrap(torch.amp.GradScaler, name, watch.asked)
-    job.on("stepping", watch.stepping)
-    job.on("stepped", watch.stepped)
+    job.listen(watch.stepping, watch.stepped)
 
 
 class _Half:

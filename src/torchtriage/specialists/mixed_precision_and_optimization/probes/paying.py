@@ -20,8 +20,7 @@ def paying(job: Job) -> None:
     """
     job.sampled()
     watch = _Paying(job)
-    for event in ("forward", "forwarded", "backward", "ending"):
-        job.on(event, getattr(watch, event))
+    job.listen(watch.forward, watch.forwarded, watch.backward, watch.ending)
 
 
 class _Paying:

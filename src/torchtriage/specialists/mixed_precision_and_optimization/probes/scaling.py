@@ -38,8 +38,7 @@ def skips(job: Job) -> None:
         turn = job.step - first.setdefault(scaler, job.step)
         job.record("skip", total=total, turn=turn, scale=scaler.get_scale(), path=path, line=line, **seen)
 
-    job.on("stepped", stepped)
-    job.on("skipped", skipped)
+    job.listen(stepped, skipped)
 
 
 def clips(job: Job) -> None:
@@ -52,13 +51,13 @@ def clips(job: Job) -> None:
 
     job.sampled()
     book = _Clips(job)
-    job.on("watching", book.watching)
+    job.listen(book.watching)
     scaler = torch.amp.GradScaler
-    job.on("backward", book.backward)
+    job.listen(book.backward)
     job.wrap(scaler, "scale", book.scale)
     job.wrap(scaler, "unscale_", book.unscale)
     job.wrap(scaler, "step", book.step)
-    job.on("clipping", book.clipping)
+    job.listen(book.clipping)
 
 
 class _Clips:

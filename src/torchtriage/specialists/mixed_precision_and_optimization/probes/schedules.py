@@ -20,8 +20,7 @@ def schedules(job: Job) -> None:
         own = isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind)
         if own and kind is not lr_scheduler.ReduceLROnPlateau:  # that one follows a metric
             job.wrap(kind, "step", watch.advance)
-    for event in ("stepped", "skipped", "watching", "ending"):
-        job.on(event, getattr(watch, f"on_{event}"))
+    job.listen(watch.stepped, watch.skipped, watch.watching, watch.ending)
 
 
 class _Schedules:
@@ -60,21 +59,21 @@ class _Schedules:
             if turns.followed in _TIMES:
                 self.tell(turns)
 
-    def on_stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any) -> None:
         turns = self.turns.setdefault(optimizer, _Turns())
         turns.taken += 1
         turns.skipped = False
 
-    def on_skipped(self, optimizer: Any, _scaler: Any) -> None:
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
         turns = self.turns.setdefault(optimizer, _Turns())
         turns.skips += 1
         turns.skipped = True
 
-    def on_watching(self) -> None:
+    def watching(self) -> None:
         for turns in self.turns.values():
             turns.skipped = False
 
-    def on_ending(self) -> None:
+    def ending(self) -> None:
         for turns in self.turns.values():
             if turns.followed:
                 self.tell(turns)

@@ -21,7 +21,7 @@ def shapes(job: Job) -> None:
             job.withdraw(probe)
             _write(job)
 
-    job.on("iterated", iterated)
+    job.listen(iterated)
 
 
 def _write(job: Job) -> None:

@@ -19,8 +19,7 @@ _INNER = "module_design_patterns/dropping within"
 def dropping(job: Job) -> None:
     """Functional dropouts, and dropout layers made on the spot, that drop during a pass in evaluation mode."""
     watch = _Dropping(job)
-    for listener in (watch.forward, watch.forwarded, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.forward, watch.forwarded, watch.ending)
 
 
 class _Dropping:

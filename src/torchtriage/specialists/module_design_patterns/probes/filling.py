@@ -25,7 +25,7 @@ def filling(job: Job) -> None:
 
     watch = _Filling(job)
     job.wrap(torch.nn.Module, "register_parameter", watch.registering)
-    job.on("forwarded", watch.forwarded)
+    job.listen(watch.forwarded)
 
 
 class _Filling:

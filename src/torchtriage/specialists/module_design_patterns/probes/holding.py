@@ -22,8 +22,7 @@ _INNER = "module_design_patterns/holding within"
 def holding(job: Job) -> None:
     """Attributes of modules, outside of all registers, whose tensors get gradients that no optimizer uses."""
     watch = _Holding(job)
-    for listener in (watch.backwarded, watch.stepped, watch.iterated, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.backwarded, watch.stepped, watch.iterated, watch.ending)
 
 
 class _Held:

@@ -26,7 +26,7 @@ def hooks(job: Job) -> None:
     for name, kept in _LISTS.items():
         job.wrap(torch.nn.Module, name, watch.registering(kept))
     job.wrap(torch.Tensor, "register_hook", watch.registering("_backward_hooks"))
-    job.on("forwarded", watch.forwarded)
+    job.listen(watch.forwarded)
 
 
 class _Piles:

@@ -23,8 +23,7 @@ def making(job: Job) -> None:
     import torch
 
     watch = _Making(job, torch.is_grad_enabled)
-    for listener in (watch.forward, watch.forwarded, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.forward, watch.forwarded, watch.ending)
     job.wrap(torch.nn.Module, "register_parameter", watch.registering)
 
 

@@ -25,8 +25,7 @@ def modes(job: Job) -> None:
     import torch
 
     watch = _Modes(job, torch.is_grad_enabled)
-    for listener in (watch.batch, watch.forward, watch.backwarded, watch.stepped, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.batch, watch.forward, watch.backwarded, watch.stepped, watch.ending)
 
     job.wrap(torch.nn.Module, "eval", watch.switching)
     job.place(_INNER, lambda job: job.wrap(torch.nn.Module, "train", watch.setting))

@@ -29,7 +29,7 @@ def repeating(job: Job) -> None:
     for kind, methods in _GROWING.items():
         for name in methods:
             job.wrap(getattr(torch.nn, kind), name, watch.growing(name))
-    job.on("iterated", watch.iterated)
+    job.listen(watch.iterated)
 
 
 class _Repeating:

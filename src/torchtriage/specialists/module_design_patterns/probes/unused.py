@@ -18,8 +18,7 @@ _INNER = "module_design_patterns/unused within"
 def unused(job: Job) -> None:
     """Parameters of an optimizer without a gradient in any of its steps, and whether their modules run at all."""
     watch = _Unused(job)
-    for listener in (watch.stepped, watch.skipped, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.stepped, watch.skipped, watch.ending)
 
 
 class _Idle:

@@ -37,7 +37,7 @@ def aids(job: Job) -> None:
     job.wrap(torch.autograd.detect_anomaly, "__enter__", _noting(job, began, 0, asks))
     job.wrap(torch.autograd.set_detect_anomaly, "__init__", _noting(job, began, 0, asks))
     job.wrap(torch.autograd.profiler.profile, "_start_trace", _noting(job, began, 1, asks))
-    job.on("backward", backward)
+    job.listen(backward)
     job.on("ending", tell)
 
 

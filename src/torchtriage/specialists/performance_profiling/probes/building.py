@@ -49,8 +49,7 @@ def optimizers(job: Job) -> None:
 
     job.wrap(torch.optim.Optimizer, "__init__", _after(built))
     job.wrap(torch.nn.Module, "load_state_dict", load)
-    job.on("stepped", stepped)
-    job.on("ending", lines.ending)
+    job.listen(stepped, lines.ending)
 
 
 def workers(job: Job) -> None:
@@ -80,8 +79,7 @@ def workers(job: Job) -> None:
                 other.facts["beside"] += 1
 
     job.wrap(DataLoader, "__init__", _after(built))
-    job.on("batch", batch)
-    job.on("ending", lines.ending)
+    job.listen(batch, lines.ending)
 
 
 def compiled(job: Job) -> None:
@@ -105,7 +103,7 @@ def compiled(job: Job) -> None:
         return compile
 
     job.wrap(torch, "compile", make)
-    job.on("ending", lines.ending)
+    job.listen(lines.ending)
 
 
 def moves(job: Job) -> None:
@@ -131,7 +129,7 @@ def moves(job: Job) -> None:
 
     for name in ("to", "cuda"):
         job.wrap(torch.nn.Module, name, make)
-    job.on("ending", lines.ending)
+    job.listen(lines.ending)
 
 
 class _Line:

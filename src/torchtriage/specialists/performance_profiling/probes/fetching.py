@@ -45,7 +45,7 @@ def fetching(job: Job) -> None:
 
     for kind in (_utils.fetch._MapDatasetFetcher, _utils.fetch._IterableDatasetFetcher):
         job.wrap(kind, "fetch", make)
-    job.on("ending", spent.ending)
+    job.listen(spent.ending)
 
 
 class _Spent:

@@ -34,7 +34,7 @@ def loaders(job: Job) -> None:
             prefetch_factor=loader.prefetch_factor,
         )
 
-    job.on("batch", batch)
+    job.listen(batch)
 
 
 def arrivals(job: Job) -> None:
@@ -62,9 +62,7 @@ def arrivals(job: Job) -> None:
         if seen:
             job.record("arrivals", seen=seen, drained=drained)
 
-    job.on("stepped", stepped)
-    job.on("batch", batch)
-    job.on("ending", ending)
+    job.listen(stepped, batch, ending)
 
 
 def _innermost(dataset: Any) -> Any:

@@ -33,7 +33,7 @@ def recompiles(job: Job) -> None:
                 told[number] = frame.compiles + frame.given_up
                 job.record("recompiles", **frame.facts())
 
-    job.on("iterated", iterated)
+    job.listen(iterated)
     job.on("ending", look)
 
 

@@ -22,8 +22,7 @@ def stacks(job: Job) -> None:
     and again whenever steps have become half as long again.
     """
     watch = _Watch(job)
-    job.on("iterated", watch.iterated)
-    job.on("ending", watch.ending)
+    job.listen(watch.iterated, watch.ending)
     job.undo(job.stacks.end)
 
 

@@ -18,9 +18,7 @@ def work(job: Job) -> None:
     over the steps that are looked at.
     """
     watch = _Watch(job)
-    job.on("forward", watch.forward)
-    job.on("batch", watch.batch)
-    job.on("iterated", watch.iterated)
+    job.listen(watch.forward, watch.batch, watch.iterated)
     job.on("ending", watch.tell)
 
 

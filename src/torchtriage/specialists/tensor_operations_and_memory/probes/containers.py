@@ -21,9 +21,7 @@ _GROWN = 8 << 20  # bytes of growth that make it worth counting what is there: a
 def containers(job: Job) -> None:
     """The list, dict, set or deque that grew with memory, its length to the end; where a second epoch began."""
     watch = _Containers(job)
-    job.on("batch", watch.batch)
-    job.on("iterated", watch.iterated)
-    job.on("ending", watch.ending)
+    job.listen(watch.batch, watch.iterated, watch.ending)
 
 
 class _Containers:

@@ -18,7 +18,7 @@ def emptied(job: Job) -> None:
     watch = _Emptied(job, torch.cuda)
     for owner in (torch.cuda, torch.cuda.memory):
         job.wrap(owner, "empty_cache", watch.emptying)
-    job.on("ending", watch.ending)
+    job.listen(watch.ending)
 
 
 class _Emptied:

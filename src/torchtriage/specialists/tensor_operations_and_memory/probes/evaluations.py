@@ -23,8 +23,7 @@ def evaluations(job: Job) -> None:
     import torch
 
     watch = _Evaluations(job, torch)
-    for listener in (watch.forward, watch.forwarded, watch.backward, watch.stepped, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.forward, watch.forwarded, watch.backward, watch.stepped, watch.ending)
 
 
 class _Site:

@@ -23,8 +23,7 @@ _EVERY = ((64, 1), (2048, 4), (sys.maxsize, 16))  # up to which step, and how ma
 def graphs(job: Job) -> None:
     """How many steps' autograd graphs outlive their step, who holds them, and what each of them keeps."""
     watch = _Graphs(job)
-    for listener in (watch.forwarded, watch.backwarded, watch.iterated, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.forwarded, watch.backwarded, watch.iterated, watch.ending)
 
 
 class _Mark:

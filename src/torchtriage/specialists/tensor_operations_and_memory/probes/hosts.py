@@ -20,7 +20,7 @@ def hosts(job: Job) -> None:
     if _memory(os.getpid()) is None:
         return
     watch = _Hosts(job)
-    job.on("iterated", watch.iterated)
+    job.listen(watch.iterated)
 
 
 class _Hosts:

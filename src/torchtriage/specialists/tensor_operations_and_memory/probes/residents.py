@@ -16,14 +16,14 @@ def residents(job: Job) -> None:
     """Bytes of parameters, buffers, gradients and optimizer states on this process's device, once."""
     probe = job.placing
     watch = _Residents(job)
-    job.on("stepped", watch.stepped)
+    job.listen(watch.stepped)
 
     def iterated(step: int) -> None:
         if step >= _STEPS:
             watch.tell()
             job.withdraw(probe)
 
-    job.on("iterated", iterated)
+    job.listen(iterated)
 
 
 class _Residents:

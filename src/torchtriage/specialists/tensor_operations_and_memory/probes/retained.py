@@ -21,8 +21,7 @@ def retained(job: Job) -> None:
     """Backward passes with retain_graph, and whether anything ever went through their graphs again."""
     job.sampled()
     watch = _Retained(job)
-    for listener in (watch.backwarded, watch.iterated, watch.ending):
-        job.on(listener.__name__, listener)
+    job.listen(watch.backwarded, watch.iterated, watch.ending)
 
 
 class _Site:

@@ -25,8 +25,7 @@ def states(job: Job) -> None:
 
     job.sampled()
     watch = _States(job, torch.Tensor)
-    for listener in (watch.forward, watch.forwarded, watch.backward, watch.backwarded):
-        job.on(listener.__name__, listener)
+    job.listen(watch.forward, watch.forwarded, watch.backward, watch.backwarded)
 
 
 class _Made:
