@@ -48,14 +48,23 @@ def test_in_a_run_bad_is_found_and_good_is_silent(
 ) -> None:
     # Threads that wait for each other on a busy machine would count as training.
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    found = {}
-    for section in ("Bad", "Good"):
-        script = tmp_path / f"{section}.py"
-        script.write_text(each.snippet(section))
-        found[section], ended = triage.run(Launch((sys.executable, str(script)), tmp_path / section))
-        assert ended.code == 0 or (section == "Bad" and each.fault.kind is FaultClass.ERROR)
-    assert each.fault.slug in slugs(found["Bad"])
-    assert slugs(found["Good"]) == set()
+    bad = (slugs(run(each, "Bad", tmp_path / str(again))) for again in range(tries(each)))
+    assert any(each.fault.slug in found for found in bad)
+    assert slugs(run(each, "Good", tmp_path / "good")) == set()
+
+
+def tries(each: page.Page) -> int:
+    """What only a clock shows may be lost among a busy machine's other work, but nothing may be made of that."""
+    return 3 if each.fault.specialist == "performance-profiling" else 1
+
+
+def run(each: page.Page, section: str, folder: Path) -> Case:
+    folder.mkdir()
+    script = folder / f"{section}.py"
+    script.write_text(each.snippet(section))
+    case, ended = triage.run(Launch((sys.executable, str(script)), folder / "run"))
+    assert ended.code == 0 or (section == "Bad" and each.fault.kind is FaultClass.ERROR)
+    return case
 
 
 @every_page

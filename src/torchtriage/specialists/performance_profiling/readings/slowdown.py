@@ -36,11 +36,12 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     steps = np.array([row["step"] for row in rows], dtype=float)
     wall, worked = _columns(rows)["step"], _columns(rows)["cpu"]
     computed = _grows(steps, worked)
-    if not (computed or _grows(steps, wall)) or _median(wall, -1) < SEEN * _median(wall, 0):
+    if not (computed or _grows(steps, wall)) or _least(wall, -1) < SEEN * _least(wall, 0):
         return
     times, span = worked if computed else wall, float(steps[-1] - steps[0])
     first, (slope, spread) = max(_median(times, 0), LEAST), trend.slope(steps, times)
-    said = f"a step takes {_ms(_median(wall, 0))} at first and {_ms(_median(wall, -1))} at the end of {len(rows)} steps"
+    unit = "of CPU time at first" if computed else "at first"
+    said = f"a step takes {_ms(_median(times, 0))} {unit} and {_ms(_median(times, -1))} at the end of {len(rows)} steps"
     if _more_work(record, rows, said) or any(event.get("alive", 0) >= HOOKS for event in record.all("hooks")):
         return  # hooks that pile up have a page of their own
     phase, told = _phase(rows, said)
@@ -50,14 +51,14 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
 
 
 def _grows(steps: Any, times: Any) -> bool:
-    """Whether TIMES rise to the end, by half of what they were at the start: in each third of the run, and from each
-    sixth to the next but one.
+    """Whether TIMES rise to the end, by half of what they were at the start: from each sixth of the run to the next
+    but one, and no third of it is surely level.
     """
     slope, _ = trend.slope(steps, times)
     if slope * (steps[-1] - steps[0]) < max(FLOOR, (BOUND - 1) * _median(times, 0)):
         return False
     thirds = zip(np.array_split(steps, 3), np.array_split(times, 3), strict=True)
-    if min(trend.slope(*third)[0] for third in thirds) < STEADY * slope:
+    if min(trend.slope(*third)[1][1] for third in thirds) < STEADY * slope:
         return False
     medians = [_median(times, part) for part in range(PARTS)]
     return all(before < after for before, after in zip(medians, medians[2:], strict=False))
@@ -65,6 +66,11 @@ def _grows(steps: Any, times: Any) -> bool:
 
 def _median(values: Any, part: int) -> float:
     return float(np.median(np.array_split(values, PARTS)[part]))
+
+
+def _least(values: Any, part: int) -> float:
+    """The lowest decile: what a step takes while no other process is in its way."""
+    return float(np.quantile(np.array_split(values, PARTS)[part], 0.1))
 
 
 def _more_work(record: RankRecord, rows: Sequence[dict[str, Any]], said: str) -> bool:
@@ -94,7 +100,7 @@ def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
     if any(row.get("allocated") for row in rows):
         return None, ""
     columns = _columns(rows)
-    ends = {name: (_median(values, 0), _median(values, -1)) for name, values in columns.items()}
+    ends = {name: (_least(values, 0), _least(values, -1)) for name, values in columns.items()}
     (before, after), _ = ends.pop("step"), ends.pop("cpu")
     bound = 1 + ALIKE * (after / before - 1)
     level = sum(first for first, last in ends.values() if first and last < bound * first)
@@ -103,9 +109,9 @@ def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
             f"{said}, but every part of it alike: a machine that is shared, hot or short of memory does that too",
             "Run it again on a machine that does nothing else: what is in the code stays.",
         )
-    name, (first, last) = max(ends.items(), key=lambda item: item[1][1] - item[1][0])
-    words = {"data": "waiting for data", "other": "what is in no phase"}
-    return name, f", of which {words.get(name, name)} from {_ms(first)} to {_ms(last)}"
+    name = max(ends, key=lambda phase: ends[phase][1] - ends[phase][0])
+    words = {"data": "the wait for data", "other": "what is in no phase"}
+    return name, f", and it is {words.get(name, name)} that grows"
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
