@@ -1,10 +1,21 @@
-"""What the probes cost a step: blocks with and without them by turns in one process, next to torch.profiler.
+"""What the probes cost a step, in microseconds of CPU time: with and without them by turns in one process.
 
-    python bench/overhead.py [--blocks N] [--steps N] [--peers FOLDER]
+    python bench/overhead.py [--rounds N] [--steps N] [--peers FOLDER]
 
-Prints, for three models, the step without probes (median over blocks), and for each kind of watching the ratio to it
-and the microseconds that it adds, as the median over pairs of neighbouring blocks with the 95 % interval of that
-median. The first steps, which are all watched, are left out: a long job has none of them.
+A block trains a model under one kind of watching. Its figure is the CPU time of its *median* step: a shared machine
+disturbs some steps, and a mean takes them all in. Steps are timed in pairs, one pass over a loader of two batches, and
+halved, as the peers are (bench/peers/inside/loop.py). The first steps, all of which are watched, are left out: a long
+job has none of them. A round has one block of every kind, in an order that changes with the round; printed is the
+median over rounds of the difference to the block without probes, with the 95 % interval of that median from order
+statistics, and its ratio to the step without probes.
+
+machinery        the clock of steps and the record, no probe
+between windows  all probes, in the steps that sampled ones do not watch: the step of a long job
+at every step    all probes, each watching every step: what a step of a window costs
+torch.profiler, anomaly mode, TraceML: peers
+
+A last line tells what windows add to the mean step of a job: what the governor has booked for sampled probes, over all
+steps after the first ones.
 """
 
 from __future__ import annotations
@@ -22,12 +33,13 @@ import torch
 from peers.cost import traceml
 from peers.inside.loop import small, tiny, transformer
 
-from torchtriage.examine.run.job import begin
+from torchtriage.examine.run.job import Job, begin
 from torchtriage.examine.run.job.governor import FIRST, Governor
 from torchtriage.examine.run.series import interval_of_median
 from torchtriage.triage import probes
 
 Watching = Callable[[], AbstractContextManager[Any]]
+Make = Callable[[], tuple[torch.nn.Module, torch.Tensor]]
 
 
 class Always(Governor):
@@ -38,15 +50,23 @@ class Always(Governor):
         return False
 
 
+class Never(Governor):
+    """Watches the first steps, then none."""
+
+    def ended(self, _nanoseconds: int) -> bool:
+        self.steps += 1
+        self.watching = self.steps < FIRST
+        return self.steps == FIRST
+
+
 @contextmanager
-def watched(*rooms: Path, always: bool = False) -> Iterator[None]:
+def watched(*rooms: Path, governor: type[Governor] = Governor) -> Iterator[Job]:
     """The job package as `torchtriage run` puts it into a job."""
     with tempfile.TemporaryDirectory() as folder:
         job = begin(folder, [str(path) for path in rooms])
-        if always:
-            job.governor.__class__ = Always
+        job.governor.__class__ = governor
         try:
-            yield
+            yield job
         finally:
             job.leave("bench")
             job.tidy()
@@ -60,58 +80,78 @@ def profiled() -> AbstractContextManager[Any]:
 WATCHING: dict[str, Watching] = {
     "nothing": nullcontext,
     "machinery": watched,
-    "all probes": lambda: watched(*probes()),
-    "at every step": lambda: watched(*probes(), always=True),
+    "between windows": lambda: watched(*probes(), governor=Never),
+    "at every step": lambda: watched(*probes(), governor=Always),
     "torch.profiler": profiled,
     "anomaly mode": lambda: torch.autograd.set_detect_anomaly(True),
 }
 
 
-def block(make: Callable[[], tuple[torch.nn.Module, torch.Tensor]], watch: Watching, steps: int) -> float:
-    """CPU seconds of a step of a training loop under WATCH, over STEPS steps after the first ones.
-
-    CPU time, on one thread: what else the machine does is counted as far as it slows a core down.
-    """
+def pairs(make: Make, steps: int) -> Iterator[float]:
+    """CPU seconds of a step, for each pair of so many STEPS after the first ones, on one thread."""
     torch.manual_seed(0)
     model, sample = make()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     batches = torch.utils.data.DataLoader(sample.repeat(2, *[1] * (sample.dim() - 1)), batch_size=len(sample))
-    began = 0.0
+    for number in range((FIRST + steps) // 2):
+        began = process_time()
+        for batch in batches:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+        if number >= FIRST // 2:
+            yield (process_time() - began) / 2
+
+
+def block(make: Make, watch: Watching, steps: int) -> float:
+    """CPU seconds of the median step under WATCH."""
     with watch():
-        for number in range((FIRST + steps) // 2):
-            if number == FIRST // 2:
-                began = process_time()
-            for batch in batches:
-                optimizer.zero_grad()
-                model(batch).square().mean().backward()
-                optimizer.step()
-        return (process_time() - began) / steps
+        return statistics.median(pairs(make, steps))
 
 
-def compare(make: Callable[[], tuple[torch.nn.Module, torch.Tensor]], blocks: int, steps: int) -> None:
+def windows(make: Make, steps: int) -> float:
+    """Seconds that the governor's windows add to a step in the mean, as it has booked them."""
+    with watched(*probes()) as job:
+        governor, times = job.governor, pairs(make, steps)
+        next(times)
+        before = sum(governor.costs.get(probe, 0) for probe in governor.sampled)
+        count = 2 * sum(1 for _ in times)
+        return (sum(governor.costs.get(probe, 0) for probe in governor.sampled) - before) / count / 1e9
+
+
+def compare(make: Make, rounds: int, steps: int) -> None:
     block(make, nullcontext, steps)
-    rounds = [{name: block(make, watch, steps) for name, watch in WATCHING.items()} for _ in range(blocks)]
-    plain = statistics.median(each["nothing"] for each in rounds)
-    print(f"{make.__name__}: {plain * 1e3:.2f} ms a step, {blocks} rounds")
-    for name in list(WATCHING)[1:]:
-        ratio = statistics.median(each[name] / each["nothing"] for each in rounds)
-        added = sorted(each[name] - each["nothing"] for each in rounds)
-        low, high = (edge * 1e6 for edge in interval_of_median(added))
-        print(f"  {name:<15} x {ratio:.3f}  {statistics.median(added) * 1e6:+8.0f} us  ({low:+.0f} to {high:+.0f})")
+    found: dict[str, list[float]] = {name: [] for name in WATCHING}
+    for number in range(rounds):
+        names = list(WATCHING)
+        for name in names[number % len(names) :] + names[: number % len(names)]:
+            found[name].append(block(make, WATCHING[name], steps))
+    plain = found.pop("nothing")
+    print(f"{make.__name__}: {statistics.median(plain) * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
+    for name, times in found.items():
+        told(name, [(with_it - alone, with_it / alone) for with_it, alone in zip(times, plain, strict=True)])
+    print(f"  windows add {windows(make, 8 * steps) * 1e6:.0f} us to the mean step", flush=True)
+
+
+def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
+    """PAIRS: seconds added, and the ratio to the step alone."""
+    added, ratio = sorted(each for each, _ in pairs), statistics.median(each for _, each in pairs)
+    low, high = (edge * 1e6 for edge in interval_of_median(added))
+    print(f"  {name:<15} {statistics.median(added) * 1e6:+8.0f} us  ({low:+.0f} to {high:+.0f})  x {ratio:.3f}{note}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--blocks", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--peers", type=Path, help="environments with the peers in them: bench/faults.py makes them")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for make in (tiny, small, transformer):
-        compare(make, options.blocks, options.steps)
+        compare(make, options.rounds, options.steps)
         if options.peers:
-            ratio, added = traceml(options.peers, make.__name__, options.blocks, options.steps)
-            print(f"  {'TraceML':<15} x {ratio:.3f}  {added * 1e6:+8.0f} us  (processes of their own by turns)")
+            processes = traceml(options.peers, make.__name__, options.rounds, options.steps)
+            told("TraceML", processes, "  (processes of their own by turns)")
 
 
 if __name__ == "__main__":

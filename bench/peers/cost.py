@@ -6,7 +6,6 @@ import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 
 from processes import ended
 
@@ -16,12 +15,12 @@ LOOP = Path(__file__).parent / "inside/loop.py"
 PRINTED = re.compile(r"seconds (\S+)")
 
 
-def traceml(folder: Path, model: str, rounds: int, steps: int) -> tuple[float, float]:
-    """The ratio to the step alone and the seconds added, as medians over pairs of neighbouring processes."""
+def traceml(folder: Path, model: str, rounds: int, steps: int) -> list[tuple[float, float]]:
+    """Of each pair of neighbouring processes: seconds added to the median step, and the ratio to the step alone."""
     tools = (folder / "traceml-ai" / "bin").absolute()
     loop = (LOOP, model, str(steps))
     pairs = [(_seconds((tools / "python", *loop)), _seconds(traced(tools, *loop))) for _ in range(rounds)]
-    return median(with_it / alone for alone, with_it in pairs), median(with_it - alone for alone, with_it in pairs)
+    return [(with_it - alone, with_it / alone) for alone, with_it in pairs]
 
 
 def _seconds(command: Sequence[str | Path]) -> float:
