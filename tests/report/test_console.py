@@ -98,3 +98,21 @@ def test_detectors_that_lacked_the_same_are_named_together(ill_run: Case) -> Non
 )
 def test_measurements_that_do_not_fit_are_left_out(measurements: dict[str, object]) -> None:
     assert render(Case(measurements=measurements)) == render(Case())
+
+
+@pytest.mark.parametrize(
+    ("measurements", "words"),
+    [
+        ({"overhead": 0.008}, "0.8 % of the run went into the probes themselves."),
+        (
+            {"overhead": 0.69},
+            "69.0 % of the run went into the probes themselves, for the first steps are watched closely",
+        ),
+        (
+            {"overhead": 0.2, "overhead_later": 0.01},
+            "themselves; after the first steps, which are watched closely, 1.0 %.",
+        ),
+    ],
+)
+def test_what_the_probes_took_tells_the_first_steps_from_the_later(measurements: dict[str, object], words: str) -> None:
+    assert words in " ".join(render(Case(measurements=measurements)).split())

@@ -22,6 +22,8 @@ from torchtriage.report.text import count, line, sentence
 
 SHOWN = 8
 """Places printed for one fault; the case holds them all."""
+DEAR = 0.02
+"""Share of the run: twice what the probes may take once the first steps are over."""
 
 
 class Sight(Struct, frozen=True):
@@ -225,7 +227,10 @@ def _overhead(case: Case) -> str:
     later = measures.overhead_later(case.measurements)
     if share is None:
         return ""
-    rest = "" if later is None else f", {figure(later, 'share')} after the first steps, which they all watch"
+    if later is not None:
+        rest = f"; after the first steps, which are watched closely, {figure(later, 'share')}"
+    else:
+        rest = ", for the first steps are watched closely, and there were no others" if share > DEAR else ""
     return f"{figure(share, 'share')} of the run went into the probes themselves{rest}."
 
 

@@ -13,8 +13,13 @@ import click
 from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli import options, terminal
 
+EXAMPLES = """\b
+torchtriage run -- train.py --lr 1e-3
+torchtriage run -- torchrun --nproc-per-node 2 train.py
+"""
 
-@click.command(context_settings={"allow_interspersed_args": False})
+
+@click.command(context_settings={"allow_interspersed_args": False}, epilog=EXAMPLES)
 @click.option("--symptom", metavar="TEXT", help="What you see, in your words or as a symptom's name: opens the plan.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Default: torchtriage-runs/<time>.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Leave the job after N steps; it runs on.")
@@ -33,12 +38,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     color: str,
     words: tuple[str, ...],
 ) -> int:
-    r"""Runs the job unchanged, tells what it shows, and ends with the job's own code.
-
-    \b
-    torchtriage run -- train.py --lr 1e-3
-    torchtriage run -- torchrun --nproc-per-node 2 train.py
-    """
+    """Runs the job unchanged, tells what it shows, and ends with the job's own code."""
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
     from torchtriage.examine.run.launch import Launch
