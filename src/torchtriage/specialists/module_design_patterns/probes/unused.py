@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from .siblings import Siblings, siblings
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -27,6 +28,7 @@ class _Idle:
     def __init__(self, parameter: Any) -> None:
         self.parameter, self.size = weakref.ref(parameter), parameter.numel()
         self.owner: Any = None
+        self.siblings: list[Siblings] = []
         self.ran = self.frozen = False
         self.facts: dict[str, Any] = {}
 
@@ -35,19 +37,34 @@ class _Idle:
         parameter = self.parameter()
         return parameter is not None and (parameter.grad is not None or not parameter.requires_grad)
 
+    def is_choice(self, *, closely: bool) -> bool:
+        """Whether the step that has ended tells that it is one of several that are used by turns."""
+        told = [each.chosen(closely=closely) for each in self.siblings]  # each begins a new step
+        return any(told)
+
+    def kinds(self) -> list[type]:
+        """The classes of modules whose calls tell something of it."""
+        owner = self.owner()
+        kinds = [each.kind for each in self.siblings if hasattr(each.kind, "forward")]
+        return kinds if owner is None else [type(owner), *kinds]
+
     def name(self, job: Job) -> bool:
-        """Names it; False for one of several choices, and in a compiled model, which must not be touched."""
+        """Names it; False in a compiled model, which must not be touched."""
+        import torch
+
         parameter = self.parameter()
         above = _above(job, parameter)
-        if parameter is None or not above or _one_of_several(above) or _compiled(above[0][1]):
+        if parameter is None or not above or _compiled(above[0][1]):
             return False
         path, owner = above[-1]
+        self.siblings = siblings([part for _, part in above], parameter)
         own = next(name for name, each in owner.named_parameters(recurse=False) if each is parameter)
         line = _written(job, above, own)
         partly = any(each.grad is not None for each in owner.parameters())
         name = f"{path}.{own}" if len(above) > 1 else own
         self.owner = weakref.ref(owner)
-        module = path if len(above) > 1 else own
+        held = isinstance(owner, (torch.nn.ParameterList, torch.nn.ParameterDict))
+        module = path if len(above) > 1 and not held else name
         self.facts = {"name": name, "module": module, "path": line[0], "line": line[1], "partly": partly}
         return True
 
@@ -82,7 +99,8 @@ class _Unused:
         turns.steps += 1
         if not turns.idle:
             return
-        turns.idle = [each for each in turns.idle if not each.learned()]
+        closely = _NAMED < turns.steps <= _SEEN
+        turns.idle = [each for each in turns.idle if not each.learned() and not each.is_choice(closely=closely)]
         if turns.steps == _NAMED:
             turns.idle = [each for each in turns.idle if each.name(self.job)]
             self.watch(turns)
@@ -90,11 +108,11 @@ class _Unused:
             self.job.withdraw(_INNER)
 
     def watch(self, turns: _Turns) -> None:
-        """Looks, for a few steps, whether the modules of these parameters run."""
-        kinds = {type(owner): None for each in turns.idle if (owner := each.owner()) is not None}
-        for kind in list(kinds)[:_CLASSES]:
+        """Looks, for a few steps, whether the modules of these parameters run, and those beside them."""
+        kinds = list({kind: None for each in turns.idle for kind in each.kinds()})[:_CLASSES]
+        for kind in kinds:
             self.job.place(_INNER, lambda job, kind=kind: job.wrap(kind, "forward", self.running))
-        turns.idle = [each for each in turns.idle if type(each.owner()) in list(kinds)[:_CLASSES]]
+        turns.idle = [each for each in turns.idle if set(each.kinds()) <= set(kinds)]
 
     def running(self, original: Any) -> Any:
         import torch
@@ -104,6 +122,8 @@ class _Unused:
                 if each.owner is not None and each.owner() is module:
                     each.ran = True
                     each.frozen = each.frozen or not torch.is_grad_enabled()
+                for others in each.siblings:
+                    others.called(module, (*args, *kwargs.values()))
             return original(module, *args, **kwargs)
 
         return forward
@@ -133,20 +153,6 @@ def _written(job: Job, above: list[tuple[str, Any]], own: str) -> tuple[str, int
     names = [*(path.rpartition(".")[2] for path, _ in above[1:]), own]
     lines = (job.written.assigned(type(part), name) for (_, part), name in zip(above[::-1], names[::-1], strict=True))
     return next((line for line in lines if line[1]), ("", 0))
-
-
-def _one_of_several(above: list[tuple[str, Any]]) -> bool:
-    """Whether a choice is made among parts of one kind, of which others do learn: experts, heads, blocks."""
-    import torch
-
-    if isinstance(above[-1][1], (torch.nn.ParameterList, torch.nn.ParameterDict)):
-        return any(each.grad is not None for each in above[-1][1].parameters())
-    for (_, holder), (_, part) in pairwise(above):
-        if isinstance(holder, (torch.nn.ModuleList, torch.nn.ModuleDict)):
-            others = [each for each in holder.children() if each is not part and type(each) is type(part)]
-            if any(own.grad is not None for each in others for own in each.parameters()):
-                return True
-    return False
 
 
 def _compiled(root: Any) -> bool:
