@@ -50,6 +50,19 @@ def test_a_bypass_is_told_with_its_first_step_and_its_last_count() -> None:
     )
 
 
+def test_an_update_that_is_missing_is_told_with_the_step_before_and_the_line_that_raised() -> None:
+    before, raised = evidence(calls.scaler_not_updated, [RAISED])
+    assert (before.place.line, raised.place.line) == (7, 9)
+
+
+def test_the_error_that_ends_a_job_tells_of_a_missing_update_where_no_probe_watched() -> None:
+    error = {"kind": "error", **WHERE, "error": "RuntimeError", "message": f"unscale_() is {calls.LATE_UNSCALE}."}
+    stepped = {"kind": "scaler-stepped", "step": 0, "path": "t.py", "line": 5}
+    assert [item.place.line for item in evidence(calls.scaler_not_updated, [stepped, error])] == [5, 9]
+    assert [item.place.line for item in evidence(calls.scaler_not_updated, [error])] == [9]
+    assert found(calls.scaler_not_updated, [{**error, "message": f"{calls.TWICE}."}]) == set()
+
+
 NOTHING = {"message": f"{calls.NOTHING_ASKED}.", "call": "update", "asked": 0}
 
 
@@ -78,9 +91,9 @@ def test_what_a_scaler_refuses_is_told_apart_by_what_came_before(
 
 
 def test_a_missing_update_is_placed_at_the_step_that_it_should_follow() -> None:
-    (item,) = evidence(calls.scaler_not_updated, [RAISED])
+    item, _ = evidence(calls.scaler_not_updated, [RAISED])
     assert item.place.line == 7
-    (item,) = evidence(calls.scaler_not_updated, [{**RAISED, "message": calls.TWICE}])
+    item, _ = evidence(calls.scaler_not_updated, [{**RAISED, "message": calls.TWICE}])
     assert item.place.line == 9
 
 
@@ -191,7 +204,17 @@ SCHEDULE = {
 def searching(skipped: int, of: int = 60) -> Events:
     """A run whose scaler skips its first steps, and then every one as long as they are more than its search."""
     told = [
-        {"kind": "skip", **WHERE, "step": n, "turn": n, "scale": 2.0, "bad": 1, "of": 1, "nearest": "w"}
+        {
+            "kind": "skip",
+            **WHERE,
+            "step": n,
+            "turn": n,
+            "total": n + 1,
+            "scale": 2.0 ** (16 - n),
+            "bad": 1,
+            "of": 1,
+            "nearest": "w",
+        }
         for n in range(skipped)
     ]
     return [*steps(of, skipped=lambda n: int(n < skipped)), *told]
@@ -215,7 +238,17 @@ def test_a_schedule_is_called_when_skipped_steps_are_a_share_of_it(events: Event
 def test_the_first_module_is_that_of_the_first_skip_after_the_search() -> None:
     events = searching(3)
     late = [
-        {"kind": "skip", **WHERE, "step": n, "turn": n, "scale": 1.0, "bad": bad, "of": 4, "nearest": "head.bias"}
+        {
+            "kind": "skip",
+            **WHERE,
+            "step": n,
+            "turn": n,
+            "total": 3 + n // 10,
+            "scale": 1.0,
+            "bad": bad,
+            "of": 4,
+            "nearest": "head.bias",
+        }
         for n, bad in ((20, 2), (30, 1), (40, None), (50, None))
     ]
     rows = [{**each, "skipped": 1} if each.get("step") in {20, 30, 40, 50} else each for each in events]
@@ -223,6 +256,28 @@ def test_the_first_module_is_that_of_the_first_skip_after_the_search() -> None:
     assert (item.place.step, item.place.module) == (20, "head.bias")
     assert "4 of 54 steps" in item.fact
     assert "2 of 4 gradients were not finite" in item.fact
+
+
+@pytest.mark.parametrize(("by", "is_called"), [(1.0, False), (0.5, True)])
+def test_a_scale_that_is_tried_again_and_again_does_not_collapse(by: float, is_called: bool) -> None:
+    """A growth interval of six: every seventh step finds that twice the scale is still too much."""
+    late = range(24, 100, 7)
+    told = [
+        {
+            "kind": "skip",
+            **WHERE,
+            "step": n,
+            "turn": n,
+            "total": total,
+            "scale": 2048 * by**total,
+            "bad": 1,
+            "of": 4,
+            "nearest": "head.bias",
+        }
+        for total, n in enumerate(late)
+    ]
+    rows = steps(100, skipped=lambda n: int(n in late))
+    assert bool(found(scaling.scale_collapsing, [*rows, *told])) == is_called
 
 
 def test_every_new_scaler_may_search_for_its_scale() -> None:
@@ -236,12 +291,13 @@ def test_every_new_scaler_may_search_for_its_scale() -> None:
                 **WHERE,
                 "step": began + turn,
                 "turn": turn,
-                "scale": 2.0,
+                "total": number,
+                "scale": 2.0 ** (16 - turn),
                 "bad": 1,
                 "of": 1,
                 "nearest": "w",
             }
-            for began, turn in turns
+            for number, (began, turn) in enumerate(turns, start=1)
         ]
         return [*steps(100, skipped=lambda n: int(n in skipped)), *told]
 

@@ -49,6 +49,7 @@ class _Calls:
         self.since = _Since()
         self.places: dict[int, tuple[str, int]] = {}
         self.counts: dict[tuple[str, ...], int] = {}
+        self.lines: set[tuple[str, int]] = set()  # that let a scaler step
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:
@@ -135,11 +136,18 @@ class _Calls:
                 self._raised("step", error, filled)
                 raise
             self.since.asked += 1
-            self.since.stepped = self.job.caller()
+            self.since.stepped = self._steps_at(*self.job.caller())
             self._repeated(optimizer)
             return result
 
         return stepping
+
+    def _steps_at(self, path: str, line: int) -> tuple[str, int]:
+        """Writes down once from where a scaler steps: what it refuses later may come while nobody watches."""
+        if (path, line) not in self.lines:
+            self.lines.add((path, line))
+            self.job.record("scaler-stepped", path=path, line=line)
+        return path, line
 
     def _repeated(self, optimizer: Any) -> None:
         """Steps of one optimizer with no update in between: of one scaler they raise, of ever new ones they do not."""

@@ -45,20 +45,38 @@ def _bypass(event: dict[str, Any]) -> str:
 @detector("run/scaler-not-updated")
 def scaler_not_updated(record: RankRecord) -> Iterator[Sighting]:
     """The scaler stepped or unscaled an optimizer again before an update."""
-    for event in record.all("scaler-raised"):
+    for event in record.all("scaler-raised") or _ended_by(record):
         message = event["message"]
         twice = TWICE in message and not event["added"]
         if not twice and LATE_STEP not in message and LATE_UNSCALE not in message:
             continue
-        path, line = (event["path"], event["line"]) if twice else event["stepped"]
-        place = Place(path=path or None, line=line or None, rank=record.rank, step=event["step"])
         what = "unscaled twice in one step" if twice else "not updated after this step"
-        yield Sighting(place, f"the scaler was {what}: {event['error']} at {event['path']}:{event['line']}: {message}")
+        raised = f"{event['error']} at {event['path']}:{event['line']}: {message}"
+        for path, line in [] if twice else _steps(record, event):
+            place = Place(path=path, line=line, rank=record.rank, step=event["step"])
+            yield Sighting(place, f"the scaler was {what}: {raised}")
+        told = f"the scaler was {what}: {raised}" if twice else f"without an update before, this raised {message}"
+        yield Sighting(_place(record, event), told)
         return
     for event in record.all("scaler-renewed"):
         fact = f"{event['steps']} steps through scalers with no update() in between: each time another, new scaler"
         yield Sighting(_place(record, event), fact, float(event["steps"]), "steps")
         return
+
+
+def _ended_by(record: RankRecord) -> list[dict[str, Any]]:
+    """The error that ended the job in a step that no probe of scalers watched; of a second unscale_ in a step that
+    would not tell enough.
+    """
+    return [{**event, "stepped": ["", 0], "added": True} for event in record.all("error")]
+
+
+def _steps(record: RankRecord, event: dict[str, Any]) -> list[tuple[str, int]]:
+    """The line of the step that no update followed: the very one, or else the only one from which a scaler steps."""
+    path, line = event["stepped"]
+    known = [(each["path"], each["line"]) for each in record.all("scaler-stepped")]
+    found = [(path, line)] if line else known if len(known) == 1 else []
+    return [each for each in found if each[1]]
 
 
 @detector("run/scaler-touched-mid-accumulation")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from itertools import pairwise
 from math import sqrt
 from typing import Any
 
@@ -12,6 +13,7 @@ from torchtriage.examine.run.record import RankRecord
 
 ENOUGH_STEPS = 20
 SEARCH = 20  # steps at most in which the scaler looks for its first scale: 2 ** 16 is halved to 1 in sixteen
+LEAST = 1.0  # a scale from which a try of twice as much overflows because of something else
 FEW = 3  # skips after the search that are too few to be called anything
 CONFIDENCE = 1.96  # standard deviations of a normal distribution that hold 95 %
 
@@ -75,7 +77,22 @@ def _after_search(record: RankRecord) -> tuple[int, int]:
     turns = _by_scaler(record.all("skip"))
     ends = {began: _search(skipped) for began, skipped in turns.items()}
     left_out = sum(turn < ends[began] for began, skipped in turns.items() for turn in skipped)
-    return sum(bool(step["skipped"]) for step in steps) - left_out, len(steps) - sum(ends.values())
+    count = sum(bool(step["skipped"]) for step in steps) - left_out
+    return round(count * _share_that_falls(record.all("skip"))), len(steps) - sum(ends.values())
+
+
+def _share_that_falls(skips: Sequence[dict[str, Any]]) -> float:
+    """Of the skips after the search that have a neighbour: those whose scale is lower than at the skip before.
+
+    A scaler doubles its scale now and then, to try: a skip that follows brings it back to where it was.
+    """
+    later = [skip for skip in skips if not _is_search(skip, skips)]
+    pairs = [
+        (before["scale"], skip["scale"])
+        for before, skip in pairwise(later)
+        if skip["total"] == before["total"] + 1 and skip["step"] - _turn(skip) == before["step"] - _turn(before)
+    ]
+    return sum(after < before or after <= LEAST for before, after in pairs) / len(pairs) if pairs else 1.0
 
 
 def _is_search(skip: dict[str, Any], skips: Sequence[dict[str, Any]]) -> bool:
