@@ -93,7 +93,7 @@ def test_what_a_scaler_refuses_is_told_apart_by_what_came_before(
 def test_a_missing_update_is_placed_at_the_step_that_it_should_follow() -> None:
     item, _ = evidence(calls.scaler_not_updated, [RAISED])
     assert item.place.line == 7
-    item, _ = evidence(calls.scaler_not_updated, [{**RAISED, "message": calls.TWICE}])
+    (item,) = evidence(calls.scaler_not_updated, [{**RAISED, "message": calls.TWICE}])
     assert item.place.line == 9
 
 

@@ -40,7 +40,7 @@ class Siblings:
     def called(self, module: Any, inputs: Any) -> None:
         """A module of their class runs on INPUTS: routing gives each part some rows, a series of parts all of them."""
         if id(module) in self.sizes:
-            shape = next((each.shape for each in inputs if hasattr(each, "shape")), ())
+            shape: Any = next((each.shape for each in inputs if hasattr(each, "shape")), ())
             self.sizes[id(module)].append(int(shape[0]) if len(shape) else 1)
 
     def chosen(self, *, closely: bool) -> bool:
