@@ -314,10 +314,9 @@ def test_what_each_graph_keeps_is_measured(kept: str, size: int, words: str) -> 
 def skips(*numbers: int) -> Events:
     """Sixty steps of which those were skipped, the scale halved each time."""
     events = steps(60, skipped=lambda n: int(n in numbers))
-    scales = [65536 / 2**count for count in range(len(numbers))]
+    seen = {"kind": "skip", "path": "t.py", "line": 9, "bad": 2, "of": 4, "nearest": "out.bias"}
     return events + [
-        {"kind": "skip", "step": n, "scale": scale, "path": "t.py", "line": 9, "bad": 2, "of": 4, "nearest": "out.bias"}
-        for n, scale in zip(numbers, scales, strict=True)
+        {**seen, "step": n, "total": before + 1, "scale": 65536 / 2**before} for before, n in enumerate(numbers)
     ]
 
 
