@@ -63,6 +63,20 @@ def test_a_schedule_that_led_is_told_with_its_first_line() -> None:
     assert found(schedules.scheduler_before_optimizer, steps(9)) == set()
 
 
+@pytest.mark.parametrize(
+    ("places", "lines"),
+    [
+        ([], [9]),
+        ([["SGD steps here", "t.py", 12], ["it is called from here", "t.py", 30]], [9, 12, 30]),
+        ([["SGD steps here", "t.py", 9], ["it is called from here", "t.py", 30], ["again", "t.py", 30]], [9, 30]),
+        ([["SGD steps here", "", 0]], [9]),
+    ],
+)
+def test_each_further_place_is_told_once(places: list[Any], lines: list[int]) -> None:
+    events = [*steps(9), {**ZEROED, "further": places}]
+    assert [item.place.line for item in evidence(order.zeroed_before_step, events)] == lines
+
+
 UNOWNED = {"kind": "unowned", "step": 30, "backwards": 30, "steps": 30, "last": True}
 GROUP = {
     "root": "Net", "names": ["head.weight", "head.bias"], "count": 2, "module": "head", "later": True,

@@ -7,6 +7,7 @@ from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
 from . import marks, places, stacks, threads, wrapping, written
+from .built import Built
 from .clock import Clock
 from .governor import Governor
 from .late import Late
@@ -46,7 +47,8 @@ class Job(Tools):
     idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
     retaining: whether the last backward, or the one under way, was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
-    written: what the user's code says. stacks: samples where the watched thread stands. marks: to know a batch again.
+    written: what the user's code says. built: where optimizers were. stacks: samples where the watched thread stands.
+    marks: to know a batch again.
     """
 
     def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
@@ -59,7 +61,7 @@ class Job(Tools):
         self.compiling: Callable[[], bool] = bool  # until torch can tell
         self.lost: dict[str, str] = {}  # probes that are off, and why
         self.late = Late()
-        self.scaling = Scaling()
+        self.scaling, self.built = Scaling(), Built()
         self.governor = Governor()
         self.clock = Clock(self)
         self.watched = threads.Watched(self)

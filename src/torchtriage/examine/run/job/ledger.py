@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
+BEFORE = "before the watch"
 _numbers = count()  # of optimizers: several may be built in one line
 
 
@@ -44,6 +45,7 @@ class Ledger:
         self.backwards = self.steps = 0
         self.beside = False
         self.where: tuple[str, int] | None = None
+        self.unreached: list[tuple[str, int]] = []  # lines that would step it
         self.first: list[Any] = []
         self.watched: list[Any] = []
 
@@ -76,4 +78,8 @@ class Ledger:
         path, line = self.where or ("", 0)
         built = f"{self.built[0]}:{self.built[1]}"
         counts = {"backwards": self.backwards, "steps": self.steps, "moved": moved, "beside": self.beside}
-        return {"optimizer": self.name, "number": self.number, "built": built, **counts, "path": path, "line": line}
+        named = {"optimizer": self.name, "number": self.number, "built": built}
+        further = [(f"a step of {self.name} stands here, and was never reached", *each) for each in self.unreached]
+        if self.built[0] != BEFORE:
+            further.append((f"{self.name} is built here", *self.built))
+        return {**named, **counts, "path": path, "line": line, "further": further}

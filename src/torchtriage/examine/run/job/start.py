@@ -24,6 +24,7 @@ HOOKS = {
     "roots": roots.place,
     "gradients": gradients.place,
     "loss": gradients.loss,
+    "built": lambda job: job.built.place(job),
     "optimizers": updates.optimizers,
     "scalers": updates.scalers,
     "scale": updates.scale,

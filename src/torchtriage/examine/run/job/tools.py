@@ -61,7 +61,7 @@ class Tools:
         """Counts of backward passes and steps for an optimizer that is built now, or was as the first, second … before
         the watch began.
         """
-        return ledger.Ledger(optimizer, ("before the watch", number) if number else self.caller())
+        return ledger.Ledger(optimizer, (ledger.BEFORE, number) if number else self.caller())
 
     def alive(self, kind: type) -> list[Any]:
         """The objects of KIND that are older than the watch; a job that is watched from its start has none."""

@@ -39,6 +39,7 @@ class _Turn:
         self.version = 0
         self.values: Any = None  # of that parameter, before the step whose closure ran the backward pass
         self.cleared: tuple[str, int] = ("", 0)
+        self.above: list[tuple[str, int]] = []  # who called what cleared them
         self.place: tuple[str, int] = ("", 0)  # of the first step that came too late
         self.running = False
 
@@ -81,7 +82,7 @@ class _Zeroed:
             turns = list(self.turns.values()) if owner not in self.turns else [self.turns[owner]]
             for turn in turns:
                 if turn.filled and (not turn.running or turn.values is not None) and not turn.cleared[1]:
-                    turn.cleared = self.job.caller()
+                    turn.cleared, *turn.above = self.job.callers(2)
             return original(owner, *args, **kwargs)
 
         return zero_grad
@@ -130,7 +131,10 @@ class _Zeroed:
     def write(self, turn: _Turn) -> None:
         path, line = turn.cleared if turn.cleared[1] else turn.place
         named = {"optimizer": turn.name, "number": turn.number, "by_name": bool(turn.cleared[1])}
-        self.job.record("zeroed", **named, early=turn.early, sound=turn.sound, path=path, line=line)
+        further = [(f"{turn.name} steps here, without gradients", *turn.place)]
+        further += [("what clears them is called from here", *each) for each in turn.above if turn.cleared[1]]
+        counts = {"early": turn.early, "sound": turn.sound}
+        self.job.record("zeroed", **named, **counts, path=path, line=line, further=further)
 
 
 def late_clips(job: Job) -> None:
@@ -149,6 +153,7 @@ class _LateClips:
         self.seen = False  # a backward pass since the window of watched steps began
         self.late = self.cut = 0
         self.where: dict[str, Any] = {}
+        self.step: tuple[str, int] = ("", 0)  # the line of the last one before the first of those clips
 
     def watching(self) -> None:
         self.used, self.seen = [], False
@@ -158,6 +163,8 @@ class _LateClips:
 
     def stepped(self, optimizer: Any) -> None:
         self.used.append(weakref.ref(optimizer))
+        if not self.where:
+            self.step = self.job.caller()
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         self.stepped(optimizer)
@@ -174,6 +181,7 @@ class _LateClips:
         if not self.where:
             path, line = self.job.caller()
             self.where = {"call": call, "limit": float(limit), "at": self.job.step, "path": path, "line": line}
+            self.where["further"] = [("the step that has used them stands here", *self.step)]
         if norm is None:
             self.cut += 1
         else:

@@ -225,7 +225,11 @@ class _Unowned:
         path, line = born or built
         module = (_shared(names) or root) if root else None
         named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": module}
-        return {**named, "later": born is not None, "optimizer": optimizer, "path": path, "line": line}
+        further = [(f"{optimizer} is built here, without them", *built)]
+        roots = [each for each in self.job.roots if type(each).__name__ == root]
+        further += [(f"{names[0]} comes from here", *self.job.written.made(each, names[0])) for each in roots]
+        told = {"later": born is not None, "optimizer": optimizer, "further": further}
+        return {**named, **told, "path": path, "line": line}
 
 
 def _shared(names: list[str]) -> str:

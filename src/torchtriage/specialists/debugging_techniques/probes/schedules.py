@@ -32,6 +32,7 @@ class _Order:
         self.named = {"schedule": type(scheduler).__name__, "optimizer": type(scheduler.optimizer).__name__}
         self.calls = self.before = self.rounds = 0
         self.lines: list[tuple[str, int]] = []
+        self.step: tuple[str, int] = ("", 0)  # the line of the optimizer's first one
         self.turned_last = False
 
     @property
@@ -118,10 +119,14 @@ class _Schedules:
         self.turns.add(id(optimizer))
         for order in self.of.get(optimizer, ()) if self.of else ():
             order.rounds += not order.turned_last
+            if not order.step[1]:
+                order.step = self.job.caller()
             order.turned_last = True
 
     def ending(self) -> None:
         for order in self.every:
             if order.led:
                 path, line = order.lines[0]
-                self.job.record("schedule-led", **order.named, calls=order.calls, path=path, line=line)
+                further = [(f"{order.named['optimizer']} steps here, after its schedule", *order.step)]
+                facts = {"calls": order.calls, "path": path, "line": line, "further": further}
+                self.job.record("schedule-led", **order.named, **facts)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._calls import calls_in_sight
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -64,6 +66,7 @@ def _book(job: Job, ledger: Any, ledgers: list[Any], roots: Any) -> None:
         job.record("updates", **ledger.facts(), last=True)
     elif not ledger.steps and ledger.filled(job.caller) and ledger.backwards in _TIMES:
         ledger.look_beside(job.leaves(roots), ledgers)
+        ledger.unreached = calls_in_sight(job, "step", ledger.optimizer())
         job.record("updates", **ledger.facts())
 
 
@@ -101,7 +104,15 @@ class _Carried:
             self.told.add(optimizer)
         if chain.running in _TIMES:
             name, (path, line) = type(optimizer).__name__, self.line
-            self.job.record("carried", optimizer=name, running=chain.running, path=path, line=line)
+            further = self.further(name, optimizer)
+            self.job.record("carried", optimizer=name, running=chain.running, path=path, line=line, further=further)
+
+    def further(self, name: str, optimizer: Any) -> list[Any]:
+        """Where it steps and was built, and the calls of zero_grad beside that backward, which clear nothing of it."""
+        places = [(f"{name} steps here, with what earlier steps have used already", *self.job.caller())]
+        others = calls_in_sight(self.job, "zero_grad")
+        places += [(f"zero_grad stands here, and the gradients of {name} were not cleared", *each) for each in others]
+        return [*places, (f"{name} is built here", *self.job.built.at(optimizer))]
 
 
 class _Chain:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 
@@ -19,7 +20,8 @@ def zeroed_before_step(record: RankRecord) -> Iterator[Sighting]:
         early = event["early"]
         by = "zero_grad" if event["by_name"] else "something"
         fact = f"{by} cleared the gradients between backward and step: all {early} steps of {event['optimizer']} "
-        yield Sighting(_place(record, event), f"{fact}that were watched found none", float(early), "steps")
+        fact += "that were watched found none"
+        yield from further(Sighting(_place(record, event), fact, float(early), "steps"), event)
 
 
 @detector("run/clip-after-step")
@@ -31,7 +33,8 @@ def clip_after_step(record: RankRecord) -> Iterator[Sighting]:
         late, limit = event["late"], event["limit"]
         fact = f"{event['call']} came after the optimizer's step, {late} times of {late} that were watched: "
         fact += f"gradients above {limit:g} went into the weights whole ({event['cut']} times)"
-        yield Sighting(_place(record, {**event, "step": event["at"]}), fact, float(late), "steps")
+        place = _place(record, {**event, "step": event["at"]})
+        yield from further(Sighting(place, fact, float(late), "steps"), event)
 
 
 def _last(record: RankRecord, kind: str, key: str) -> dict[Any, dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 ENOUGH = 8  # backward passes
@@ -28,7 +29,7 @@ def parameters_not_in_optimizer(record: RankRecord) -> Iterator[Sighting]:
                 module=group["module"],
                 container=None if group["root"] else group["names"][0],
             )
-            yield Sighting(place, _fact(group, backwards), float(backwards), "backward passes")
+            yield from further(Sighting(place, _fact(group, backwards), float(backwards), "backward passes"), group)
 
 
 def _fact(group: dict[str, Any], backwards: int) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 
@@ -16,4 +17,4 @@ def scheduler_before_optimizer(record: RankRecord) -> Iterator[Sighting]:
         place = Place(path=event["path"], line=event["line"], rank=record.rank, step=0)
         fact = f"{event['schedule']} moved on before the first step of {event['optimizer']}, which never saw the "
         fact += f"first learning rate; so did each of its {event['calls']} calls: every rate comes one call early"
-        yield Sighting(place, fact, float(event["calls"]), "calls")
+        yield from further(Sighting(place, fact, float(event["calls"]), "calls"), event)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.debugging_techniques.readings import seen
 
@@ -27,7 +28,7 @@ def gradients_not_zeroed(record: RankRecord) -> Iterator[Sighting]:
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])
         running = event["running"]
         fact = f"the gradients of {name} were not zeroed over {running} steps in a row: each backward added to the last"
-        yield Sighting(place, fact, float(running), "steps")
+        yield from further(Sighting(place, fact, float(running), "steps"), event)
 
 
 @detector("run/step-missing")
@@ -49,4 +50,4 @@ def step_missing(record: RankRecord) -> Iterator[Sighting]:
         place = Place(path=ledger["path"] or None, line=ledger["line"] or None, rank=record.rank)
         count = ledger["backwards"]
         fact = f"{count} backward passes filled the gradients of {ledger['optimizer']} ({built}), which never stepped"
-        yield Sighting(place, fact, float(count), "backward passes")
+        yield from further(Sighting(place, fact, float(count), "backward passes"), ledger)

@@ -1,0 +1,40 @@
+"""Where optimizers were built."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from .job import Job
+
+
+class Built:
+    """The user's line that built each optimizer; of one that is older than the watch, nothing."""
+
+    def __init__(self) -> None:
+        self._lines: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+
+    def at(self, optimizer: Any) -> tuple[str, int]:
+        return self._lines.get(optimizer, ("", 0))
+
+    def place(self, job: Job) -> None:
+        import torch
+
+        def building(original: Any) -> Any:
+            def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+                self._lines[optimizer] = job.caller(_within_optimizer)
+                original(optimizer, *args, **kwargs)
+
+            return built
+
+        job.wrap(torch.optim.Optimizer, "__init__", building)
+
+
+def _within_optimizer(frame: FrameType) -> bool:
+    """Whether a frame builds an optimizer of the user's own class: whoever asked for it is of interest."""
+    import torch
+
+    return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), torch.optim.Optimizer)
