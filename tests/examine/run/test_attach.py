@@ -167,6 +167,31 @@ def test_every_process_that_trains_has_a_file_of_its_own_and_no_other_has(run: R
     assert {"rank0.jsonl", "rank3.jsonl"} <= set(files)
 
 
+FORKED = """
+import multiprocessing, torch
+def train():
+    model = torch.nn.Linear(2, 1); optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    for step in range(5):
+        {at_each_step}
+        model(torch.ones(1, 2)).sum().backward(); optimizer.step()
+child = multiprocessing.get_context("fork").Process(target=train)
+child.start(); child.join(); print(child.exitcode)
+"""
+
+
+@pytest.mark.parametrize(
+    ("at_each_step", "code", "kinds"),
+    [("pass", "0\n", ["end"]), ("assert step < 3", "1\n", ["error"]), ("step < 3 or exit(1)", "1\n", ["end"])],
+)
+def test_a_process_that_multiprocessing_forked_tells_how_it_ended(
+    run: Run, at_each_step: str, code: str, kinds: list[str]
+) -> None:
+    trial = run(FORKED.format(at_each_step=at_each_step), "-W", "ignore::DeprecationWarning")
+
+    assert trial.stdout == code
+    assert [each["kind"] for each in trial.events() if each["kind"] in {"end", "error"}] == kinds
+
+
 def test_a_failed_import_of_torch_is_the_jobs_own(run: Run, tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('broken torch')\n")

@@ -9,6 +9,7 @@ import weakref
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ HOOKS = {
     "device": device.place,
     "setup": setup.place,
 }
+_LAST = -1000  # among what multiprocessing finalizes, highest first
 
 
 def begin(
@@ -55,6 +57,7 @@ def begin(
     job.undo(lambda: atexit.unregister(ended))
     if hasattr(os, "register_at_fork"):  # for good: nobody can take that back
         os.register_at_fork(after_in_child=lambda: _forked(itself()))
+    register_after_fork(job, _begun_by_multiprocessing)
     return job
 
 
@@ -91,6 +94,17 @@ def _ended(job: Job) -> None:
 def _forked(job: Job | None) -> None:
     if job is not None:
         job.forked()
+
+
+def _begun_by_multiprocessing(job: Job) -> None:
+    """In a process that multiprocessing has forked: it ends by os._exit, which passes over atexit."""
+    Finalize(None, partial(_ended_by_multiprocessing, job), exitpriority=_LAST)
+
+
+def _ended_by_multiprocessing(job: Job) -> None:
+    error = sys.exc_info()[1]
+    if job.writer.opened:
+        end(job, error if isinstance(error, Exception) else None)
 
 
 def _described(error: BaseException) -> dict[str, Any]:
