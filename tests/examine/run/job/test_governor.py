@@ -78,6 +78,20 @@ def test_a_suspicion_is_followed_up_at_once_whatever_it_costs_but_not_for_ever()
     assert sum(lengths[SUSPICIONS:]) < 0.02 * 400 * len(lengths)
 
 
+def test_a_job_that_begins_to_train_late_has_its_first_steps_then() -> None:
+    governor, seen = Governor(), []
+    governor.sampled.add("room/sampled")
+    for step in range(1000):
+        if step == 500:
+            governor.anew()
+        seen.append(governor.watching)
+        governor.book("room/sampled", STEP * governor.watching)
+        governor.ended(STEP)
+    assert sum(seen[FIRST:500]) < FIRST
+    assert all(seen[501 : 501 + FIRST])
+    assert sum(seen[501 + FIRST :]) < FIRST
+
+
 def test_after_the_first_steps_a_focus_leaves_the_budget_to_some_rooms() -> None:
     governor = Governor()
     governor.sampled = {"asked/probe", "other/probe"}

@@ -148,6 +148,8 @@ class Clock:
         if self.boundary is not None:
             self.job.step = 0
             self.job.record("clock", boundary=boundary)
+            self.job.governor.anew()
+            self.job.listeners.choose()
         self.boundary = boundary
 
     def _close(self) -> None:

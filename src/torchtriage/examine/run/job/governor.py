@@ -49,11 +49,15 @@ class Governor:
             self._suspicions += 1
             self._left, self._deep = DEPTH + 1, True
 
+    def anew(self) -> None:
+        """The job has only now begun to train: the steps from here on are its first."""
+        self._left, self._deep, self._aside = FIRST + 1, True, set()
+
     def ended(self, nanoseconds: int) -> bool:
         """A step has ended that took so long: chooses who watches the next one; says whether that is new."""
         self.steps += 1
         self._elapsed += nanoseconds
-        before, self.watched = self.watching, self.watched + self.watching
+        before, aside, self.watched = self.watching, self._aside, self.watched + self.watching
         self._left -= 1
         if self._left <= 0:
             if self.focus:
@@ -65,7 +69,7 @@ class Governor:
         else:
             self.watching = True
         self.opened = self.watching and not before
-        return self.watching != before or self.steps == FIRST
+        return self.watching != before or self._aside is not aside
 
     def _affordable(self) -> bool:
         sampled = self._sampled()

@@ -59,13 +59,18 @@ class Lines:
         import torch
 
         self.losses(job)  # the L1 loss is a difference
-        for owner, name in (
-            (torch.Tensor, "__sub__"),
-            (torch.Tensor, "__rsub__"),
-            (torch.Tensor, "sub"),
-            (torch, "sub"),
-        ):
-            job.wrap(owner, name, self.noting_given)
+        for owner in (torch.Tensor, torch):
+            for name in ("__sub__", "__rsub__", "sub", "subtract"):
+                if hasattr(owner, name):
+                    job.wrap(owner, name, self.noting_given)
+
+    def products(self, job: Job) -> None:
+        import torch
+
+        for owner in (torch.Tensor, torch):
+            for name in ("__mul__", "__rmul__", "mul", "multiply"):
+                if hasattr(owner, name):
+                    job.wrap(owner, name, self.noting_given)
 
     def noting(self, original: Any) -> Any:
         def noted(*args: Any, **kwargs: Any) -> Any:
@@ -138,8 +143,18 @@ def _by_mistake(first: Any, second: Any, result: Any) -> bool:
     if not result.dim():
         return True
     if longer.grad_fn is not None:
-        return _nodes.kind(longer.grad_fn) != "Unsqueeze"
+        return not _stretched(longer)
     return not (longer._is_view() and longer._base.dim() < longer.dim())
+
+
+def _stretched(tensor: Any) -> bool:
+    """Whether its maker only added a dimension, which of a column (N, 1) is no proof of purpose when a view did it."""
+    node = tensor.grad_fn
+    if _nodes.kind(node) != "View" or tensor.dim() < 3:
+        return _nodes.kind(node) == "Unsqueeze"
+    made, output = node.next_functions[0]
+    before = _nodes.shape(made, output)
+    return len(before) < tensor.dim() and [n for n in before if n > 1] == [n for n in tensor.shape if n > 1]
 
 
 def _module() -> Any:

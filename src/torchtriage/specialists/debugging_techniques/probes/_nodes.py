@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 _MOVES = {"Squeeze", "Unsqueeze", "View", "ReshapeAlias", "ToCopy", "Select", "Index", "MaskedSelect", "Clone", "Alias"}
 _SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt", "Stack", "Cat", "Where", "MaskedFill"}
-_LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum"}
-JOINTS = frozenset(_MOVES | _SUMS | _LIMITS | {"Expand"})  # between the root of a backward pass and the losses in it
+_LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum", "Maximum", "Minimum"}
+_SHAPES = {"Exp", "Log", "Log1P", "Cosh", "Tanh", "Softplus", "Sigmoid", "LogSigmoid", "Relu", "LeakyRelu"}
+JOINTS = frozenset(_MOVES | _SUMS | _LIMITS | _SHAPES | {"Expand"})  # between a backward's root and the losses in it
 SCALES = frozenset({"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View"})  # a loss times a number is still that loss
 VIEWS = frozenset(_MOVES | {"UnsafeView", "Transpose", "T", "Permute", "Slice", "Expand", "Flatten", "Narrow"})
 OURS = "torchtriage-loss"

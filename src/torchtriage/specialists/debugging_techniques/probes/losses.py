@@ -6,6 +6,7 @@ something looks wrong, the functions in question are followed for one step, for 
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from . import _nodes
@@ -18,6 +19,7 @@ _TIMES = frozenset({3, 10, 100, 1000, 10_000})  # when something that keeps happ
 _FOLLOWED = frozenset({2, 32, 128, 512, 2048})  # sightings of a classifier's loss after which one step is followed
 _ATTEMPTS = 3  # to follow what is suspicious
 _POINTWISE = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
+_PAIRED = {"Sub": "differences", "Mul": "products"}  # an error, or a term times its weight: what is followed
 _OPAQUE = frozenset({"Div", "CompiledFunction"})
 _ENTROPIES = frozenset({"NllLoss", "NllLoss2D"})
 
@@ -71,7 +73,7 @@ class _Losses:
                     self.look_at_activation(node, ("Sigmoid", "Softmax"), "binary_cross_entropy_with_logits", node)
                 elif name == "LogSoftmax":
                     self.look_at_activation(node, ("Softmax",), "cross_entropy", node)
-                elif name in _POINTWISE or name == "Sub":
+                elif name in _POINTWISE or name in _PAIRED:
                     self.look_at_shapes(node, name)
 
     def look_at_entropy(self, node: Any, alone: bool) -> None:
@@ -108,20 +110,20 @@ class _Losses:
             self.suspect(seen, "activations")
 
     def look_at_shapes(self, node: Any, name: str) -> None:
-        """A prediction that the operation made as large as its square: was it paired with every target?"""
-        whole = _nodes.shape(node) if name == "Sub" else _pointwise(node)
+        """A prediction that the operation repeated for each sample of the batch: was it paired with every target?"""
+        whole = _nodes.shape(node) if name in _PAIRED else _pointwise(node)
         for number in range(min(2, len(node.next_functions))):
             made, output = node.next_functions[number]
             if made is not None and _nodes.kind(made) == "Expand":
                 made, output = made.next_functions[0]
-            if made is None or not _squared(_nodes.shape(made, output), whole):
+            if made is None or not _crossed(_nodes.shape(made, output), whole):
                 continue
             seen = self.seen.setdefault((name, ""), _Seen("broadcast", self.job.step))
             told = _nodes.marked(node)
             if "given" in told:
                 self.saw(seen, {**told, "loss": name}, sure=1)
             elif not told:
-                self.suspect(seen, "differences" if name == "Sub" else "losses")
+                self.suspect(seen, _PAIRED.get(name, "losses"))
 
     def saw(self, seen: _Seen, facts: dict[str, Any], *, sure: int) -> None:
         """FACTS replace those of an earlier step that were less SURE."""
@@ -130,6 +132,7 @@ class _Losses:
             seen.facts = {**facts, "path": path, "line": line}
         if sure > seen.sure:
             seen.facts, seen.sure = facts, sure
+        seen.first = min(seen.first, self.job.step)  # steps count from 0 again once an optimizer steps
         seen.times += 1
         if seen.times in _TIMES:
             self.write(seen)
@@ -169,9 +172,6 @@ def _pointwise(node: Any) -> tuple[int, ...]:
     return _nodes.shape(made) if made is not None and _nodes.kind(made) == "Expand" else ()
 
 
-def _squared(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
-    sizes = [1, 1]
-    for number, each in enumerate((part, whole)):
-        for size in each:
-            sizes[number] *= size
-    return sizes[0] > 1 and sizes[1] == sizes[0] ** 2
+def _crossed(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether the operation repeated a batch of shape PART once for each of its samples."""
+    return len(part) > 0 and part[0] > 1 and prod(whole) == prod(part) * part[0]

@@ -20,7 +20,8 @@ SURE = 2.0  # standard errors
 FORGOTTEN = 0.005  # of ln(classes), by which the last quarter may lie below the one before it
 OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite")  # events that explain a loss at chance themselves
 
-_NAMES = {"Sub": "a difference", "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss"}
+_BY_HAND = {"Sub": "a difference", "Mul": "a product"}
+_NAMES = {**_BY_HAND, "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss"}
 
 
 @detector("run/softmax-before-cross-entropy")
