@@ -56,7 +56,7 @@ def _worked_out(query: Query, sources: Sequence[str | Path] = ()) -> Query:
 @cache
 def _homes() -> dict[str, str]:
     """Every signature and the specialist whose message it is."""
-    from torchtriage.routing.lexicon import lexicon
+    from torchtriage.routing.compiled import lexicon
 
     known = lexicon()
     return {signature.name: known.symptoms[symptom].specialist for symptom, signature in known.signatures}

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.gist import FEW, MOST, SHORT, Gist, gist
-from torchtriage.routing.lexicon import lexicon
 from torchtriage.routing.listen import attend
 
 

@@ -24,9 +24,9 @@ from torchtriage.core.query import Leaning
 from torchtriage.interface.cli.batch import answer
 from torchtriage.report.route import as_dict
 from torchtriage.routing import leaning
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.gist import Gist, gist
 from torchtriage.routing.leaning import BITS, MOST, OFFSET, TOLD, features, lean, length, others, slot, weights
-from torchtriage.routing.lexicon import lexicon
 from torchtriage.routing.listen import attend, listen
 from torchtriage.routing.order import order
 from torchtriage.triage import ask, heard

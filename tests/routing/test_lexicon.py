@@ -13,7 +13,7 @@ from torchtriage.catalog.load import read as read_catalog
 from torchtriage.core.errors import TriageError
 from torchtriage.core.query import ClaimKind, PressureKind
 from torchtriage.routing import build, draft, selfcheck, tables
-from torchtriage.routing.lexicon import lexicon
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.phrases import Branch, compile_phrases
 
 CATALOG = read_catalog()

@@ -15,9 +15,9 @@ from torchtriage.core.plan import Plan, Question, Referral, Route, Stage
 from torchtriage.core.query import Decoded, Leaning, Mention, Query
 from torchtriage.routing import steps
 from torchtriage.routing.build import build
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.hear import hear
 from torchtriage.routing.leaning import weights
-from torchtriage.routing.lexicon import lexicon
 from torchtriage.routing.listen import listen
 from torchtriage.routing.order import (
     GENERAL,

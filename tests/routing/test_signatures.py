@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torchtriage.catalog.symptom import Signature
 from torchtriage.core.query import Decoded
 from torchtriage.routing.build import build
-from torchtriage.routing.lexicon import lexicon
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.listen import listen
 from torchtriage.routing.signatures import MOST, decode
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchtriage.routing import phrases
-from torchtriage.routing.lexicon import lexicon
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.phrases import Spelling, spell
 from torchtriage.routing.words import tokens
 

@@ -16,8 +16,8 @@ from itertools import combinations, islice, pairwise
 from msgspec import Struct
 
 from torchtriage.core.query import Query
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.hear import Ground, Heard, hear, taken_back
-from torchtriage.routing.lexicon import lexicon
 from torchtriage.routing.order import by_phrases, leads
 from torchtriage.routing.steps import subject_of
 from torchtriage.routing.words import PAUSE, Token, stem

@@ -10,7 +10,8 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-from torchtriage.routing.lexicon import Layer, Lexicon, lexicon
+from torchtriage.routing.compiled import lexicon
+from torchtriage.routing.lexicon import Layer, Lexicon
 from torchtriage.routing.passages import LIMIT, Passage, passages
 from torchtriage.routing.phrases import Spelling, longest, match, spell
 from torchtriage.routing.signatures import Decoding, decode

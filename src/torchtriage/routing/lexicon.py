@@ -1,15 +1,12 @@
-"""Everything the station knows by heart: one structure, read from a cache and compiled anew when a file has changed."""
+"""The shape of everything that the station knows by heart."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from torchtriage.catalog.cache import compiled
 from torchtriage.catalog.symptom import Signature, Symptom
-from torchtriage.catalog.walk import files
 from torchtriage.routing import tables
 from torchtriage.routing.phrases import Trie, Vocabulary
 from torchtriage.routing.signatures import Anchor
@@ -67,15 +64,3 @@ class Lexicon(Struct, frozen=True):
     questions: tuple[tables.QuestionRow, ...]
     referrals: tuple[tables.ReferralRow, ...]
     precedence: tables.Precedence
-
-
-@cache
-def lexicon() -> Lexicon:
-    """The lexicon of this installation, compiled once for each content of the files it is made of."""
-    return compiled("lexicon", (*files(), *tables.files()), Lexicon, _made)
-
-
-def _made() -> Lexicon:
-    from torchtriage.routing.build import build  # tomllib costs more than everything else of a cold query
-
-    return build()

@@ -11,10 +11,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from torchtriage.core.query import Claim, Mention, Pressure, Query, Span
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.gist import gist
 from torchtriage.routing.hear import Ground, Heard, Sound, clause_end, hear, taken_back
 from torchtriage.routing.leaning import lean
-from torchtriage.routing.lexicon import Lexicon, lexicon
+from torchtriage.routing.lexicon import Lexicon
 
 MOST = 5
 S = TypeVar("S", bound=Span)

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from torchtriage.core.plan import Plan, Question, Referral, Route, Stage, Step
 from torchtriage.core.query import Leaning, Query
 from torchtriage.core.some import some
+from torchtriage.routing.compiled import lexicon
 from torchtriage.routing.hear import Heard, hear
-from torchtriage.routing.lexicon import Lexicon, lexicon
+from torchtriage.routing.lexicon import Lexicon
 from torchtriage.routing.steps import Subject, members, planned, step_of, subject_of, troubles
 from torchtriage.routing.tables import RoomRow
 

@@ -10,7 +10,8 @@ from msgspec import Struct
 from torchtriage.core.plan import Plan, Stage, Step
 from torchtriage.core.query import Claim, ClaimKind, Mention, Query
 from torchtriage.core.some import some
-from torchtriage.routing.lexicon import Lexicon, lexicon
+from torchtriage.routing.compiled import lexicon
+from torchtriage.routing.lexicon import Lexicon
 from torchtriage.routing.tables import SequenceRow, StepRow
 
 
