@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import ledger, origin, places, replay
+from . import following, ledger, origin, places, replay
 from .replay import Call, Calls
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ class Tools:
     def callers(self, most: int) -> list[tuple[str, int]]:
         """As `caller`, the nearest MOST frames of the user's code, the innermost first."""
         return places.callers(most)
+
+    def follow(self, changed: Callable[[], bool]) -> following.Follower:
+        """Follows the user's lines until CHANGED says that one of them has done it, or until it is stopped: dear."""
+        return following.Follower(changed)
 
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""

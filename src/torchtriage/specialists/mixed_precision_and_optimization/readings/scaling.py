@@ -10,6 +10,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.mixed_precision_and_optimization.readings import byhand
 
 ENOUGH_STEPS = 20
 SEARCH = 20  # steps at most in which the scaler looks for its first scale: 2 ** 16 is halved to 1 in sixteen
@@ -23,6 +24,7 @@ def clip_before_unscale(record: RankRecord) -> Iterator[Sighting]:
     """Gradients were clipped while still multiplied by the loss scale."""
     events = record.all("clip-scaled")
     if not events:
+        yield from byhand.clipped(record)
         return
     first, last = events[0], events[-1]
     norm, scale = first["norm"], first["scale"]

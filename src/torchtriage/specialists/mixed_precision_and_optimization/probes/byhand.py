@@ -1,0 +1,162 @@
+"""What a run writes down about gradients that the script changes by itself while they are still scaled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .filled import sample
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_TOLD = 8  # changes that are written down
+_TRIES = 4  # steps in which the line is looked for
+_SAMPLE = 256  # numbers of one gradient
+
+
+def by_hand(job: Job) -> None:
+    """Gradients before and after what changed them between a scaled backward and the scaler: three of each optimizer.
+
+    What torch's own clips do is another probe's. In later steps the line is looked for that changes them.
+    """
+    import torch
+
+    job.sampled()
+    watch = _ByHand(job)
+    for name in ("scale", "unscale_", "step"):
+        job.wrap(torch.amp.GradScaler, name, getattr(watch, name.strip("_")))
+    job.listen(watch.backwarded, watch.clipping, watch.stepped, watch.skipped, watch.watching)
+
+
+class _ByHand:
+    def __init__(self, job: Job) -> None:
+        import weakref
+
+        self.job, self.probe = job, job.placing
+        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # that a scaler has stepped
+        self.scaled = False  # a loss since the last turn
+        self.looks: dict[int, _Look] = {}
+        self.follower: Any = None
+        self.lines: list[tuple[str, int]] = []
+        self.told = self.tries = 0
+
+    def scale(self, original: Any) -> Any:
+        def scaling(scaler: Any, outputs: Any) -> Any:
+            self.scaled = self.scaled or scaler.is_enabled()
+            return original(scaler, outputs)
+
+        return scaling
+
+    def backwarded(self, _roots: Any) -> None:
+        self.rest()
+        if not self.scaled:
+            return
+        self.looks = {id(each): _Look(self.job.with_gradient(each)) for each in list(self.optimizers)}
+        if self.told and not self.lines and self.tries < _TRIES:
+            self.tries += 1
+            self.follower = self.job.follow(lambda: any(each.changed() for each in self.looks.values()))
+
+    def clipping(self, *_: Any) -> None:
+        self.rest()
+
+    def rest(self) -> None:
+        """What changes the gradients from here on is somebody else's."""
+        self.looks.clear()
+        if self.follower is not None:
+            self.lines, self.follower = self.follower.stop(), None
+
+    def unscale(self, original: Any) -> Any:
+        def unscaling(scaler: Any, optimizer: Any) -> None:
+            self.settle(scaler, optimizer)
+            original(scaler, optimizer)
+
+        return unscaling
+
+    def step(self, original: Any) -> Any:
+        def stepping(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if scaler.is_enabled():
+                self.settle(scaler, optimizer)
+                self.optimizers.add(optimizer)
+            return original(scaler, optimizer, *args, **kwargs)
+
+        return stepping
+
+    def settle(self, scaler: Any, optimizer: Any) -> None:
+        """The scaler is about to divide the gradients: were they changed since the backward?"""
+        look = self.looks.pop(id(optimizer), None)
+        if self.follower is not None:
+            self.lines, self.follower = self.follower.stop(), None
+        if look is not None and scaler.is_enabled() and look.changed():
+            self.tell(look, self.job.clock.scale or scaler._init_scale)
+
+    def tell(self, look: _Look, scale: float) -> None:
+        self.told += 1
+        place = {"lines": [list(each) for each in self.lines], "met": list(self.job.caller())}
+        step = self.job.step
+        owners, numbers = len(look.owners), look.figures()
+        if numbers is not None:
+            self.job.late.read_all(
+                numbers,
+                lambda told: self.job.record(
+                    "edited-by-hand", at=step, scale=scale, total=told[-1], **place,
+                    each=[told[5 * n : 5 * n + 5] for n in range(owners)],
+                ),
+            )  # fmt: skip
+        if self.told >= _TOLD:
+            self.job.withdraw(self.probe)
+
+    def stepped(self, _optimizer: Any) -> None:
+        self.scaled = False
+        self.rest()
+
+    def skipped(self, optimizer: Any, _scaler: Any) -> None:
+        self.stepped(optimizer)
+
+    def watching(self) -> None:
+        self.scaled = False
+        self.rest()
+
+
+class _Look:
+    """Three of an optimizer's gradients as a backward left them: the first, the middle one, the last."""
+
+    def __init__(self, owners: list[Any]) -> None:
+        self.every = [(owner, owner.grad, owner.grad._version) for owner in owners]
+        self.owners = [owners[at] for at in sorted({0, len(owners) // 2, len(owners) - 1})] if owners else []
+        self.state = self.now()
+        self.before = [_numbers(each.grad) for each in self.owners]
+
+    def now(self) -> list[Any]:
+        grads = [each.grad for each in self.owners]
+        return [(id(grad), grad._version, sample(grad)) for grad in grads if grad is not None]
+
+    def changed(self) -> bool:
+        return self.now() != self.state
+
+    def figures(self) -> Any:
+        """Of each of the three: the factor between before and after, what a factor does not explain, what a clamp to
+        its largest number does not explain, that number, its norm; and the norm of all that were changed.
+        """
+        import torch
+
+        if any(each.grad is None for each in self.owners):
+            return None
+        told = [each for pair in zip(self.owners, self.before, strict=True) for each in _compared(*pair)]
+        changed = [p.grad for p, grad, version in self.every if p.grad is not grad or grad._version != version]
+        changed = [grad for grad in changed if grad is not None] or [p.grad for p, _, _ in self.every]
+        norms = torch._foreach_norm(changed)  # pyright: ignore  # public in all but its name
+        return torch.stack([*told, torch.stack([each.float() for each in norms]).norm()])
+
+
+def _numbers(grad: Any) -> Any:
+    return grad.detach().flatten()[:_SAMPLE].float().clone()
+
+
+def _compared(owner: Any, before: Any) -> list[Any]:
+    after, tiny = _numbers(owner.grad), 1e-30
+    factor = (after * before).sum() / (before * before).sum().clamp(min=tiny)
+    largest = owner.grad.detach().abs().max().float()
+    size = after.norm().clamp(min=tiny)
+    rest = (after - factor * before).norm() / size
+    clamped = (after - before.clamp(-largest, largest)).norm() / size
+    return [factor, rest, clamped, largest, owner.grad.detach().norm().float()]

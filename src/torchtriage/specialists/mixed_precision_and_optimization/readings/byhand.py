@@ -1,0 +1,65 @@
+"""What a record says about gradients that the script clipped by itself while they were still scaled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting
+from torchtriage.examine.run.record import RankRecord
+
+ENOUGH = 3  # changes that must all look so
+SAME, EXPLAINED = 0.01, 0.01  # of a limit that is met each time; of a gradient that factor or clamp leave unexplained
+SHORTER = 0.99  # a factor from which something was cut off
+HARMLESS = 0.05  # of the scale: a limit this high was multiplied by the scale on purpose
+
+Three = list[list[float]]  # of one change, of each gradient that was looked at: factor, rest, clamped, largest, norm
+
+
+def clipped(record: RankRecord) -> Iterator[Sighting]:
+    """The limit that was met, where each change looks like a clip to one limit, and where it was."""
+    events = [event for event in record.all("edited-by-hand") if _finite(event)]
+    if len(events) < ENOUGH:
+        return
+    by = _limit(events)
+    scale = float(events[0]["scale"])
+    if by is None or scale == 1.0 or by[1] > HARMLESS * scale:
+        return
+    what, limit = by
+    fact = (
+        f"the script clipped gradients still multiplied by the loss scale {scale:.0f} by itself, {what} {limit:.3g}: "
+        f"{len(events)} times of {len(events)} that were looked at"
+    )
+    lines = next((event["lines"] for event in events if event["lines"]), [events[0]["met"]])
+    for path, line in lines[:2]:
+        place = Place(path=path or None, line=line or None, rank=record.rank, step=events[0]["at"])
+        yield Sighting(place, fact, scale, "loss scale")
+
+
+def _limit(events: Sequence[dict[str, Any]]) -> tuple[str, float] | None:
+    """How it was clipped, and to what: a norm of all, a norm of each, or a size of each number."""
+    changes: list[Three] = [event["each"] for event in events]
+    shrunk = [[each for each in three if each[0] < SHORTER and each[1] < EXPLAINED] for three in changes]
+    factors = [three[0][0] for three in shrunk if three]
+    if len(factors) == len(events) and max(factors) > (1 + SAME) * min(factors):
+        if _alike([event["total"] for event in events]):
+            return "to a norm of all of", float(events[0]["total"])
+        norms = [each[4] for three in shrunk for each in three]
+        if _alike(norms):
+            return "each to a norm of", norms[0]
+    cut = [each[3] for three in changes for each in three if each[2] < EXPLAINED < each[1]]
+    if len(cut) >= len(events) and _alike(cut):
+        return "each number to a size of", cut[0]
+    return None
+
+
+def _alike(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) <= (1 + SAME) * min(values)
+
+
+def _finite(event: dict[str, Any]) -> bool:
+    """A gradient that overflowed tells nothing, nor one that was cleared."""
+    numbers = [event["total"], *(number for each in event["each"] for number in each)]
+    return all(map(math.isfinite, numbers)) and event["total"] > 0
