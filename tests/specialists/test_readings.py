@@ -60,6 +60,20 @@ def test_a_large_batch_of_cheap_samples_is_the_loaders_own_work() -> None:
 
 
 @pytest.mark.parametrize(
+    ("workers", "queued", "slugs"),
+    [
+        pytest.param(0, 0.0, {"input-bound"}, id="a quiet machine"),
+        pytest.param(0, 0.009, set(), id="the process waits for a CPU itself"),
+        pytest.param(2, 0.009, set(), id="so do its workers"),
+        pytest.param(2, 0.001, {"input-bound"}, id="the thread waits for workers, not for a CPU"),
+    ],
+)
+def test_what_others_take_of_the_machine_is_no_wait(workers: int, queued: float, slugs: set[str]) -> None:
+    events = steps(40, data=0.006, seconds=0.012, cpu=0.003, queued=queued)
+    assert found(profiling.data_wait, [{**LOADER, "num_workers": workers}, *events]) == slugs
+
+
+@pytest.mark.parametrize(
     ("drained", "slugs"), [(9, {"input-bound"}), (1, None)], ids=["the device idles", "the device has work"]
 )
 def test_on_a_device_waiting_counts_when_it_has_run_out_of_work(drained: int, slugs: set[str] | None) -> None:

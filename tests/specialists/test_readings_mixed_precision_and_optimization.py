@@ -362,6 +362,7 @@ COST = {"kind": "autocast-cost", **WHERE, "format": "bfloat16", "why": "", "pair
         pytest.param([[0.021, 0.02]] * 4, set(), id="a twentieth more"),
         pytest.param([[0.01, 0.02]] * 4, set(), id="it pays"),
         pytest.param([[0.03, 0.02]] * 3 + [[0.02, 0.02]], set(), id="one pair says otherwise"),
+        pytest.param([[0.03, 0.02]] * 3 + [[0.02, 0.008]], set(), id="a toy on a busy machine"),
     ],
 )
 def test_autocast_is_called_when_every_pair_says_so(pairs: list[list[float]], slugs: set[str]) -> None:
@@ -386,3 +387,61 @@ def test_a_job_without_autocast_or_with_a_toy_says_nothing() -> None:
     for setup in (SETUP, HALF_SETUP):
         assert evidence(paying.autocast_not_paying, [setup, *steps(20)]) == ()
     assert evidence(paying.autocast_not_paying, [SETUP, *steps(20, allocated=10**9)]) == ()
+
+
+# Gradients that the script changes by itself
+
+
+def changes(
+    *each: tuple[float, float, float, float, float], total: float = 1.0, count: int = 4, grows: float = 1.5
+) -> Events:
+    """COUNT changes of gradients whose factor falls as their size GROWS."""
+    told = [
+        {
+            "kind": "edited-by-hand",
+            "at": n,
+            "step": n,
+            "scale": 1024.0,
+            "total": total,
+            "met": ["t.py", 9],
+            "lines": [["t.py", 3], ["t.py", 7]] if n > 1 else [],
+            "each": [[one[0] / grows**n, *one[1:]] for one in each],
+        }
+        for n in range(count)
+    ]
+    return [*steps(20), *told]
+
+
+SHORTENED, CLAMPED = (0.01, 0.0, 0.9, 0.4, 0.5), (0.02, 0.7, 0.0, 1.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param(changes(SHORTENED, SHORTENED), {"clip-before-unscale"}, id="to a norm of all"),
+        pytest.param(
+            changes(CLAMPED, (1.0, 0.0, 0.0, 0.2, 0.3)), {"clip-before-unscale"}, id="to a size of each number"
+        ),
+        pytest.param(changes(SHORTENED, count=2), set(), id="twice"),
+        pytest.param(changes(SHORTENED, grows=1.0, total=3.0), set(), id="divided by a number"),
+        pytest.param(changes(SHORTENED, total=100.0), set(), id="to a limit that was scaled as well"),
+        pytest.param(changes((0.5, 0.4, 0.9, 0.4, 0.5)), set(), id="something that is no clip"),
+        pytest.param(changes((0.5, 0.0, 0.9, 0.4, float("nan"))), set(), id="overflowed"),
+    ],
+)
+def test_a_clip_by_hand_meets_one_limit_each_time(events: Events, slugs: set[str]) -> None:
+    assert found(scaling.clip_before_unscale, events) == slugs
+
+
+def test_factors_that_follow_the_batch_are_no_clip() -> None:
+    events = [{**each, "total": 1.0 + n} if "each" in each else each for n, each in enumerate(changes(SHORTENED))]
+    norms = [
+        {**each, "each": [[*each["each"][0][:4], 1.0 + n]]} if "each" in each else each for n, each in enumerate(events)
+    ]
+    assert found(scaling.clip_before_unscale, norms) == set()
+
+
+def test_a_clip_by_hand_is_told_with_its_line_and_that_of_the_call() -> None:
+    items = evidence(scaling.clip_before_unscale, changes(SHORTENED, SHORTENED))
+    assert [item.place.line for item in items] == [3, 7]
+    assert "loss scale 1024 by itself, to a norm of all of 1" in items[0].fact

@@ -23,7 +23,7 @@ DENSE = 20_000  # steps that are all recorded; later ever fewer, so that the rec
 FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
 DESERTED = 16  # so many repeated turns of others before the optimizer that used to end the step is given up
 # By hand, from whole nanoseconds: a JSON encoder takes five times as long.
-ROW = '{"kind":"step","step":%d,"start":%de-9,"seconds":%de-9,"cpu":%de-9,'
+ROW = '{"kind":"step","step":%d,"start":%de-9,"seconds":%de-9,"cpu":%de-9,"queued":%de-9,'
 ROW += "".join(f'"{phase}":%de-9,' for phase in PHASES) + "".join(f'"{count}":%d,' for count in COUNTS)
 RESIDENT = 50_000_000  # nanoseconds for which a reading of the resident memory holds
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -180,7 +180,7 @@ class Clock:
     def _row(self, ended: int) -> str:
         """The step's line in JSON."""
         began = self._began
-        times = (ended - began, self.cpu, *self._spent.values())
+        times = (ended - began, self.cpu, self._work.queued, *self._spent.values())
         text = ROW % (self.job.step, self._epoch + began, *times, *self.counts.values())
         if self.loss is None:
             text += '"loss":null'

@@ -1,4 +1,4 @@
-"""The CPU time of a step, of the thread that ends the steps."""
+"""The CPU time of a step, and what it waited for a CPU, of the thread that ends the steps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,24 @@ def _read() -> int:
     return int((used.ru_utime + used.ru_stime) * 1e9)
 
 
+def _waited() -> int:
+    """Nanoseconds for which this thread could have run, and others had the CPUs; 0 where the system does not tell."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:  # noqa: PTH123 - pathlib costs as much again
+            return int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 class Work:
-    """CPU nanoseconds per step: of each that is long, and on average over a tenth of a second of short ones."""
+    """CPU nanoseconds per step: of each that is long, and on average over a tenth of a second of short ones.
+
+    queued: nanoseconds per step, over the last such span, for which the thread waited for a CPU.
+    """
 
     def __init__(self) -> None:
-        self._at, self._worked = perf_counter_ns(), _read()
-        self._steps = self._mean = 0
+        self._at, self._worked, self._waited = perf_counter_ns(), _read(), _waited()
+        self._steps = self._mean = self.queued = 0
 
     def of(self, ended: int) -> int:
         """Of the step that has ENDED: until the first span has passed, the average so far."""
@@ -30,6 +42,8 @@ class Work:
         worked = max(_read() - self._worked, 0)
         if ended - self._at >= _SPAN:
             self._mean = worked // self._steps
+            waited = _waited()
+            self.queued, self._waited = max(waited - self._waited, 0) // self._steps, waited
             self._at, self._worked, self._steps = ended, self._worked + worked, 0
             return self._mean
         return self._mean or worked // self._steps

@@ -9,6 +9,7 @@ from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.record import RankRecord
 
 ENOUGH = 3  # pairs
+TOY = 0.01  # seconds of a pass without autocast: where it takes less, entering autocast is all that one would see
 
 
 @detector("run/autocast-not-paying")
@@ -31,6 +32,8 @@ def autocast_not_paying(record: RankRecord) -> Iterator[Sighting]:
     ratios = sorted(short / full for short, full in event["pairs"])
     middle = ratios[len(ratios) // 2]
     short, full = (min(each) for each in zip(*event["pairs"], strict=True))
+    if full < TOY:
+        return
     yield Sighting(
         Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"]),
         f"a forward pass takes {short * 1e3:.0f} ms under autocast to {event['format']} and {full * 1e3:.0f} ms "

@@ -31,7 +31,7 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     waits = [step["data"] for step in steps]
     wait = sum(waits) / len(waits)
     loader = next(iter(record.all("loader")), {})
-    if wait < OWN_WORK[0] + OWN_WORK[1] * (loader.get("batch_size") or 0):
+    if wait * _free(steps, loader) < OWN_WORK[0] + OWN_WORK[1] * (loader.get("batch_size") or 0):
         return
     if any(event["what"] == "loader" for event, _ in building.built(record)):
         return  # the wait is for workers that start, and has a page of its own
@@ -94,6 +94,17 @@ def _steady(record: RankRecord) -> list[dict[str, Any]]:
             f"Let the job run for {ENOUGH_STEPS + 5} steps or more.",
         )
     return steps
+
+
+def _free(steps: Sequence[dict[str, Any]], loader: dict[str, Any]) -> float:
+    """The share of a wait that would be left if nobody else used the CPUs, from 0 to 1.
+
+    A process that makes its batches itself waits for a CPU in proportion; workers wait as the thread that trains does
+    whenever it could run.
+    """
+    cpu, queued = (sum(step.get(name) or 0.0 for step in steps) for name in ("cpu", "queued"))
+    whole = cpu + queued if loader.get("num_workers") else sum(step["seconds"] for step in steps)
+    return max(1.0 - queued / whole, 0.0) if whole else 1.0
 
 
 def _seconds(steps: Sequence[dict[str, Any]]) -> list[float]:
