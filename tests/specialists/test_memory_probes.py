@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from torchtriage.examine.run.job import places, written
 from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders, residents
 
 
@@ -18,12 +19,17 @@ class Told:
         self.kept: list[tuple[str, dict[str, Any]]] = []
         self.step = 0
         self.roots: list[torch.nn.Module] = []
+        self.written, self.path_of = written, places.path_of
 
     def sampled(self) -> None:
         """Every step is watched."""
 
     def on(self, event: str, listener: Any) -> None:
         self.listeners[event] = listener
+
+    def listen(self, *listeners: Any) -> None:
+        for listener in listeners:
+            self.on(listener.__name__, listener)
 
     def record(self, kind: str, **fields: Any) -> None:
         self.kept.append((kind, fields))
@@ -55,8 +61,8 @@ def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
         kept.append(weight * 2)
         job.listeners["forwarded"](None, kept[-1])
         job.listeners["iterated"](step)
-    first = [(8, 10), (18, 20)]
-    renumbered = [(8, 10), (18, 20)]
+    first = [(10, 12), (18, 20)]
+    renumbered = [(10, 12), (18, 20)]
     assert [(fields["alive"], fields["seen"]) for _, fields in job.kept] == first + renumbered
 
 

@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .holders import GROWING, Looks, filled_at, known_as
+from .fillings import filled_at, told_beside
+from .holders import GROWING, Looks, known_as
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -94,12 +95,13 @@ class _Containers:
         weights = {id(each): grown[id(each)] * _size(_last(each)) for each in found}
         found = [each for each in found if weights[id(each)] >= _GROWN // 8]
         for each in sorted(found, key=lambda each: -weights[id(each)])[:2]:
-            holder = known_as(each)
+            holder = known_as(self.job, each)
             if holder:
-                (path, line), item = filled_at(holder.name) or ("", 0), _last(each)
+                (path, line), item = (*filled_at(self.job, holder), ("", 0))[0], _last(each)
                 self.facts = {"type": type(each).__name__, "since": step, "had": before[id(each)]}
                 self.facts |= {"holds": _described(item), "bytes": _size(item), "holder": holder.name}
                 self.facts |= {"bounded": holder.bounded, "dataset": holder.dataset, "path": path, "line": line}
+                self.facts["further"] = told_beside(self.job, holder)
                 self.followed, self.before = each, (0, {})
                 self.tell()
                 break

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gc
-import linecache
 import re
 import sys
 from collections import OrderedDict, defaultdict, deque
-from pathlib import Path
 from time import perf_counter
 from types import CellType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType
+
+    from torchtriage.examine.run.job.job import Job
 
 GROWING = (list, dict, set, deque, OrderedDict, defaultdict)
 _SHARE = 100  # a further look waits until all but this part of the time since the last one was the job's
@@ -42,68 +43,93 @@ class Looks:
 class Holder:
     """What keeps something alive: the name under which the user knows it.
 
-    bounded: a container that drops its oldest entries by itself. dataset: an attribute of a Dataset.
+    bounded: a container that drops its oldest entries by itself. owner: the class whose attribute it is.
+    codes: the functions that may fill it. key: of the entry that is meant. last: the variable or attribute itself.
     """
 
-    def __init__(self, name: str, *, bounded: bool = False, dataset: bool = False) -> None:
-        self.name, self.bounded, self.dataset = name, bounded, dataset
+    def __init__(self, name: str, codes: list[CodeType], *, owner: type | None = None, bounded: bool = False) -> None:
+        self.name, self.codes, self.owner, self.bounded = name, codes, owner, bounded
+        self.key: Any = None
+        self.last = re.split(r"[.\[]", name)[-1 if "[" not in name else 0]
+        self.of_object = owner is not None
+
+    @property
+    def dataset(self) -> bool:
+        """Whether it is an attribute of a Dataset."""
+        from torch.utils.data import Dataset
+
+        return self.owner is not None and issubclass(self.owner, Dataset)
+
+    def called(self, variable: str) -> Holder:
+        """The same, as a function knows it that is handed it."""
+        holder = Holder(variable, [])
+        holder.key = self.key
+        return holder
 
 
-def holder_of(tensor: Any) -> Holder | None:
+def holder_of(job: Job, tensor: Any) -> Holder | None:
     """The named container, at most three levels up, that holds TENSOR."""
     for each in gc.get_referrers(tensor):
         if isinstance(each, (*GROWING, tuple)) and not _is_namespace(each):
-            found = known_as(each)
+            found = known_as(job, each, key=_key(each, [tensor]))
             if found:
                 return found
-    return known_as(tensor, levels=1)
+    return known_as(job, tensor, levels=1)
 
 
-def known_as(thing: Any, levels: int = 3) -> Holder | None:
+def known_as(job: Job, thing: Any, levels: int = 3, key: Any = None) -> Holder | None:
     """Under which variable or attribute THING is known, or a container that holds it, so many levels up."""
     things, tries = [thing], iter(range(_TRIES))
     bounded = False
     for _ in range(levels):
         bounded = bounded or any(getattr(each, "maxlen", None) is not None for each in things)
         referrers = [each for each in gc.get_referrers(*things) if each is not things and not _of_ours(each)]
-        found = _variable(things, bounded) or _attribute(things, referrers, tries, bounded)
+        found = _variable(things) or _attribute(job, things, referrers, tries)
         if found:
+            found.bounded, found.key = bounded, key
             return found
         containers = [each for each in referrers if isinstance(each, (*GROWING, tuple))]
-        things = [each for each in containers if not _is_namespace(each)][:_TRIES]
+        below, things = things, [each for each in containers if not _is_namespace(each)][:_TRIES]
         if not things:
             break
+        key = next((found for each in things if (found := _key(each, below)) is not None), key)
     return None
 
 
-def _variable(things: list[Any], bounded: bool) -> Holder | None:
+def _key(container: Any, things: list[Any]) -> Any:
+    """The key of a dict under which it has one of THINGS."""
+    known = container.items() if isinstance(container, dict) else ()
+    return next((key for key, value in known if any(value is each for each in things)), None)
+
+
+def _variable(things: list[Any]) -> Holder | None:
     """The variable of the user's running frames, the nearest first, that is one of THINGS."""
-    for space in namespaces():
+    for space, code in namespaces():
         for variable, value in list(space.items()):
             if any(value is each for each in things):
-                return Holder(str(variable), bounded=bounded)
+                return Holder(str(variable), [code])
     return None
 
 
-def _attribute(things: list[Any], referrers: list[Any], tries: Iterator[int], bounded: bool) -> Holder | None:
+def _attribute(job: Job, things: list[Any], referrers: list[Any], tries: Iterator[int]) -> Holder | None:
     """The attribute, or the variable of a function that is not running, that is one of THINGS."""
-    from torch.utils.data import Dataset
-
     for each in referrers:
         if isinstance(each, FrameType):
             continue
         if next(tries, None) is None:
             break
         if isinstance(each, CellType):
-            name = _enclosed(each)
-            if name is not None:
-                return Holder(name, bounded=bounded)
+            found = _enclosed(each)
+            if found is not None:
+                return found
             continue
         owner = instance_of(each)
         known = attributes(owner)
         name = next((name for name, value in known if any(value is thing for thing in things)), None)
         if name is not None:
-            return Holder(f"{type(owner).__name__}.{name}", bounded=bounded, dataset=isinstance(owner, Dataset))
+            kind = type(owner)
+            codes = [*job.written.codes(kind), *(code for _, code in namespaces())]
+            return Holder(f"{kind.__name__}.{name}", list(dict.fromkeys(codes)), owner=kind)
     return None
 
 
@@ -111,42 +137,27 @@ def _of_ours(thing: Any) -> bool:
     return type(thing).__module__.startswith(__name__.rpartition(".")[0])
 
 
-def _enclosed(cell: CellType) -> str | None:
+def _enclosed(cell: CellType) -> Holder | None:
     """FUNCTION.VARIABLE, of a function that keeps the variable of CELL while it does not run."""
     for closure in gc.get_referrers(cell):
         if type(closure) is tuple and all(isinstance(each, CellType) for each in closure):
             for function in gc.get_referrers(closure):
                 if isinstance(function, FunctionType) and function.__closure__ is closure:
                     variable = function.__code__.co_freevars[[each is cell for each in closure].index(True)]
-                    return f"{function.__name__}.{variable}"
+                    return Holder(f"{function.__name__}.{variable}", [function.__code__])
     return None
 
 
-def namespaces() -> list[dict[str, Any]]:
-    """The local and global variables of the user's frames that are running, the nearest first."""
-    spaces: list[dict[str, Any]] = []
+def namespaces() -> list[tuple[dict[str, Any], CodeType]]:
+    """The local and global variables of the user's frames that are running, the nearest first, with their code."""
+    spaces: list[tuple[dict[str, Any], CodeType]] = []
     frame: Any = sys._getframe(1)
     while frame is not None:
         package = str(frame.f_globals.get("__name__")).partition(".")[0]
         if package != "torch" and not package.startswith(("_torchtriage", "torchtriage")):
-            spaces += [frame.f_locals, frame.f_globals]
+            spaces += [(frame.f_locals, frame.f_code), (frame.f_globals, frame.f_code)]
         frame = frame.f_back
     return spaces
-
-
-def filled_at(name: str) -> tuple[str, int] | None:
-    """The first line of the user's running files that puts something into the container of that name."""
-    last = re.escape(re.split(r"[.\[]", name)[-1 if "[" not in name else 0])
-    entry, adds = r"\s*\[[^\]]*\]", "append|appendleft|extend|add|insert|update|setdefault"
-    puts = rf"(({entry})*\s*(\.({adds})\(|\+=)|({entry})+\s*=[^=])"
-    pattern = re.compile(rf"\b{last}{puts}|\b{last}\s*=\s*{last}\s*\+")
-    files = [space.get("__file__") for space in namespaces()]
-    for file in dict.fromkeys(path for path in files if isinstance(path, str)):
-        for number, text in enumerate(linecache.getlines(file), start=1):
-            if pattern.search(text.partition("#")[0]):
-                path = Path(file).absolute()
-                return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path), number
-    return None
 
 
 def _is_namespace(thing: Any) -> bool:

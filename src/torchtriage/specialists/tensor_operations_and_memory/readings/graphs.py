@@ -7,11 +7,18 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.tensor_operations_and_memory.readings.states import grows
 from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
 GRAPHS = 8  # of earlier steps: fewer may be a window that the algorithm needs
+KEPT = {
+    "loss": "a loss after its backward",
+    "output": "an output with its graph",
+    "sum": "a term of a sum",
+    "within": "a tensor from within a forward pass, with the graph below it,",
+}
 FROM_THE_START = 0.8  # of the steps, at least, lie after the oldest graph that is alive
 
 
@@ -27,7 +34,7 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
         raise CannotSee(
             f"{len(record.all('step'))} steps, of which ten with a graph are needed", "Let the job run for 20 steps."
         )
-    last = _grown(counts)
+    last = _grown(counts) or _grown(counted(record, "inner-graphs"))
     if last is None or last.get("bounded"):
         return
     if last.get("kept") == "sum" and any(grows(each["nodes"]) for each in record.all("carried-state")):
@@ -41,31 +48,30 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
         )
     late = f" since step {last['since']}" if last["lately"] < last["seen"] else ""
     held = f"held by {holder}" if holder else "whose holder has no name in the running functions"
-    yield Sighting(
-        Place(
-            path=last["path"] or None, line=last["line"] or None, rank=record.rank, step=last["step"], container=holder
-        ),
-        f"the autograd graphs of {alive} of {seen} steps{late} are still alive, {held}{_kept(last)}",
-        float(alive),
-        "graphs",
+    place = Place(
+        path=last["path"] or None, line=last["line"] or None, rank=record.rank, step=last["step"], container=holder
     )
+    looked = " that were followed" if last.get("kept") == "within" else ""
+    fact = f"the autograd graphs of {alive} of {seen} steps{looked}{late} are still alive, {held}{_kept(last)}"
+    yield from further(Sighting(place, fact, float(alive), "graphs"), last)
 
 
 def _grown(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The count that shows graphs piling up: from the start or from a later step on, to the end; or, where they are
-    let go now and then, to twice their number in two such turns or more. A window of the latest steps only moves on.
+    let go now and then, to twice their number in two such turns or more. A window of the latest steps only moves on;
+    what a later backward goes through again was kept for that.
     """
     piles: dict[int, list[dict[str, Any]]] = {}
     for each in counts:
         if each["alive"] >= GRAPHS and 2 * each["alive"] >= each["lately"]:
             piles.setdefault(each["since"], []).append(each)
-    doubled = [pile for pile in piles.values() if pile[-1]["alive"] >= 2 * pile[0]["alive"]]
-    last = counts[-1]
-    if last in piles.get(last["since"], []):
+    doubled = [pile for pile in piles.values() if pile[-1]["alive"] >= 2 * pile[0].get("first", pile[0]["alive"])]
+    last: dict[str, Any] = counts[-1] if counts else {}
+    if last in piles.get(last.get("since", -1), []):
         from_the_start = last["lately"] >= FROM_THE_START * last["seen"]
         if from_the_start or any(pile[-1] is last for pile in doubled):
             return last
-    return doubled[-1][-1] if len(doubled) > 1 else None
+    return doubled[-1][-1] if len(doubled) > 1 and not last.get("again") else None
 
 
 def _kept(last: dict[str, Any]) -> str:
@@ -73,5 +79,4 @@ def _kept(last: dict[str, Any]) -> str:
     if kind is None:
         return ""
     activations = f"{last['bytes'] / 1024:.0f} KiB of tensors" if last["bytes"] > 1024 else "no activations"
-    what = {"loss": "a loss after its backward", "output": "an output with its graph", "sum": "a term of a sum"}[kind]
-    return f"; each is {what} and keeps {last['nodes']} graph nodes (some 10 KiB per hundred) and {activations}"
+    return f"; each is {KEPT[kind]} and keeps {last['nodes']} graph nodes (some 10 KiB per hundred) and {activations}"

@@ -10,6 +10,7 @@ import numpy as np
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run import trend
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
@@ -65,7 +66,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
         rank=record.rank,
         container=container.get("holder"),
     )
-    yield Sighting(
+    grown = Sighting(
         place,
         f"{said}, {total / 2**20:.0f} MiB over {steps[-1] - begin + 1:.0f} steps, to the end"
         f"{_filling(container, rate)}",
@@ -73,6 +74,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
         "KiB per step",
         (spread[0] / 1024, spread[1] / 1024),
     )
+    yield from further(grown, container)
 
 
 def growth_of(steps: Any, used: Any) -> Growth | None:
