@@ -285,6 +285,21 @@ EPOCH = [{**GRAPHS, "alive": alive, "seen": 60, "since": 10, "lately": alive + 2
             {"graph-retained"},
             id="piled up in every epoch",
         ),
+        pytest.param(
+            [*({**EPOCH[0], "first": 2, "since": since} for since in (10, 40)), {**GRAPHS, "alive": 0, "seen": 90}],
+            {"graph-retained"},
+            id="in short epochs",
+        ),
+        pytest.param(
+            [*EPOCH, *({**each, "since": 100} for each in EPOCH), {**GRAPHS, "alive": 0, "seen": 90, "again": 3}],
+            set(),
+            id="until a later backward",
+        ),
+        pytest.param(
+            [{**GRAPHS, "alive": 0}, {**GRAPHS, "kind": "inner-graphs", "kept": "within"}],
+            {"graph-retained"},
+            id="features from within a pass",
+        ),
         pytest.param([{**GRAPHS, "alive": 0}], set(), id="nothing kept"),
     ],
 )

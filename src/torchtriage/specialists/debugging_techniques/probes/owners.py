@@ -223,7 +223,7 @@ class _Unowned:
     def described(self, root: str, born: tuple[str, int] | None, names: list[str]) -> dict[str, Any]:
         optimizer, built = self.largest
         path, line = born or built
-        module = (_shared(names) or root) if root else None
+        module = (_shared(names) or (names[0] if len(names) == 1 else root)) if root else None
         named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": module}
         further = [(f"{optimizer} is built here, without them", *built)]
         roots = [each for each in self.job.roots if type(each).__name__ == root]
