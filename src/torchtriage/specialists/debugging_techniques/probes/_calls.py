@@ -23,8 +23,8 @@ def calls_in_sight(job: Job, name: str, of: Any = None) -> list[tuple[str, int]]
     frame, frames = job.frame(), _FRAMES if of is not None else 2
     while frame is not None and frames and len(found) < _MOST:
         for code in _codes(job, frame, own=of is None):
-            for call in _calls(job.written.tree_of(code), name):
-                if of is None or any(_value(each, frame) is of for each in (call.func.value, *call.args)):  # type: ignore[attr-defined]
+            for owner, call in _calls(job.written.tree_of(code), name):
+                if of is None or any(_value(each, frame) is of for each in (owner, *call.args)):
                     found[str(job.path_of(code)), call.lineno] = None
         frame, frames = job.frame(frame.f_back) if frame.f_back is not None else None, frames - 1
     return list(found)[:_MOST]
@@ -37,10 +37,11 @@ def _codes(job: Job, frame: FrameType, *, own: bool) -> Iterator[CodeType]:
         yield from (code for code in job.written.codes(type(frame.f_locals["self"])) if code is not frame.f_code)
 
 
-def _calls(tree: ast.AST | None, name: str) -> Iterator[ast.Call]:
+def _calls(tree: ast.AST | None, name: str) -> Iterator[tuple[ast.expr, ast.Call]]:
+    """What a method NAME is called on, and the call."""
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
-            yield node
+            yield node.func.value, node
 
 
 def _value(node: ast.AST, frame: FrameType) -> Any:
