@@ -52,7 +52,12 @@ def test_the_line_is_that_of_eval_or_else_of_the_forward_pass() -> None:
     assert (item.place.line, item.place.step) == (9, 16)
     (item,) = evidence(modes.mode_left_in_eval, [*steps(40), {**LEARNED, "path": "", "line": 0, "learned": 0}])
     assert item.place.line == 20
-    assert "train() was never called; 1 dropout and 2 batch norm (body.1)" in item.fact
+    assert "train() was never called; 1 dropout and 2 batch norms (module body.1)" in item.fact
+
+
+def test_what_set_the_training_mode_just_before_is_told_beside_the_passes() -> None:
+    passes, setting = evidence(modes.mode_left_in_train, [*steps(60), {**EVALUATED, "set": ["t.py", 4]}])
+    assert (passes.place.line, setting.place.line) == (9, 4)
 
 
 EVALUATED = {
@@ -66,6 +71,9 @@ EVALUATED = {
     ("change", "slugs"),
     [
         pytest.param({}, {"mode-left-in-train"}, id="batches of a loader, now and then"),
+        pytest.param({"learned": 0}, set(), id="it learns nothing itself, as a teacher"),
+        pytest.param({"learned": 0, "words": ["validate"]}, {"mode-left-in-train"}, id="a slow copy that is validated"),
+        pytest.param({"learned": 0, "words": ["validate", "teacher"]}, set(), id="a teacher by name"),
         pytest.param({"fresh": 0}, set(), id="no loader, no name"),
         pytest.param({"fresh": 0, "around": ["val"]}, {"mode-left-in-train"}, id="no loader, a name"),
         pytest.param({"fresh": 0, "around": ["val"], "words": ["mc"]}, set(), id="Monte Carlo by name"),

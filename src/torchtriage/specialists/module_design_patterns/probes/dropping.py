@@ -6,6 +6,8 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .stated import tells_no_mode
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
 _PASSES = 64  # of models in evaluation mode that are looked at: a dropout that cannot tell the mode drops in each
 _PLAIN = ("dropout", "dropout_", "alpha_dropout", "alpha_dropout_", "feature_dropout", "feature_dropout_")
+_CALLS = 4  # of functions between a module's method and the dropout
 _INNER = "module_design_patterns/dropping within"
 
 
@@ -95,23 +98,39 @@ class _Dropping:
         root = self.root()
         if frame is None or root is None:
             return
-        owner = frame.f_locals.get("self")
+        owner, within = _owner(job, frame)
         if getattr(owner, "training", False):
             return  # a part that was put into training mode on purpose
         layer = _layer(frame)
         if layer is not None and any(each is layer for each in root.modules()):
             return
-        if layer is None and not _tells_no_mode(job, frame, stated, position):
+        if layer is None and not tells_no_mode(job, frame, stated, position):
             return
         note = self.found.setdefault(job.caller(), {"passes": 0})
         if "rate" not in note:
             words = job.written.words(f"{type(owner).__name__} {frame.f_code.co_name}")
             note |= {"rate": rate, "layer": layer is not None, "module": job.module_name(owner), "words": sorted(words)}
+            note["from"] = [str(job.path_of(within.f_code)), within.f_lineno] if within is not frame else None
         if layer is None:
             note["passes"] += note.get("last") != self.passes
             note["last"] = self.passes
         else:
             self.layers.append((weakref.ref(layer), note))
+
+
+def _owner(job: Job, frame: FrameType) -> tuple[Any, FrameType]:
+    """The module in whose method FRAME runs, or the nearest that called it there, a few calls above; and its frame."""
+    import torch
+
+    outer: FrameType | None = frame
+    for _ in range(_CALLS):
+        if outer is None:
+            break
+        owner = outer.f_locals.get("self")
+        if isinstance(owner, torch.nn.Module):
+            return owner, outer
+        outer = job.frame(outer.f_back) if outer.f_back is not None else None
+    return frame.f_locals.get("self"), frame
 
 
 def _layer(frame: FrameType) -> Any:
@@ -127,13 +146,3 @@ def _layer(frame: FrameType) -> Any:
 def _compiled(module: Any) -> bool:
     """A compiled module would be compiled anew when a function that it calls is exchanged."""
     return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
-
-
-def _tells_no_mode(job: Job, frame: FrameType, stated: str, position: int) -> bool:
-    call = job.written.call_in(frame)
-    if call is None:
-        return False
-    named = [each.arg for each in call.keywords]
-    said = stated in named or None in named or len(call.args) > position
-    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    return not said and ("dropout" in called or "attention" in called)

@@ -63,6 +63,9 @@ class _Site:
         self.passes = self.fresh = self.again = self.phases = self.trained_on = 0
         self.since = job.step
         self.phase = -1
+        self.set: tuple[str, int] | None = (
+            None  # what put the model into training mode, between the last backward and here
+        )
         self.dropped = frame is not None and job.written.dropped(frame)
         self.words: set[str] = set()
         self.around: set[str] = set()
@@ -80,13 +83,16 @@ class _Site:
     def facts(self) -> dict[str, Any]:
         counts = {name: getattr(self, name) for name in ("passes", "fresh", "again", "phases", "trained_on", "since")}
         words = {"words": sorted(self.words)[:40], "around": sorted(self.around)[:80]}
-        return {**counts, **words, "dropped": self.dropped, **self.parts}
+        return {**counts, **words, "dropped": self.dropped, "set": self.set, **self.parts}
 
 
 class _Modes:
     def __init__(self, job: Job, with_gradients: Any) -> None:
         self.job, self.with_gradients = job, with_gradients
         self.switched: dict[int, _Switch] = {}
+        self.trained: dict[
+            int, tuple[Any, int, tuple[str, int]]
+        ] = {}  # train(): the module, backwards until then, where
         self.switches, self.inside = 0, False
         self.roots: dict[int, _Seen] = {}
         self.batches = self.backwards = 0
@@ -115,9 +121,12 @@ class _Modes:
             self.switches += 1
             if self.switches > _SWITCHES:
                 self.job.withdraw(_INNER)
-            if mode or self.inside:
+            if self.inside:
                 return original(module, mode)
-            self.switch(module, self.job.caller())
+            if mode:
+                self.trained[id(module)] = (weakref.ref(module), self.backwards, self.job.caller())
+            else:
+                self.switch(module, self.job.caller())
             self.inside = True
             try:
                 return original(module, mode)
@@ -168,6 +177,9 @@ class _Modes:
         seen.used, seen.last = self.batches, given
         if site.passes == _LOOK:
             site.look(self.job, seen.module())
+            kept, backwards, where_set = self.trained.get(id(seen.module()), (None, 0, ("", 0)))
+            if kept is not None and kept() is seen.module() and backwards == self.backwards:
+                site.set = where_set
 
     def stepped(self, optimizer: Any) -> None:
         for seen in self.roots.values():

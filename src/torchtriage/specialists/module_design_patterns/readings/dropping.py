@@ -24,3 +24,6 @@ def dropout_always_on(record: RankRecord) -> Iterator[Sighting]:
         what = "a dropout layer made for the call" if event["layer"] else "a functional dropout"
         fact = f"{what} dropped values (p = {event['rate']:g}) in {event['passes']} passes in evaluation mode"
         yield Sighting(place, fact, float(event["passes"]), "passes")
+        if event.get("from"):
+            place = Place(path=event["from"][0], line=event["from"][1], rank=record.rank, module=event["module"])
+            yield Sighting(place, f"{event['module']} calls it here", float(event["passes"]), "passes")

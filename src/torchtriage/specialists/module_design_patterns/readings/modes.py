@@ -57,6 +57,10 @@ def mode_left_in_train(record: RankRecord) -> Iterator[Sighting]:
         which = f"{len(events)} times a new {root}" if len(events) > 1 else root
         fact = f"{which} was evaluated in training mode: {passes} passes without gradients from here"
         yield Sighting(place, f"{fact}; {_parts(events[0])}", float(passes), "passes")
+        where, number = next((event["set"] for event in events if event.get("set")), ("", 0))
+        if number:
+            place = Place(path=where, line=number, rank=record.rank)
+            yield Sighting(place, f"this put {root} into training mode before those passes", float(passes), "passes")
 
 
 def _kept_statistics(event: Event) -> bool:
@@ -78,13 +82,15 @@ def _evaluates(event: Event, steps: int) -> bool:
     named = bool(set(EVALUATES.split()) & {*event["words"], *event["around"]})
     if not event["backwards"]:
         return passes >= WITHOUT_TRAINING and (named or event["fresh"] >= 0.9 * passes)
-    if not event["learned"] or passes < 2:
+    if passes < 2:
         return False
+    if not event["learned"]:  # a slow copy of a model that learns, or the critic of one: only by its name
+        return bool(set(EVALUATES.split()) & set(event["words"])) and passes >= 2 * phases and event["fresh"] >= passes
     if not seldom:  # the validation of a job whose epoch is one step; nothing within a step is that
         return named and not event["fresh"] and not {"step", "update", "learn"} & set(event["words"])
     return named or event["fresh"] >= 0.9 * passes
 
 
 def _parts(event: Event) -> str:
-    kinds = " and ".join(f"{count} {kind}" for kind, count in event["kinds"].items())
-    return f"{kinds} ({', '.join(event['names'])})"
+    kinds = " and ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in event["kinds"].items())
+    return f"{kinds} (module{'s' if len(event['names']) > 1 else ''} {', '.join(event['names'])})"

@@ -37,8 +37,8 @@ def built(record: RankRecord) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _optimizer(event: dict[str, Any]) -> str | None:
     """Over the same parameters of a model, which were not restored in between, with a state that is lost."""
-    every = NEARLY * (event["times"] - 1)
-    if event["name"] in OF_A_BATCH or event["same"] < every or event["kept"] < every or event["module"] is None:
+    every, turns = NEARLY * (event["times"] - 1), NEARLY * (event["steps"] - 1)  # a property builds at each look
+    if event["name"] in OF_A_BATCH or event["same"] < every or event["kept"] < turns or event["module"] is None:
         return None
     if event["restored"] > event["steps"] / 2:
         return None
