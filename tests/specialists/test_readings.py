@@ -74,6 +74,33 @@ def test_what_others_take_of_the_machine_is_no_wait(workers: int, queued: float,
 
 
 @pytest.mark.parametrize(
+    ("queued", "samples", "slugs"),
+    [
+        pytest.param(0.02, 0.008, None, id="busy, and workers make a batch in time"),
+        pytest.param(0.02, 0.2, {"input-bound"}, id="busy, and they do not"),
+        pytest.param(0.0, 0.008, {"input-bound"}, id="quiet"),
+    ],
+)
+def test_workers_of_a_busy_machine_deliver_late(queued: float, samples: float, slugs: set[str] | None) -> None:
+    fetch = {
+        "kind": "fetch",
+        "step": 9,
+        "workers": 2,
+        "worker": 0,
+        "batches": 20,
+        "samples": 20 * samples,
+        "collate": 0.0,
+    }
+    events = [{**LOADER, "num_workers": 2}, fetch, *steps(40, data=0.05, cpu=0.02, queued=queued)]
+    if slugs is None:
+        seen = outcome(profiling.data_wait, events)
+        assert isinstance(seen, Inconclusive)
+        assert "got a CPU for 50% of the time" in seen.why
+    else:
+        assert found(profiling.data_wait, events) == slugs
+
+
+@pytest.mark.parametrize(
     ("drained", "slugs"), [(9, {"input-bound"}), (1, None)], ids=["the device idles", "the device has work"]
 )
 def test_on_a_device_waiting_counts_when_it_has_run_out_of_work(drained: int, slugs: set[str] | None) -> None:

@@ -34,6 +34,26 @@ def test_a_stream_is_named_once_with_its_line() -> None:
     assert "8 times in succession the 2 workers of Lines delivered 2 equal batches" in item.fact
 
 
+SHARED = {
+    "kind": "repeated-samples", "step": 9, "dataset": "Lines", "workers": 2, "samples": 64, "most": 64, "different": 64,
+    "shared": 64, "path": "t.py", "line": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"iterable-not-sharded"}, id="the same samples in another order"),
+        pytest.param({"shared": 30}, set(), id="some samples of both"),
+        pytest.param({"different": 40, "shared": 40}, set(), id="drawn with replacement"),
+        pytest.param({"samples": 16, "most": 16, "different": 16, "shared": 16}, set(), id="few samples"),
+        pytest.param({"most": 200}, set(), id="one worker reads far more"),
+    ],
+)
+def test_samples_of_an_epoch_that_every_worker_delivers(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(streams.iterable_not_sharded, [*steps(40), {**SHARED, **change}]) == slugs
+
+
 DRAWN = {
     "kind": "drawn", "step": 8, "container": "Noisy.rng", "generator": "random.Random", "path": "t.py", "line": 9,
     "alike": 2, "of": 2, "again": 0, "learned": 8,

@@ -225,6 +225,7 @@ def searching(skipped: int, of: int = 60) -> Events:
     [
         pytest.param([*searching(12), SCHEDULE], True, id="a fifth of the schedule"),
         pytest.param([*searching(12, 6000), SCHEDULE], False, id="12 of 6000"),
+        pytest.param([*searching(12, 150), SCHEDULE], False, id="12 of 150, all of a search"),
         pytest.param([*searching(2), {**SCHEDULE, "skips": 2, "followed": 2}], False, id="two"),
         pytest.param([*searching(12), {**SCHEDULE, "advances": 8, "followed": 3}], False, id="a schedule by epochs"),
         pytest.param([*searching(45), SCHEDULE], False, id="a scale that collapses"),

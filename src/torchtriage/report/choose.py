@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from torchtriage.core.case import Case
-from torchtriage.core.fault import Persona
+from torchtriage.core.fault import Persona, Severity
 from torchtriage.core.finding import Finding
 
 Wanted = Callable[[Finding], bool]
@@ -16,15 +16,23 @@ Wanted = Callable[[Finding], bool]
 def wanted(persona: Persona, select: Collection[str] = (), ignore: Collection[str] = ()) -> Wanted:
     """Whether a finding is to be shown. SELECT and IGNORE hold slugs of faults and names of specialists.
 
-    What is selected by the slug of its fault is shown to every persona; an empty SELECT selects everything.
+    What is selected by the slug of its fault is shown to every persona, and so is what source only suspects and a run
+    has measured, above advice; an empty SELECT selects everything.
     """
 
     def is_wanted(finding: Finding) -> bool:
         names = {finding.fault.slug, finding.fault.specialist}
         seen = persona is Persona.PEDANTIC or finding.fault.persona is Persona.DEFAULT or finding.fault.slug in select
+        seen = seen or _measured(finding)
         return seen and not names & set(ignore) and (not select or bool(names & set(select)))
 
     return is_wanted
+
+
+def _measured(finding: Finding) -> bool:
+    suspected = any(sign.detector.startswith("source/") for sign in finding.fault.signs)
+    seen = any(not item.detector.startswith("source/") for item in finding.evidence)
+    return suspected and seen and finding.fault.severity is not Severity.INFO
 
 
 def chosen(case: Case, persona: Persona, select: Collection[str] = (), ignore: Collection[str] = ()) -> Case:

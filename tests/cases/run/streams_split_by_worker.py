@@ -41,6 +41,23 @@ class Constant(IterableDataset):
             yield torch.ones(8), torch.zeros(1)
 
 
+class Orders(Split):
+    """Without an end: each worker runs through all samples again and again, in orders of its own."""
+
+    def __iter__(self):
+        while True:
+            for number in torch.randperm(len(self.table)).tolist():
+                yield self.table[number, :-1], self.table[number, -1:]
+
+
+class DrawnRows(Split):
+    """An epoch is as many samples as there are, drawn by each worker with replacement."""
+
+    def __iter__(self):
+        for number in torch.randint(len(self.table), (64,)).tolist():
+            yield self.table[number, :-1], self.table[number, -1:]
+
+
 torch.manual_seed(0)
 table = torch.randn(128, 9)
 model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
@@ -49,7 +66,7 @@ for points, targets in DataLoader(Split(table[:64]), batch_size=8, num_workers=2
     optimizer.zero_grad()
     (model(points) - targets).pow(2).mean().backward()
     optimizer.step()
-for stream in (Twice(table), Drawn(), Constant()):
+for stream in (Twice(table), Drawn(), Constant(), Orders(table[:64]), DrawnRows(table[:64])):
     with torch.no_grad():
-        for points, targets in DataLoader(stream, batch_size=8, num_workers=2):
+        for points, targets in islice(DataLoader(stream, batch_size=8, num_workers=2), 32):
             (model(points) - targets).pow(2).mean()

@@ -1,8 +1,9 @@
-"""What a run writes down about streams that several workers read: the batches of each round of the workers."""
+"""What a run writes down about streams that several workers read: their batches by rounds, their samples by epoch."""
 
 from __future__ import annotations
 
 import weakref
+from ctypes import string_at
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,44 +11,84 @@ if TYPE_CHECKING:
 
 _ROUNDS = 32  # of the workers of a loader, whose batches are compared
 _TIMES = frozenset({4, 8, 16, 32})  # rounds after which they are written down
+_SAMPLES = 8192  # of an epoch whose samples are compared
+_VALUES = 64  # of a sample
+_INNER = "checkpointing_and_reproducibility/repeats within"
 
 
 def repeats(job: Job) -> None:
-    """Rounds of the workers of an iterable dataset in which each of them delivered the same batch.
+    """Rounds of the workers of an iterable dataset in which each of them delivered the same batch, and first epochs
+    that ended by themselves, in which each delivered the same samples in an order of its own.
 
     Workers deliver by turns, so that batch number N comes from worker N modulo their number.
     """
-    from torch.utils.data import IterableDataset
     from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
-    streams: weakref.WeakKeyDictionary[Any, _Stream] = weakref.WeakKeyDictionary()
+    watch = _Streams(job)
+    job.wrap(_MultiProcessingDataLoaderIter, "_reset", watch.beginning)
+    job.listen(watch.batch, watch.ending)
 
-    def beginning(original: Any) -> Any:
+
+class _Streams:
+    """The iterable datasets that several workers of a loader read."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.streams: weakref.WeakKeyDictionary[Any, _Stream] = weakref.WeakKeyDictionary()
+
+    def beginning(self, original: Any) -> Any:
+        from torch.utils.data import IterableDataset
+        from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
+
+        def put(job: Job) -> None:
+            job.wrap(_MultiProcessingDataLoaderIter, "_next_data", self.asking)
+
         def _reset(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> Any:
             if isinstance(loader.dataset, IterableDataset) and loader.num_workers > 1:
-                streams.setdefault(loader, _Stream(loader)).round = []
+                if not self.streams:
+                    self.job.place(_INNER, put)
+                self.streams.setdefault(loader, _Stream(loader)).begin(iterator)
             return original(iterator, loader, *args, **kwargs)
 
         return _reset
 
-    def batch(loader: Any, batch: Any) -> None:
-        if not streams:
+    def asking(self, original: Any) -> Any:
+        def _next_data(iterator: Any) -> Any:
+            try:
+                return original(iterator)
+            except StopIteration:
+                self.over(iterator)
+                raise
+
+        return _next_data
+
+    def over(self, iterator: Any) -> None:
+        """An epoch has come to its end by itself."""
+        for loader, stream in list(self.streams.items()):
+            if stream.iterator() is iterator:
+                _write(self.job, loader, stream.ended())
+        if not any(stream.samples for stream in self.streams.values()):
+            self.job.withdraw(_INNER)
+
+    def batch(self, loader: Any, batch: Any) -> None:
+        stream = self.streams.get(loader) if self.streams else None
+        if stream is None:
             return
-        stream = streams.get(loader)
-        if stream is not None and not stream.settled and stream.take(job, batch) and stream.alike in _TIMES:
-            _write(job, loader, stream)
+        if stream.samples:
+            stream.note(batch)
+        if not stream.settled and stream.take(self.job, batch) and stream.alike in _TIMES:
+            _write(self.job, loader, stream.counts())
 
-    def ending() -> None:
-        for loader, stream in streams.items():
+    def ending(self) -> None:
+        for loader, stream in self.streams.items():
             if stream.alike and not stream.settled:
-                _write(job, loader, stream)
-
-    job.wrap(_MultiProcessingDataLoaderIter, "_reset", beginning)
-    job.listen(batch, ending)
+                _write(self.job, loader, stream.counts())
 
 
 class _Stream:
-    """Of one loader: the rounds in which all workers delivered the same. settled: nothing more is to be learned."""
+    """Of one loader: the rounds in which all workers delivered the same. settled: nothing more is to be learned of
+    those. samples: what each worker delivered in the first epoch; empty once that is over.
+    """
 
     def __init__(self, loader: Any) -> None:
         self.workers = loader.num_workers
@@ -55,6 +96,41 @@ class _Stream:
         self.alike = self.values = 0
         self.kinds: set[Any] = set()
         self.settled = not getattr(loader, "in_order", True)
+        self.samples: list[list[bytes]] = [] if self.settled else [[] for _ in range(self.workers)]
+        self.epochs = self.batches = 0
+        self.iterator: Any = None
+
+    def begin(self, iterator: Any) -> None:
+        self.round = []
+        self.epochs += 1
+        if self.epochs > 1:
+            self.samples = []  # the first epoch is over, or was left before its end
+        self.iterator = weakref.ref(iterator)
+
+    def note(self, batch: Any) -> None:
+        """Keeps the beginnings of the samples in a batch of the first epoch."""
+        rows = _rows(batch)
+        if rows is None or sum(map(len, self.samples)) > _SAMPLES:
+            self.samples = []
+            return
+        self.samples[self.batches % self.workers] += rows
+        self.batches += 1
+
+    def ended(self) -> dict[str, Any]:
+        """How many samples each worker delivered at least in the epoch that has ended, how many of them different ones,
+        and how many of those every worker delivered.
+        """
+        kinds = [set(each) for each in self.samples]
+        counts = [len(each) for each in self.samples]
+        self.samples = []
+        if not kinds:
+            return {}
+        shared = len(set.intersection(*kinds))
+        least = min(counts)
+        return {"samples": least, "different": min(map(len, kinds)), "most": max(counts), "shared": shared}
+
+    def counts(self) -> dict[str, Any]:
+        return {"alike": self.alike, "kinds": len(self.kinds), "values": self.values}
 
     def take(self, job: Job, batch: Any) -> bool:
         """Whether this batch completes a round of equal ones; a round of others settles the matter."""
@@ -72,10 +148,26 @@ class _Stream:
         return True
 
 
-def _write(job: Job, loader: Any, stream: _Stream) -> None:
+def _rows(batch: Any) -> list[bytes] | None:
+    """The first values of every sample, of the first tensor of the batch that holds several of each."""
+    import torch
+
+    parts = list(batch.values()) if isinstance(batch, dict) else batch if isinstance(batch, (list, tuple)) else [batch]
+    found = (each for each in parts if type(each) is torch.Tensor and each.dim() > 1 and each.device.type == "cpu")
+    first = next((each for each in found if each[0].numel() > 1 and each.layout is torch.strided), None)
+    if first is None:
+        return None
+    rows = first.detach().reshape(len(first), -1)[:, :_VALUES].contiguous()
+    return [string_at(row.data_ptr(), row.nbytes) for row in rows]
+
+
+def _write(job: Job, loader: Any, told: dict[str, Any]) -> None:
+    if not told:
+        return
     kind = type(loader.dataset)
     code = job.written.code_of(getattr(kind, "__iter__", None))
     path = job.path_of(code) if code is not None else None
-    told = {"dataset": kind.__name__, "workers": stream.workers, "alike": stream.alike, "kinds": len(stream.kinds)}
     line = code.co_firstlineno if code is not None and path else 0
-    job.record("repeats", **told, values=stream.values, path=path or "", line=line)
+    place = {"path": path or "", "line": line}
+    what = "repeats" if "alike" in told else "repeated-samples"
+    job.record(what, dataset=kind.__name__, workers=loader.num_workers, **told, **place)

@@ -10,6 +10,8 @@ from torchtriage.examine.run.record import RankRecord
 
 ROUNDS = 4
 KINDS = 3  # different batches among those of the rounds: data that never change are no repetition
+SAMPLES = 32  # of each worker
+NEARLY_ALL = 0.9  # of its samples are different, and are those of the others: a draw at random repeats its own as well
 VALUES = 8  # of a batch that were compared: fewer may be equal by chance
 
 
@@ -23,5 +25,17 @@ def iterable_not_sharded(record: RankRecord) -> Iterator[Sighting]:
         workers, alike = event["workers"], event["alike"]
         fact = f"{alike} times in succession the {workers} workers of {event['dataset']} delivered {workers} equal "
         fact += f"batches: each runs the stream from its beginning, an epoch holds every sample {workers} times"
+        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
+        yield Sighting(place, fact, float(workers), "times every sample")
+        return
+    for event in record.all("repeated-samples"):
+        least, different, shared = event["samples"], event["different"], event["shared"]
+        if least < SAMPLES or event["most"] > 2 * least or min(different / least, shared / different) < NEARLY_ALL:
+            continue
+        workers = event["workers"]
+        fact = (
+            f"each of the {workers} workers of {event['dataset']} delivered the same {shared} samples of an epoch, in "
+        )
+        fact += f"an order of its own: each runs the stream to its end, an epoch holds every sample {workers} times"
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
         yield Sighting(place, fact, float(workers), "times every sample")

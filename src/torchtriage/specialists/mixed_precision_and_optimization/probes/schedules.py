@@ -31,6 +31,7 @@ class _Schedules:
 
         self.job = job
         self.turns: weakref.WeakKeyDictionary[Any, _Turns] = weakref.WeakKeyDictionary()
+        self.every: list[_Turns] = []  # also of optimizers that are gone by the end
         self.inside = False
 
     def advance(self, original: Any) -> Any:
@@ -59,13 +60,20 @@ class _Schedules:
             if turns.followed in _TIMES:
                 self.tell(turns)
 
+    def of(self, optimizer: Any) -> _Turns:
+        turns = self.turns.get(optimizer)
+        if turns is None:
+            turns = self.turns[optimizer] = _Turns()
+            self.every.append(turns)
+        return turns
+
     def stepped(self, optimizer: Any) -> None:
-        turns = self.turns.setdefault(optimizer, _Turns())
+        turns = self.of(optimizer)
         turns.taken += 1
         turns.skipped = False
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
-        turns = self.turns.setdefault(optimizer, _Turns())
+        turns = self.of(optimizer)
         turns.skips += 1
         turns.skipped = True
 
@@ -74,7 +82,7 @@ class _Schedules:
             turns.skipped = False
 
     def ending(self) -> None:
-        for turns in self.turns.values():
+        for turns in self.every:
             if turns.followed:
                 self.tell(turns)
 

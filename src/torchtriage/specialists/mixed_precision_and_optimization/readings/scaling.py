@@ -73,14 +73,18 @@ def collapses(record: RankRecord, bound: float) -> bool:
     return count >= FEW and _wilson(count, after)[0] > bound
 
 
-def _after_search(record: RankRecord) -> tuple[int, int]:
-    """How many steps were skipped, and of how many, without those in which a scaler was looking for its first scale."""
-    steps = record.all("step")
+def skips_after_search(record: RankRecord) -> int:
+    """How many steps were skipped, without those in which a scaler was looking for its first scale."""
     turns = _by_scaler(record.all("skip"))
-    ends = {began: _search(skipped) for began, skipped in turns.items()}
-    left_out = sum(turn < ends[began] for began, skipped in turns.items() for turn in skipped)
-    count = sum(bool(step["skipped"]) for step in steps) - left_out
-    return round(count * _share_that_falls(record.all("skip"))), len(steps) - sum(ends.values())
+    left_out = sum(turn < _search(skipped) for skipped in turns.values() for turn in skipped)
+    return sum(bool(step["skipped"]) for step in record.all("step")) - left_out
+
+
+def _after_search(record: RankRecord) -> tuple[int, int]:
+    """How many of those skips lowered the scale further, and of how many steps after the search."""
+    skips = record.all("skip")
+    searched = sum(map(_search, _by_scaler(skips).values()))
+    return round(skips_after_search(record) * _share_that_falls(skips)), len(record.all("step")) - searched
 
 
 def _share_that_falls(skips: Sequence[dict[str, Any]]) -> float:

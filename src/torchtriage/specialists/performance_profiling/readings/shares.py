@@ -15,6 +15,7 @@ from torchtriage.specialists.performance_profiling.readings.lines import dominat
 
 ENOUGH_STEPS = 10
 OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
+BUSY, UNEXPLAINED = 0.8, 1.5  # share of the CPU time it wants that a thread gets; of the time in which workers make one
 COMPUTE = ("forward", "backward", "optimizer")
 PHASES = ("data", "transfer", *COMPUTE)
 
@@ -36,6 +37,7 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     if any(event["what"] == "loader" for event, _ in building.built(record)):
         return  # the wait is for workers that start, and has a page of its own
     _device_waits_too(record)
+    _others_have_the_cpus(record, steps, loader, wait)
     share, spread = _ratio(waits, _seconds(steps))
     place, parts = fetching.place_and_parts(record, loader)
     yield Sighting(
@@ -105,6 +107,20 @@ def _free(steps: Sequence[dict[str, Any]], loader: dict[str, Any]) -> float:
     cpu, queued = (sum(step.get(name) or 0.0 for step in steps) for name in ("cpu", "queued"))
     whole = cpu + queued if loader.get("num_workers") else sum(step["seconds"] for step in steps)
     return max(1.0 - queued / whole, 0.0) if whole else 1.0
+
+
+def _others_have_the_cpus(
+    record: RankRecord, steps: Sequence[dict[str, Any]], loader: dict[str, Any], wait: float
+) -> None:
+    """Workers on a busy machine deliver late without being slow: a wait that their own making does not explain."""
+    workers, free = loader.get("num_workers") or 0, _free(steps, loader)
+    parts = fetching.batch_seconds(record, workers)
+    if workers and parts is not None and free < BUSY and wait > UNEXPLAINED * sum(parts) / workers:
+        raise CannotSee(
+            f"the loop waits {wait * 1e3:.1f} ms for a batch, which each of {workers} workers makes in "
+            f"{sum(parts) * 1e3:.1f} ms; and the thread that trains got a CPU for {free:.0%} of the time it wanted one",
+            "Run the job on a machine that has nothing else to do.",
+        )
 
 
 def _seconds(steps: Sequence[dict[str, Any]]) -> list[float]:
