@@ -32,7 +32,15 @@ LEARNED = {"kind": "learned-from", "step": 60, "root": "Net", "path": "t.py", "l
     ("events", "slugs"),
     [
         pytest.param([EVALUATED], {"eval-builds-graph"}, id="two validations"),
-        pytest.param([{**EVALUATED, "passes": 15}], set(), id="a look at a few samples"),
+        pytest.param([{**EVALUATED, "passes": 7}], set(), id="a look at a few samples"),
+        pytest.param([{**EVALUATED, "passes": 4, "phases": 4}], {"eval-builds-graph"}, id="one pass now and then"),
+        pytest.param([{**EVALUATED, "passes": 15, "training": True}], set(), id="a look in training mode"),
+        pytest.param(
+            [{**EVALUATED, "passes": 10, "phases": 10, "training": True}], {"eval-builds-graph"}, id="every fourth step"
+        ),
+        pytest.param(
+            [{**EVALUATED, "passes": 11, "phases": 11, "training": True}], set(), id="more often: a part of it"
+        ),
         pytest.param([EVALUATED, LEARNED], set(), id="an attack: later a backward went through"),
         pytest.param([EVALUATED, {**LEARNED, "training": True}], {"eval-builds-graph"}, id="one line for both modes"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,13 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _ODD = 4  # passes in a row without a backward, after which the next ones are followed
+_SOUND = 256  # passes of a root in a row, from lines that learn, after which it is followed no longer
 _SITES = 64  # lines that call a model, of which notes are kept
 _OUTPUTS = 16  # tensors in an output that are followed
 _WAITING = 4096  # passes whose graphs are alive
 _SETTLED = 64  # new ones among them after which they are looked through
-_TIMES = frozenset({16, 64, 256, 1024, 16_384})  # when something that keeps happening is written down again
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_TIMES = frozenset({4, 8, 16, 64, 256, 1024, 16_384})  # when something that keeps happening is written down again
 
 
 def evaluations(job: Job) -> None:
@@ -30,7 +33,7 @@ class _Site:
     """One line that calls a root in one mode. learns: a backward has gone through what it gave, or may have."""
 
     def __init__(self, root: str, where: tuple[str, int], training: bool) -> None:
-        self.facts = {"root": root, "path": where[0], "line": where[1], "training": training}
+        self.facts: dict[str, Any] = {"root": root, "path": where[0], "line": where[1], "training": training}
         self.learns = False
         self.wasted = self.phases = self.phase = self.nodes = 0
 
@@ -46,29 +49,45 @@ class _Used:
 
 
 class _Evaluations:
-    """Follows the passes that come after four others with no backward in between; a training loop has none."""
+    """Follows the passes that come after four others with no backward in between, of which a training loop has none;
+    those in evaluation mode; and those of a batch of another size than the one before.
+    """
 
     def __init__(self, job: Job, torch: Any) -> None:
         self.job, self.with_gradients, self.tensor = job, torch.is_grad_enabled, torch.Tensor
         self.leaves = torch.utils._pytree.tree_leaves
         self.running = self.phase = 0
         self.given: Any = None  # weak: the input of the last pass
-        self.again = False
+        self.again = self.odd = False
+        self.sizes: dict[int, int] = {}  # of the last batch that a root got in training mode
+        self.sound: dict[int, int] = {}  # passes in a row of a root that learned from them
         self.site: _Site | None = None
         self.sites: dict[Any, _Site] = {}
         self.waiting: list[tuple[_Site, Any]] = []
 
-    def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
+    def forward(self, module: Any, args: Any, kwargs: Any) -> None:
+        self.odd = not module.training or self.resized(module, args)
         if self.running >= _ODD:
             given = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.tensor)), None)
             self.again = given is not None and self.given is not None and self.given() is given
             self.given = None if given is None else weakref.ref(given)
 
+    def resized(self, module: Any, args: Any) -> bool:
+        """Whether the batch is of another size than the root's last one."""
+        shape = getattr(args[0], "shape", None) if args else None
+        size = shape[0] if shape else 0
+        before = self.sizes.get(id(module), size)
+        self.sizes[id(module)] = size
+        return bool(size != before)
+
     def forwarded(self, module: Any, output: Any) -> None:
-        if self.with_gradients():
-            self.running += 1
-            if self.running > _ODD and not self.again:
-                self.follow(module, output)
+        if not self.with_gradients():
+            return
+        self.running += 1
+        if (self.running > _ODD and not self.again) or (self.odd and self.sound.get(id(module), 0) < _SOUND):
+            self.follow(module, output)
+        else:
+            self.site = None
 
     def backward(self, _roots: Any) -> None:
         if self.running:
@@ -90,7 +109,9 @@ class _Evaluations:
             if len(self.sites) >= _SITES or not where[1]:
                 return
             site = self.sites[key] = _Site(type(module).__name__, where, module.training)
+            site.facts["further"] = self.around()
         self.site = site
+        self.sound[id(module)] = self.sound.get(id(module), 0) + 1 if site.learns else 0
         nodes = [] if site.learns else self.nodes_of(output)
         if nodes:
             site.nodes = site.nodes or sum(1 for _ in nodes_below(nodes[0]))
@@ -102,6 +123,16 @@ class _Evaluations:
             self.waiting.append((site, weakref.ref(used)))
             if len(self.waiting) % _SETTLED == 0:
                 self.settle()
+
+    def around(self) -> list[Any]:
+        """Where the function begins that calls the model, and who calls that."""
+        frame = self.job.frame()
+        tree = self.job.written.tree_of(frame.f_code) if frame is not None else None
+        defined = next((each for each in ast.walk(tree) if isinstance(each, _FUNCTIONS)), None) if tree else None
+        if frame is None or defined is None or frame.f_code.co_name == "<module>":
+            return []
+        begins = ("the function that does so begins here", self.job.path_of(frame.f_code), defined.lineno)
+        return [begins, *(("it is called from here", *each) for each in self.job.callers(2)[1:])]
 
     def nodes_of(self, output: Any) -> list[Any]:
         """The last nodes of a pass; none where the output holds things that may hide others."""

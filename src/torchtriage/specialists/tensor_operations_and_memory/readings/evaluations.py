@@ -7,9 +7,12 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
-PASSES = 16  # whose graphs died unused: fewer may be a look at something
+PASSES = {True: 16, False: 8}  # whose graphs died unused, by training mode: fewer may be a look at something
+PHASES = 4  # in which a look at something was repeated
+RARE = 4  # steps for each of those phases, at least, in training mode: what comes in every step is a part of it
 
 
 @detector("run/eval-builds-graph")
@@ -20,17 +23,23 @@ def eval_builds_graph(record: RankRecord) -> Iterator[Sighting]:
         latest[_site(event)] = event
     learned = {_site(event) for event in record.all("learned-from")}
     for site, event in latest.items():
-        if event["passes"] < PASSES or site in learned:
+        if site in learned or not _enough(event, record.count):
             continue
         mode = "training" if event["training"] else "evaluation"
         times = f"in {event['phases']} phases" if event["phases"] > 1 else "in a row"
-        yield Sighting(
+        seen = Sighting(
             Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank),
             f"{event['root']} ran {event['passes']} passes {times} here, in {mode} mode and with autograd on: each "
             f"recorded a graph of {event['nodes']} nodes with its activations, and no backward ever went through one",
             float(event["passes"]),
             "passes",
         )
+        yield from further(seen, event)
+
+
+def _enough(event: dict[str, Any], steps: int) -> bool:
+    again = event["phases"] >= PHASES and (not event["training"] or steps >= RARE * event["phases"])
+    return again or event["passes"] >= PASSES[event["training"]]
 
 
 def _site(event: dict[str, Any]) -> tuple[str, int, bool]:
