@@ -13,9 +13,9 @@ class Signals(Dataset):
     def __len__(self):
         return 32
 
-    def __getitem__(self, index):  # expect: host-memory-growth
+    def __getitem__(self, index):
         signal = np.full(65536, index / 32, dtype=np.float32)
-        self.log.append((index, signal))
+        self.log.append((index, signal))  # expect: host-memory-growth
         return torch.from_numpy(signal[:1024].copy())
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from .holders import GROWING, Holder, attributes
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import CodeType
 
     from torchtriage.examine.run.job.job import Job
 
-    from .holders import Holder
-
 _ADDS = frozenset({"append", "appendleft", "extend", "add", "insert", "update", "setdefault", "push", "put"})
+_SETTING = frozenset({"__init__", "__post_init__", "__setstate__"})
 _MOST = 3  # lines that are told
 
 
@@ -119,6 +120,20 @@ def _names(node: ast.expr, holder: Holder) -> bool:
     if isinstance(node, ast.Attribute):
         return holder.of_object and node.attr == holder.last
     return isinstance(node, ast.Name) and not holder.of_object and node.id == holder.last
+
+
+def filled_by(job: Job, thing: Any) -> list[tuple[str, str, int]]:
+    """The attributes that methods of THING, or of the objects that it has, put something into: the name as it is
+    written there, file and line. What ends by itself is left out; so are tensors and arrays.
+    """
+    found: dict[tuple[str, int], str] = {}
+    for owner in (thing, *(value for _, value in attributes(thing))):
+        for code in (each for each in job.written.codes(type(owner)) if each.co_name not in _SETTING):
+            for name, value in attributes(owner):
+                if isinstance(value, GROWING) and getattr(value, "maxlen", None) is None:
+                    tree, holder = job.written.tree_of(code), Holder(f".{name}", [code], owner=type(owner))
+                    found.update({(str(job.path_of(code)), line): f"self.{name}" for line, _ in _fills(tree, holder)})
+    return [(name, *where) for where, name in found.items()][:_MOST]
 
 
 def told_beside(job: Job, holder: Holder) -> list[Any]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
+
+from .fillings import filled_by
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _DENSE = 100  # readings, one a step; after that one whenever another fortieth of the time so far has passed
 _APART = 1 / 40
+_DEEP = 8  # datasets that wrap each other
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -20,7 +24,7 @@ def hosts(job: Job) -> None:
     if _memory(os.getpid()) is None:
         return
     watch = _Hosts(job)
-    job.listen(watch.iterated)
+    job.listen(watch.batch, watch.iterated)
 
 
 class _Hosts:
@@ -31,6 +35,14 @@ class _Hosts:
         self.began = self.due = perf_counter()
         self.readings = self.generation = 0
         self.workers: tuple[int, ...] = ()
+        self.known: weakref.WeakSet[Any] = weakref.WeakSet()  # loaders
+
+    def batch(self, loader: Any, _batch: Any) -> None:
+        """Whatever a dataset keeps grows in the workers, where nobody looks."""
+        if loader.num_workers and loader not in self.known:
+            self.known.add(loader)
+            found = [each for part in _parts(loader) for each in filled_by(self.job, part)]
+            self.job.record("workers-fill", places=found)
 
     def iterated(self, _step: int) -> None:
         now = perf_counter()
@@ -51,6 +63,14 @@ class _Hosts:
             told = {"virtual": own[0], "private": own[1]}
             workers = {"workers": len(found), "theirs": sum(found.values()), "generation": self.generation}
             self.job.record("host", **told, **workers)
+
+
+def _parts(loader: Any) -> list[Any]:
+    """The dataset, with those below it, and the function that makes batches: what works in a worker."""
+    parts = [loader.collate_fn, loader.dataset]
+    while len(parts) < _DEEP and getattr(parts[-1], "dataset", None) is not None:
+        parts.append(parts[-1].dataset)
+    return parts
 
 
 def _children() -> list[int]:

@@ -26,7 +26,7 @@ def host_memory_growth(record: RankRecord) -> Iterator[Sighting]:
         count, growth = theirs
         said = f"private memory of {count} loader workers grows by {growth[0] / 1024:.0f} KiB per step"
         in_second_epoch(record, said)
-        yield _sighting(_place(record), said, growth)
+        yield from _by_workers(record, said, growth)
     if counted(record, "container"):
         return  # memory-growth tells by what, or why it cannot
     own = allocated_anew(record)
@@ -44,6 +44,15 @@ def _of_workers(record: RankRecord) -> tuple[int, Growth] | None:
         return None
     growth = growth_of(*series(readings, "theirs"))
     return (readings[-1]["workers"], growth) if growth else None
+
+
+def _by_workers(record: RankRecord, said: str, growth: Growth) -> Iterator[Sighting]:
+    """What their datasets fill, if anything; and where a sample is made."""
+    for each in record.all("workers-fill"):
+        for container, path, line in each["places"]:
+            place = Place(path=path, line=line, rank=record.rank, container=container)
+            yield _sighting(place, f"{said}; {container} is filled here, in each worker by itself", growth)
+    yield _sighting(_place(record), said, growth)
 
 
 def _sighting(place: Place, said: str, growth: Growth) -> Sighting:
