@@ -159,6 +159,7 @@ def test_what_a_step_changes_of_float16_weights_is_measured() -> None:
 MICRO = {
     "kind": "accumulated", **WHERE, "optimizer": "SGD", "rate": 1e-3, "passes": 4, "kinds": ["NllLoss"], "places": 1,
     "reached": 1, "calls": [1, 1, 1, 1], "batches": 4, "loaders": 1, "again": 0, "fed_back": False, "edited": False,
+    "length": 32, "lengths": [32, 32, 32, 32],
 }  # fmt: skip
 
 
@@ -176,6 +177,8 @@ MICRO = {
         pytest.param({"calls": [1, 2, 1, 1]}, False, id="several calls of the model"),
         pytest.param({"calls": [1, 0, 0, 0]}, False, id="several losses of one call"),
         pytest.param({"batches": 1}, False, id="several passes for one batch"),
+        pytest.param({"batches": 1, "lengths": [8, 8, 8, 8]}, True, id="pieces of one batch"),
+        pytest.param({"batches": 1, "length": 0, "lengths": [0, 0, 0, 0]}, False, id="pieces of unknown length"),
         pytest.param({"loaders": 2}, False, id="a batch of each of several loaders"),
         pytest.param({"again": 3}, False, id="the same targets again"),
         pytest.param({"fed_back": True}, False, id="pieces of one sequence"),
@@ -368,6 +371,10 @@ COST = {"kind": "autocast-cost", **WHERE, "format": "bfloat16", "why": "", "pair
 )
 def test_autocast_is_called_when_every_pair_says_so(pairs: list[list[float]], slugs: set[str]) -> None:
     assert found(paying.autocast_not_paying, [HALF_SETUP, *steps(20), {**COST, "pairs": pairs}]) == slugs
+
+
+def test_autocast_of_a_pass_that_is_long_on_a_busy_machine_only_is_not_called() -> None:
+    assert found(paying.autocast_not_paying, [HALF_SETUP, *steps(20, cpu=0.01, queued=0.03), COST]) == set()
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,12 @@ def own_seconds(row: Event) -> float:
     return max(float(row.get("seconds") or 0) - float(row.get("probes") or 0), 0.0)
 
 
+def cpu_got(rows: Sequence[Event]) -> float:
+    """The share of the CPU time it wanted that the thread that trains got, from 0 to 1: the rest it stood in a queue."""
+    cpu, queued = (sum(float(row.get(name) or 0) for row in rows) for name in ("cpu", "queued"))
+    return cpu / (cpu + queued) if cpu else 1.0
+
+
 def step_time(rows: Sequence[Event]) -> dict[str, Any] | None:
     """Median, 10th and 90th percentile, and the 95 % interval of the median; None without a steady step."""
     times = sorted(own_seconds(row) for row in rows)

@@ -26,3 +26,13 @@ def test_short_steps_are_averaged_until_the_ticks_of_the_clock_no_longer_show(
     monkeypatch.setattr(work, "perf_counter_ns", lambda: 0)
     clock = work.Work()
     assert [clock.of((step + 1) * every * MS) // MS for step in range(len(told))] == told
+
+
+def test_what_a_long_first_step_took_is_not_told_of_the_short_ones_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings, waits = iter([0, 2000, 2004, 2008, 2040]), iter([0, 500, 520])
+    monkeypatch.setattr(work, "_read", lambda: next(readings) * MS)
+    monkeypatch.setattr(work, "_waited", lambda: next(waits) * MS)
+    monkeypatch.setattr(work, "perf_counter_ns", lambda: 0)
+    clock = work.Work()
+    told = [(clock.of(ended * MS) // MS, clock.queued // MS) for ended in (2000, 2020, 2040, 2100)]
+    assert told == [(2000, 500), (4, 0), (4, 0), (13, 6)]

@@ -41,9 +41,11 @@ class Work:
         self._steps += 1
         worked = max(_read() - self._worked, 0)
         if ended - self._at >= _SPAN:
-            self._mean = worked // self._steps
-            waited = _waited()
+            mean, waited = worked // self._steps, _waited()
             self.queued, self._waited = max(waited - self._waited, 0) // self._steps, waited
+            self._mean = mean if self._steps > 1 else 0  # one long step, as the first with all imports, tells of itself
             self._at, self._worked, self._steps = ended, self._worked + worked, 0
-            return self._mean
+            return mean
+        if not self._mean:
+            self.queued = 0
         return self._mean or worked // self._steps

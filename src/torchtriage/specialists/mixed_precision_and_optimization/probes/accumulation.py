@@ -54,6 +54,8 @@ class _Accumulation:
         self.unscaled: dict[int, tuple[Any, Any]] = {}  # by a scaled node: it, and the node of the loss itself
         self.part: _Part | None = None
         self.loaders: list[int] = []  # of the batches since the last turn
+        self.length = 0  # of the last batch
+        self.begun = 0  # length of the first input of the first call since the last backward
         self.calls: list[_Spot] = []  # the first input of each call since the last backward
         self.within = False  # whether the first of them went on from an earlier call
         self.given: set[int] = set()  # addresses of what the last call gave
@@ -73,8 +75,10 @@ class _Accumulation:
         """What was followed is told; a later window begins in the middle of nothing that is known."""
         self.job.withdraw(self.probe)
 
-    def batch(self, loader: Any, _batch: Any) -> None:
+    def batch(self, loader: Any, batch: Any) -> None:
         self.loaders.append(id(loader))
+        values = batch.values() if isinstance(batch, dict) else batch
+        self.length = _length(next(iter(_tensors([*values] if isinstance(values, (list, tuple)) else values)), None))
 
     def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
         first, *others = [*args, *kwargs.values()] or [None]
@@ -83,6 +87,7 @@ class _Accumulation:
         passed_on = begins is not None and self._passed_on(begins)
         if not self.calls:
             self.within = passed_on
+            self.begun = _length(begins)
         if not (self.calls and passed_on):
             self.calls.append(_spot(begins))
 
@@ -104,6 +109,7 @@ class _Accumulation:
             self.walks -= 1
             leaves = frozenset(id(n.variable) for n in losses.nodes(top, losses.NODES) if hasattr(n, "variable"))
         self.part = _Part(kind, target, leaves, self.calls, within=self.within)
+        self.part.length = self.begun
         self.calls = []
 
     def backwarded(self, _roots: Any) -> None:
@@ -149,6 +155,8 @@ class _Accumulation:
             calls=[len(part.calls) for part in parts],
             batches=len(self.loaders),
             loaders=len(set(self.loaders)),
+            length=self.length,
+            lengths=[part.length for part in parts],
             again=sum(a.is_again(b) for a, b in pairs),
             fed_back=self.fed_back,
             edited=filled.edited,
@@ -165,6 +173,7 @@ class _Part:
     ) -> None:
         self.kind, self.target, self.leaves, self.calls, self.within = kind, target, leaves, calls, within
         self.places: list[tuple[str, int]] = []
+        self.length = 0  # of what the model was given
 
     def is_again(self, other: _Part) -> bool:
         """Whether OTHER has the same targets or inputs, or goes on in this one's graph."""
@@ -187,6 +196,10 @@ def _tensors(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [tensor for each in value[:8] for tensor in _tensors(each)]
     return [value] if hasattr(value, "data_ptr") and losses.address(value) else []
+
+
+def _length(tensor: Any) -> int:
+    return int(tensor.shape[0]) if tensor is not None and tensor.dim() else 0
 
 
 def _number(value: Any) -> float | None:

@@ -115,6 +115,12 @@ def address(tensor: Any) -> int:
 
 
 def _below_casts(node: Any) -> Any:
-    while node is not None and node.name().startswith("ToCopyBackward"):
-        node = node.next_functions[0][0]
+    """What NODE only casts, or multiplies by one."""
+    while node is not None and (node.name().startswith("ToCopyBackward") or _by_one(node)):
+        node = next(each for each, _ in node.next_functions if each is not None)
     return node
+
+
+def _by_one(node: Any) -> bool:
+    alone = sum(each is not None for each, _ in node.next_functions) == 1
+    return alone and node.name().startswith(("MulBackward", "DivBackward")) and _factor(node) == 1.0

@@ -36,8 +36,13 @@ def _summed(event: dict[str, Any]) -> bool:
         event["places"] == 1 and event["reached"] == 1 and len(event["kinds"]) == 1 and bool(event["kinds"][0])
     )
     once = set(event["calls"]) == {1}
-    fed = event["batches"] == 0 or (event["batches"] == event["passes"] and event["loaders"] == 1)
+    fed = event["batches"] == 0 or (event["batches"] == event["passes"] and event["loaders"] == 1) or _cut(event)
     return one_of_each and once and fed and not (event["again"] or event["fed_back"] or event["edited"])
+
+
+def _cut(event: dict[str, Any]) -> bool:
+    """Whether one batch was cut into the pieces of which each pass took one."""
+    return event["batches"] == 1 and min(event["lengths"]) > 0 and sum(event["lengths"]) == event["length"]
 
 
 def _divided_rate(event: dict[str, Any]) -> bool:

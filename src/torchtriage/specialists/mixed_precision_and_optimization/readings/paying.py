@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.measure import cpu_got
 from torchtriage.examine.run.record import RankRecord
 
 ENOUGH = 3  # pairs
@@ -32,7 +33,7 @@ def autocast_not_paying(record: RankRecord) -> Iterator[Sighting]:
     ratios = sorted(short / full for short, full in event["pairs"])
     middle = ratios[len(ratios) // 2]
     short, full = (min(each) for each in zip(*event["pairs"], strict=True))
-    if full < TOY:
+    if full * cpu_got(record.steps) < TOY:
         return
     yield Sighting(
         Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"]),

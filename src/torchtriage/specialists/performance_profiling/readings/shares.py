@@ -9,6 +9,7 @@ import numpy as np
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.measure import cpu_got
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings import building, fetching
 from torchtriage.specialists.performance_profiling.readings.lines import dominating
@@ -104,9 +105,10 @@ def _free(steps: Sequence[dict[str, Any]], loader: dict[str, Any]) -> float:
     A process that makes its batches itself waits for a CPU in proportion; workers wait as the thread that trains does
     whenever it could run.
     """
-    cpu, queued = (sum(step.get(name) or 0.0 for step in steps) for name in ("cpu", "queued"))
-    whole = cpu + queued if loader.get("num_workers") else sum(step["seconds"] for step in steps)
-    return max(1.0 - queued / whole, 0.0) if whole else 1.0
+    if loader.get("num_workers"):
+        return cpu_got(steps)
+    queued, whole = (sum(step.get(name) or 0.0 for step in steps) for name in ("queued", "seconds"))
+    return max(1.0 - queued / whole, 0.0)
 
 
 def _others_have_the_cpus(
