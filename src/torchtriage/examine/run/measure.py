@@ -51,7 +51,7 @@ def own_seconds(row: Event) -> float:
 
 
 def cpu_got(rows: Sequence[Event]) -> float:
-    """The share of the CPU time it wanted that the thread that trains got, from 0 to 1: the rest it stood in a queue."""
+    """The share of the CPU time it wanted that the thread that trains got, from 0 to 1."""
     cpu, queued = (sum(float(row.get(name) or 0) for row in rows) for name in ("cpu", "queued"))
     return cpu / (cpu + queued) if cpu else 1.0
 
