@@ -42,7 +42,8 @@ def _summed(event: dict[str, Any]) -> bool:
 
 def _cut(event: dict[str, Any]) -> bool:
     """Whether one batch was cut into the pieces of which each pass took one."""
-    return event["batches"] == 1 and min(event["lengths"]) > 0 and sum(event["lengths"]) == event["length"]
+    lengths: list[int] = event["lengths"]
+    return bool(event["batches"] == 1 and 0 < min(lengths) and sum(lengths) == event["length"])
 
 
 def _divided_rate(event: dict[str, Any]) -> bool:
