@@ -43,7 +43,7 @@ def _summed(event: dict[str, Any]) -> bool:
 def _cut(event: dict[str, Any]) -> bool:
     """Whether one batch was cut into the pieces of which each pass took one."""
     lengths: list[int] = event["lengths"]
-    return bool(event["batches"] == 1 and 0 < min(lengths) and sum(lengths) == event["length"])
+    return bool(event["batches"] == 1 and min(lengths) > 0 and sum(lengths) == event["length"])
 
 
 def _divided_rate(event: dict[str, Any]) -> bool:
