@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import weakref
 from functools import partial
 from itertools import count
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from ._births import Births
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
+
+    from ._births import Told
 
 _SETTLED = 20  # steps
 _OFTEN = 8  # watched steps of an optimizer, of which one is written down layer by layer
 _LAYERS = 64  # at most, evenly chosen over the depth
+_UNEQUAL = 100.0  # times
+_LARGE = 1e3  # a gradient's root mean square
 _CYCLE = 24  # watched steps in which a unit must get a gradient once, or it counts as dead
 _CYCLES = 40  # at most
-_UNITS = 16  # outputs of a layer, at least
+_UNITS = 4  # outputs of a layer, at least
 _NEARLY = 0.9  # of them, at least, seem dead
 
 
@@ -37,39 +44,66 @@ def surges(job: Job) -> None:
 
 
 def norms(job: Job) -> None:
-    """The norm of an optimizer's gradients as its step uses them, and now and then that of each weight."""
+    """The norm of an optimizer's gradients as its step uses them, and now and then that of each weight and bias."""
     job.sampled()
-    import weakref
+    watch = _Norms(job)
+    job.listen(watch.stepping)
 
-    known: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-    numbers = count()  # one that is gone, as of an earlier fold, keeps its number
-    turns: dict[int, int] = {}
 
-    def stepping(optimizer: Any) -> None:
+class _Norms:
+    def __init__(self, job: Job) -> None:
+        self.job, self.births = job, Births(job)
+        self.known: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.numbers = count()  # one that is gone, as of an earlier fold, keeps its number
+        self.turns: dict[int, int] = {}
+        self.told: set[str] = set()  # names of parameters whose lines are written
+
+    def stepping(self, optimizer: Any) -> None:
         import torch
 
+        job = self.job
         if getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer divides by the loss scale itself: these are still multiplied by it
         owners = job.with_gradient(optimizer)
         if not owners:
             return
-        me = known[optimizer] = known[optimizer] if optimizer in known else next(numbers)
-        turns[me] = turns.get(me, 0) + 1
+        me = self.known[optimizer] = self.known[optimizer] if optimizer in self.known else next(self.numbers)
+        turn = self.turns[me] = self.turns.get(me, 0) + 1
+        if turn == 1:
+            job.record("births", optimizer=me, further=self.births.of_optimizer(optimizer))
         each = torch.stack([n.float() for n in torch._foreach_norm([p.grad for p in owners])])  # pyright: ignore
-        weights = _chosen(job, owners) if turns[me] % _OFTEN == 0 else []
-        step, (path, line) = job.step, job.caller()
+        due = turn == 1 or turn % _OFTEN == 0
+        weights, biases = (_chosen(job, owners, deep) if due else [] for deep in (True, False))
+        rate = optimizer.param_groups[0].get("lr")
+        said = {"at": job.step, "optimizer": me, "lr": rate if isinstance(rate, float) else None}
+        path, line = job.caller()
         first = _made(job, weights[0][1]) if weights else ("", 0)
 
         def then(values: list[float]) -> None:
             whole = sqrt(sum(v * v for v in values))
-            job.record("grad_norm", at=step, optimizer=me, value=whole, path=path, line=line)
+            job.record("grad_norm", **said, value=whole, path=path, line=line)
             if weights:
-                layers = [[name, values[at], size] for at, name, size in weights]
-                job.record("layers", at=step, optimizer=me, layers=layers, path=first[0], line=first[1])
+                layers, shifts = ([[name, values[at], size] for at, name, size in some] for some in (weights, biases))
+                place = {"path": first[0], "line": first[1]}
+                job.record("layers", at=said["at"], optimizer=me, layers=layers, biases=shifts, **place)
+                self.tell(layers, shifts)
 
         job.late.read_all(each, then)
 
-    job.listen(stepping)
+    def tell(self, *sizes: list[list[Any]]) -> None:
+        """Writes the lines of the layers, once, when their gradients are so unequal or large that somebody may ask."""
+        known = [norm / size**0.5 for some in sizes for _, norm, size in some]
+        names = {name for some in sizes for name, _, _ in some} - self.told
+        if not names or not (max(known) > _UNEQUAL * min(known) or max(known) > _LARGE):
+            return
+        self.told |= names
+        lines = {}
+        for root in self.job.roots:
+            squashing = self.births.squashing(root)
+            for name, owner in root.named_parameters():
+                if name in names:
+                    lines[name] = self.births.of_parameter(owner, name) + squashing
+        self.job.record("births", parameters=lines)
 
 
 def units(job: Job) -> None:
@@ -95,7 +129,8 @@ class _Units:
     """
 
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.births = job, Births(job)
+        self.owners: dict[str, list[Told]] = {}  # lines of the optimizer, by layer
         self.cycles = self.turns = 0
         self.alive: dict[str, Any] = {}
         self.positive: dict[str, Any] = {}  # of the layers that are heard: whether each output was ever positive
@@ -106,33 +141,27 @@ class _Units:
         self.closer = self.closer or id(optimizer)
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for name, layer in self.layers():
-            weight, bias = layer._parameters["weight"], layer._parameters.get("bias")
+            weight = layer._parameters["weight"]
             if id(weight) in owned and weight.grad is not None and weight.grad.dim() > 1:
-                had = weight.grad.flatten(1).any(1)
-                if bias is not None and bias.grad is not None:
-                    had = had | (bias.grad != 0)
-                known = self.alive.get(name)
+                self.owners[name] = self.births.of_optimizer(optimizer)
+                had, known = _touched(layer), self.alive.get(name)
                 self.alive[name] = had | known if known is not None and len(known) == len(had) else had
         if id(optimizer) == self.closer:
             self.turns += 1
             if self.turns % _CYCLE == 0:
                 self.tell()
 
-    def layers(self) -> list[tuple[str, Any]]:
-        import torch
-
-        kinds = (torch.nn.Linear, torch.nn.modules.conv._ConvNd)
+    def layers(self, kinds: tuple[str, ...] = ("Linear", "_ConvNd")) -> list[tuple[str, Any]]:
         roots = list(self.job.roots)
         found = [
             (f"{type(root).__name__}.{name}" if len(roots) > 1 else name, part)
             for root in roots
             for name, part in root.named_modules()
-            if isinstance(part, kinds) and not getattr(part, "transposed", False)
+            if not {each.__name__ for each in type(part).__mro__}.isdisjoint(kinds)
+            and not getattr(part, "transposed", False)
         ]
         # the attribute may be a parametrization, whose power iteration goes on whenever it is read
-        return [(name, part) for name, part in found if type(part._parameters.get("weight")) is torch.nn.Parameter][
-            :_LAYERS
-        ]
+        return [(name, part) for name, part in found if _plain(part._parameters.get("weight"))][:_LAYERS]
 
     def tell(self) -> None:
         """Reads the flags, writes what has been heard, and listens to those layers that seem dead."""
@@ -140,37 +169,76 @@ class _Units:
         flags, self.alive = self.alive, {}
         heard, self.positive = self.positive, {}
         self.silence()
-        step = self.job.step
-        for name, layer in self.layers():
+        scales = self.layers(("_NormBase", "GroupNorm"))  # of these the last gradient tells enough to begin with
+        flags |= {name: _touched(part) for name, part in scales if part._parameters["weight"].grad is not None}
+        for name, layer in self.layers() + scales:
             if name not in flags:
                 continue
             size = len(flags[name])
-            if name in heard:
-                self.job.late.read((flags[name] | heard[name]).sum(), partial(self.record, name, size, step))
+            if name in heard and len(heard[name]) == size:
+                self.job.late.read((flags[name] | heard[name]).sum(), partial(self.record, name, layer, self.job.step))
             elif size >= _UNITS and "_orig_mod" not in name:
-                self.job.late.read(flags[name].sum(), partial(self.listen, name, size, layer))
+                self.job.late.read(flags[name].sum(), partial(self.listen, name, weakref.ref(layer)))
 
-    def record(self, name: str, size: int, step: int, living: float) -> None:
+    def record(self, name: str, layer: Any, step: int, living: float) -> None:
+        size = len(layer._parameters["weight"])
+        lines = [
+            line
+            for each in ("bias", "weight")
+            if layer._parameters.get(each) is not None
+            for line in self.births.of_parameter(layer._parameters[each], f"{name}.{each}")
+        ]
         path, line = _made(self.job, name)
-        dead = size - int(living)
-        self.job.record("units", at=step, over=_CYCLE, layer=name, of=size, dead=dead, path=path, line=line)
+        said = {"layer": name, "of": size, "dead": size - int(living), "path": path, "line": line}
+        more = {"further": lines + self.owners.get(name, []), "after": self.after(name)[0]}
+        self.job.record("units", at=step, over=_CYCLE, **said, **more)
 
-    def listen(self, name: str, size: int, layer: Any, living: float) -> None:
+    def after(self, name: str) -> tuple[str, Any]:
+        """Path and module of what follows in the same parent, where it cuts off what is negative; ("", None) else."""
+        above, _, own = name.rpartition(".")
+        for root in self.job.roots:
+            parent = dict(root.named_modules()).get(above)
+            names = list(parent._modules) if parent is not None else []
+            if parent is not None and own in names[:-1]:
+                following = names[names.index(own) + 1]
+                part = parent._modules[following]
+                if type(part).__name__ in ("ReLU", "ReLU6", "Hardtanh", "Threshold"):
+                    return ".".join(filter(None, (above, following))), part
+        return "", None
+
+    def listen(self, name: str, kept: Any, living: float) -> None:
+        """Hears what a layer that seems dead gives on: itself, or what cuts it off, which a skip may keep alive."""
         import torch
 
-        def heard(part: Any, _inputs: Any, output: Any) -> None:
-            if self.job.governor.watching and isinstance(output, torch.Tensor) and output.numel():
-                outputs = output.detach().movedim(1 if isinstance(part, torch.nn.modules.conv._ConvNd) else -1, 0)
-                positive = (outputs.flatten(1) > 0).any(1)
+        layer = kept()
+        if layer is None or living > (1 - _NEARLY) * len(layer._parameters["weight"]):
+            return
+        last = isinstance(layer, torch.nn.Linear)
+
+        def heard(_part: Any, _inputs: Any, output: Any) -> None:
+            if self.job.governor.watching and isinstance(output, torch.Tensor) and output.dim() > 1 and output.numel():
+                positive = (output.detach().movedim(-1 if last else 1, 0).flatten(1) > 0).any(1)
                 self.positive[name] = positive | self.positive[name] if name in self.positive else positive
 
-        if living <= (1 - _NEARLY) * size:
-            self.hooks.append(layer.register_forward_hook(heard))
+        self.hooks.append((self.after(name)[1] or layer).register_forward_hook(heard))
 
     def silence(self) -> None:
         for hook in self.hooks:
             hook.remove()
         self.hooks.clear()
+
+
+def _plain(weight: Any) -> bool:
+    import torch
+
+    return type(weight) is torch.nn.Parameter
+
+
+def _touched(layer: Any) -> Any:
+    """Of each output of a layer: whether its weights or its bias have a gradient other than 0."""
+    weight, bias = layer._parameters["weight"], layer._parameters.get("bias")
+    had = weight.grad.reshape(len(weight), -1).any(1)
+    return had | (bias.grad != 0) if bias is not None and bias.grad is not None else had
 
 
 def _made(job: Job, name: str) -> tuple[str, int]:
@@ -179,9 +247,11 @@ def _made(job: Job, name: str) -> tuple[str, int]:
     return next((where for where in found if where[1]), ("", 0))
 
 
-def _chosen(job: Job, owners: list[Any]) -> list[tuple[int, str, int]]:
-    """Position, name and size of the weights among OWNERS, in the order of the optimizer; biases left out."""
-    found = [(at, job.module_name(p), p.numel()) for at, p in enumerate(owners) if p.dim() > 1]
+def _chosen(job: Job, owners: list[Any], deep: bool) -> list[tuple[int, str, int]]:
+    """Position, name and size of the weights among OWNERS, or else of their biases, in the order of the optimizer."""
+    found = [(at, job.module_name(p), p.numel()) for at, p in enumerate(owners) if (p.dim() > 1) == deep]
+    if not deep:
+        found = [each for each in found if each[1] is not None and "bias" in each[1]]
     named = [(at, name, size) for at, name, size in found if name is not None]
     step = max(1, -(-len(named) // _LAYERS))
     return named[::step]

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite, log10
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 DEEP = 6  # weights, at least: in a shallower model nothing can vanish along the way
+FEW = 4  # weights, at least, of which all of the first two or more may have next to no gradient
+GAP = 5.0  # powers of ten between those and all others
+SURELY = 3.0  # powers of ten, as the sign of gradients-vanishing has it
+PARTS = 3  # of the model that are named beside the first layer
 LOOKS = 3  # at least, at the gradients of all layers
 ORDERED = 0.8  # of all pairs of layers, at least, in which the earlier one has the smaller gradient
 BEGIN = 5  # norms at the start of a run that tell its usual size, and at the end that tell where it went
@@ -20,23 +25,48 @@ WORSE = 10.0  # times the loss at the start
 NEARLY = 0.9  # of them
 
 
+class Measure(NamedTuple):
+    """value, unit and spread of a sighting."""
+
+    value: float
+    unit: str
+    spread: tuple[float, float]
+
+
 @detector("run/gradients-vanishing")
 def gradients_vanishing(record: RankRecord) -> Iterator[Sighting]:
     """The gradients of the first layers are orders of magnitude below those of the last."""
+    if any(dead_units.look(record)):
+        return  # what stands before a dead layer gets no gradient
     for events in _by_optimizer(record, "layers").values():
-        fallen = [orders for event in events if (orders := _fallen(event["layers"])) is not None]
-        if len(fallen) < max(LOOKS, 0.8 * len(events)):
-            continue
-        last, times = events[-1], 10 ** median(fallen)
-        first, deepest = last["layers"][0], last["layers"][-1]
-        yield Sighting(
-            _place(record, last, _module(first[0])),
-            f"the gradient of {first[0]} is {_rms(first):.1e} per weight, that of {deepest[0]} {_rms(deepest):.1e}: "
-            f"{times:.0e} times as much in the last third of {len(last['layers'])} layers as in the first",
-            median(fallen),
-            "orders of magnitude",
-            (min(fallen), max(fallen)),
-        )
+        # where signals shrink as gradients do, those of all weights are alike, and those of biases tell
+        fallen = {sizes: _looks(events, sizes) for sizes in ("layers", "biases")}
+        sizes = max(fallen, key=lambda each: median(fallen[each] or [0.0]))
+        if fallen[sizes]:
+            yield from _vanished(record, [event for event in events if event.get(sizes)][-1], sizes, fallen[sizes])
+
+
+def _looks(events: Sequence[dict[str, Any]], sizes: str) -> list[float]:
+    """In each look, the powers of ten by which gradients fall; empty where they do not in nearly all."""
+    later = [event[sizes] for event in events if event["at"] and _passes(event.get(sizes, ()))]
+    fallen = sorted(orders for layers in later if (orders := _orders(layers)) is not None)
+    return fallen if len(fallen) >= max(LOOKS, 0.8 * len(later)) else []
+
+
+def _vanished(record: RankRecord, last: dict[str, Any], sizes: str, fallen: list[float]) -> Iterator[Sighting]:
+    layers, times = last[sizes], 10 ** median(fallen)
+    first, deepest = layers[0], layers[-1]
+    fact = f"the gradient of {first[0]} is {_rms(first):.1e} per weight, that of {deepest[0]} {_rms(deepest):.1e}: "
+    fact += f"{times:.0e} times as much in the last third of {len(layers)} layers as in the first"
+    spread = fallen[len(fallen) // 5], fallen[-1 - len(fallen) // 5]  # three fifths of the looks
+    measure = Measure(median(fallen), "orders of magnitude", spread)
+    seen = Sighting(_place(record, last, _module(first[0])), fact, *measure)
+    yield from further(seen, {"further": _lines(record, first[0]) if spread[0] > SURELY else ()})
+    small = [layer[0] for layer in layers if 0 < _rms(layer) * 1e3 < _rms(deepest)] if spread[0] > SURELY else []
+    parts = dict.fromkeys(part for name in small for part in _parts(name) if part != seen.place.module)
+    for part in list(parts)[:PARTS]:
+        says = f"{part} gets less than a thousandth of what {deepest[0]} gets"
+        yield Sighting(Place(rank=record.rank, module=part), says, *measure)
 
 
 @detector("run/gradients-exploding")
@@ -44,26 +74,30 @@ def gradients_exploding(record: RankRecord) -> Iterator[Sighting]:
     """The gradients' norm rose a thousand times or more, and the loss went with it."""
     if record.all("carried"):
         return  # gradients that pile up grow for a reason that has a name of its own
-    losses = [row["loss"] for row in record.every_step if row.get("loss") is not None]
+    losses = [abs(row["loss"]) for row in record.every_step if row.get("loss") is not None]
     for optimizer, events in _by_optimizer(record, "grad_norm").items():
         values = [(event["at"], event["value"]) for event in events]
         finite = [(at, value) for at, value in values if isfinite(value)]
-        if len(finite) < 2 * BEGIN:
+        rise = _rise([value for _, value in finite], len(finite) < len(values))
+        if rise is None or rise[1] < RISE * rise[0] or not _lost(losses, record, soon=len(finite) < 2 * BEGIN):
             continue
-        usual = median(value for _, value in finite[:BEGIN])
-        end = median(value for _, value in finite[-BEGIN:]) if len(finite) == len(values) else finite[-1][1]
-        if usual <= 0 or end < RISE * usual or not _lost(losses, record):
-            continue
+        usual, end = rise
         at = next(at for at, value in finite if value > 100 * usual)
         path, line = events[0].get("path") or None, events[0].get("line") or None
         layer = _grown(_by_optimizer(record, "layers").get(optimizer, []))
-        yield Sighting(
+        seen = Sighting(
             Place(path=path, line=line, rank=record.rank, step=at, module=_module(layer[0]) if layer else None),
             f"the norm of the gradients rose from {usual:.3g} to {end:.3g}, past a hundred times the usual at step {at}"
             + (f"; most in {layer[0]} ({layer[1]:.0e} times)" if layer else ""),
             end / usual,
             "times",
         )
+        births = [event for event in record.all("births") if event.get("optimizer") == optimizer]
+        lines = [line for event in births for line in event["further"]] + (_lines(record, layer[0]) if layer else [])
+        yield from further(seen, {"further": lines})
+        for part in _parts(layer[0]) if layer else ():
+            if part != seen.place.module:
+                yield Sighting(Place(rank=record.rank, module=part), f"{part} holds it", end / usual, "times")
 
 
 @detector("run/dead-units")
@@ -73,15 +107,19 @@ def dead_units(record: RankRecord) -> Iterator[Sighting]:
         return
     last = {event["layer"]: event for event in record.all("units")}
     dead = [event for event in last.values() if event["dead"] >= NEARLY * event["of"]]
-    for event in dead[-1:]:  # what stands before a dead layer gets no gradient either
+    # What comes after a dead layer is given zeros, and may be dead for that alone. What stands before it gets no
+    # gradient: it counts as well when zeros are all that it gives, which is sure where what cuts it off was heard.
+    dead.sort(key=lambda event: not event.get("after"))
+    for event in dead[:1]:
         name, of, count = event["layer"], event["of"], event["dead"]
-        yield Sighting(
-            _place(record, event, name),
-            f"{count} of {of} outputs of {name} were never positive and got no gradient in {event['over']} steps up to "
-            f"step {event['at']}",
-            count / of,
-            "of the layer's outputs",
-        )
+        fact = f"{count} of {of} outputs of {name} were never positive and got no gradient in {event['over']} steps up "
+        share = count / of
+        seen = Sighting(_place(record, event, name), f"{fact}to step {event['at']}", share, "of the layer's outputs")
+        yield from further(seen, event)
+        others = [f"{each['layer']} is dead as well" for each in dead[1 : 1 + PARTS]]
+        others += [f"{event['after']} gives nothing but zeros"] if event.get("after") else []
+        for says in others:
+            yield Sighting(Place(rank=record.rank, module=says.split()[0]), says, share, "of the layer's outputs")
 
 
 def _place(record: RankRecord, event: dict[str, Any], module: str) -> Place:
@@ -115,8 +153,51 @@ def _fallen(layers: Sequence[list[Any]]) -> float | None:
     return float(median(logs[-third:]) - median(logs[:third]))
 
 
-def _lost(losses: Sequence[float], record: RankRecord) -> bool:
-    """Whether training came to grief: the loss is not finite or ten times what it was."""
+def _passes(layers: Sequence[list[Any]]) -> bool:
+    """Whether a gradient gets past the last of LAYERS: of one that was cut off nothing can be said, nor of a first step
+    in which the last one is still zero.
+    """
+    return sum(bool(layer[1] > 0) for layer in layers) > 1
+
+
+def _orders(layers: Sequence[list[Any]]) -> float | None:
+    """Powers of ten by which the gradients fall towards the first layers; None where they do not."""
+    fallen = _fallen(layers)
+    return _cut(layers) if fallen is None else fallen
+
+
+def _cut(layers: Sequence[list[Any]]) -> float | None:
+    """Powers of ten between two parts of a model of a few LAYERS, where all of the first get next to nothing."""
+    sizes = [_rms(layer) for layer in layers]
+    if len(sizes) < FEW or not all(isfinite(size) and size > 0 for size in sizes):
+        return None
+    logs = [log10(size) for size in sizes]
+    gaps = [(min(logs[at:]) - max(logs[:at]), at) for at in range(2, len(logs))]
+    gap, at = max(gaps)
+    return float(median(logs[at:]) - median(logs[:at])) if gap >= GAP else None
+
+
+def _rise(norms: Sequence[float], ended: bool) -> tuple[float, float] | None:
+    """The usual norm at the start and that at the end, or before the first that was not finite, where that ENDED it."""
+    if len(norms) >= 2 * BEGIN:
+        return _positive(median(norms[:BEGIN]), norms[-1] if ended else median(norms[-BEGIN:]))
+    if ended and len(norms) > 1 and norms[-1] == max(norms):
+        return _positive(norms[0], norms[-1])
+    return None
+
+
+def _positive(usual: float, end: float) -> tuple[float, float] | None:
+    return (usual, end) if usual > 0 else None
+
+
+def _lost(losses: Sequence[float], record: RankRecord, *, soon: bool) -> bool:
+    """Whether training came to grief: the loss is not finite or ten times what it was.
+
+    Where it ended so SOON that there is no usual loss, it must have been finite and ten times its first value before.
+    """
+    if soon:
+        early = [loss for loss in losses[: 2 * BEGIN] if isfinite(loss)]
+        return len(early) > 1 and max(early) > WORSE * max(early[0], 1e-12)
     if record.all("non-finite") or any(not isfinite(loss) for loss in losses):
         return True
     if len(losses) < 2 * BEGIN:
@@ -135,6 +216,18 @@ def _grown(events: Sequence[dict[str, Any]]) -> tuple[str, float] | None:
         if first.get(name) and isfinite(norm) and isfinite(first[name])
     ]
     return (max(grown)[1], max(grown)[0]) if grown else None
+
+
+def _lines(record: RankRecord, parameter: str) -> list[Any]:
+    """What was written of the lines of a parameter."""
+    known = [event["parameters"] for event in record.all("births") if parameter in event.get("parameters", ())]
+    return list(known[0][parameter]) if known else []
+
+
+def _parts(parameter: str) -> list[str]:
+    """The parts of the model that a parameter belongs to: `encoder`, and of several in a row `blocks.3`."""
+    first, *others = parameter.split(".")
+    return [f"{first}.{others[0]}", first] if len(others) > 1 and others[0].isdecimal() else [first]
 
 
 def _module(parameter: str) -> str:

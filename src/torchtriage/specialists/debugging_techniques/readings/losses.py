@@ -10,6 +10,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.debugging_techniques.readings.gradients import dead_units, gradients_vanishing
 
 ENOUGH = 100  # steps: before, the loss of a healthy network may still stand at chance
 BLOCKS = 10  # means of neighbouring steps, which are nearly independent where single steps are not
@@ -53,6 +54,8 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     homeless = any(event["groups"] for event in record.all("unowned")[-1:])
     if len(values) < ENOUGH or homeless or any(record.all(kind) for kind in OTHERS):
         return
+    if any(each for look in (gradients_vanishing, dead_units) for each in look.look(record)):
+        return  # the reason has a name
     chance = log(told[0]["classes"])
     late = values[len(values) // 2 :]
     blocks = _blocks(late)
