@@ -65,7 +65,8 @@ def norms(values: list[float], **fields: Any) -> Events:
 
 
 RISING = [1.5**n for n in range(40)]
-NAN = {"kind": "non-finite", "step": 39, "at": 39, "seen": "loss", "stage": "input"}
+NAN = {"kind": "non-finite", "step": 39, "at": 39, "seen": "loss", "stage": "unknown"}
+LOG = {**NAN, "stage": "loss", "chain": ["Mean", "Log"]}
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,7 @@ NAN = {"kind": "non-finite", "step": 39, "at": 39, "seen": "loss", "stage": "inp
     [
         pytest.param([*steps(40, loss=lambda n: 1.2**n), *norms(RISING)], {"gradients-exploding"}, id="with the loss"),
         pytest.param([*steps(40), *norms(RISING), NAN], {"gradients-exploding"}, id="until a number is not finite"),
+        pytest.param([*steps(40), *norms(RISING), LOG], set(), id="until a logarithm of zero"),
         pytest.param([*steps(40), *norms(RISING)], set(), id="while the loss stays"),
         pytest.param([*steps(40, loss=lambda n: 1.2**n), *norms([1.1**n for n in range(40)])], set(), id="45 times"),
         pytest.param([*steps(40, loss=lambda n: 1.2**n), *norms(RISING[:8])], set(), id="eight norms"),

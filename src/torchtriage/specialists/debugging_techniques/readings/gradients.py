@@ -11,6 +11,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.debugging_techniques.readings import seen
 
 DEEP = 6  # weights, at least: in a shallower model nothing can vanish along the way
 FEW = 4  # weights, at least, of which all of the first two or more may have next to no gradient
@@ -60,10 +61,10 @@ def _vanished(record: RankRecord, last: dict[str, Any], sizes: str, fallen: list
     fact += f"{times:.0e} times as much in the last third of {len(layers)} layers as in the first"
     spread = fallen[len(fallen) // 5], fallen[-1 - len(fallen) // 5]  # three fifths of the looks
     measure = Measure(median(fallen), "orders of magnitude", spread)
-    seen = Sighting(_place(record, last, _module(first[0])), fact, *measure)
-    yield from further(seen, {"further": _lines(record, first[0]) if spread[0] > SURELY else ()})
+    sighting = Sighting(_place(record, last, _module(first[0])), fact, *measure)
+    yield from further(sighting, {"further": _lines(record, first[0]) if spread[0] > SURELY else ()})
     small = [layer[0] for layer in layers if 0 < _rms(layer) * 1e3 < _rms(deepest)] if spread[0] > SURELY else []
-    parts = dict.fromkeys(part for name in small for part in _parts(name) if part != seen.place.module)
+    parts = dict.fromkeys(part for name in small for part in _parts(name) if part != sighting.place.module)
     for part in list(parts)[:PARTS]:
         says = f"{part} gets less than a thousandth of what {deepest[0]} gets"
         yield Sighting(Place(rank=record.rank, module=part), says, *measure)
@@ -85,7 +86,7 @@ def gradients_exploding(record: RankRecord) -> Iterator[Sighting]:
         at = next(at for at, value in finite if value > 100 * usual)
         path, line = events[0].get("path") or None, events[0].get("line") or None
         layer = _grown(_by_optimizer(record, "layers").get(optimizer, []))
-        seen = Sighting(
+        sighting = Sighting(
             Place(path=path, line=line, rank=record.rank, step=at, module=_module(layer[0]) if layer else None),
             f"the norm of the gradients rose from {usual:.3g} to {end:.3g}, past a hundred times the usual at step {at}"
             + (f"; most in {layer[0]} ({layer[1]:.0e} times)" if layer else ""),
@@ -94,9 +95,9 @@ def gradients_exploding(record: RankRecord) -> Iterator[Sighting]:
         )
         births = [event for event in record.all("births") if event.get("optimizer") == optimizer]
         lines = [line for event in births for line in event["further"]] + (_lines(record, layer[0]) if layer else [])
-        yield from further(seen, {"further": lines})
+        yield from further(sighting, {"further": lines})
         for part in _parts(layer[0]) if layer else ():
-            if part != seen.place.module:
+            if part != sighting.place.module:
                 yield Sighting(Place(rank=record.rank, module=part), f"{part} holds it", end / usual, "times")
 
 
@@ -114,8 +115,10 @@ def dead_units(record: RankRecord) -> Iterator[Sighting]:
         name, of, count = event["layer"], event["of"], event["dead"]
         fact = f"{count} of {of} outputs of {name} were never positive and got no gradient in {event['over']} steps up "
         share = count / of
-        seen = Sighting(_place(record, event, name), f"{fact}to step {event['at']}", share, "of the layer's outputs")
-        yield from further(seen, event)
+        sighting = Sighting(
+            _place(record, event, name), f"{fact}to step {event['at']}", share, "of the layer's outputs"
+        )
+        yield from further(sighting, event)
         others = [f"{each['layer']} is dead as well" for each in dead[1 : 1 + PARTS]]
         others += [f"{event['after']} gives nothing but zeros"] if event.get("after") else []
         for says in others:
@@ -193,10 +196,11 @@ def _positive(usual: float, end: float) -> tuple[float, float] | None:
 def _lost(losses: Sequence[float], record: RankRecord, *, soon: bool) -> bool:
     """Whether training came to grief: the loss is not finite or ten times what it was.
 
-    Where it ended so SOON that there is no usual loss, it must have been finite and ten times its first value before.
+    Where it ended so SOON that there is no usual loss, or by an operation that is not defined everywhere, it must have
+    been finite and ten times its first value before.
     """
-    if soon:
-        early = [loss for loss in losses[: 2 * BEGIN] if isfinite(loss)]
+    if soon or not all(map(seen.overflowed, record.all("non-finite"))):
+        early = [loss for loss in losses if isfinite(loss)]
         return len(early) > 1 and max(early) > WORSE * max(early[0], 1e-12)
     if record.all("non-finite") or any(not isfinite(loss) for loss in losses):
         return True

@@ -9,6 +9,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.debugging_techniques.readings import seen
+from torchtriage.specialists.debugging_techniques.readings.gradients import gradients_exploding
 
 
 @detector("run/non-finite-origin")
@@ -16,8 +17,8 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
     """The first loss or gradient that is not finite, and the operation that made it."""
     seen.anything_learned(record)
     for event in record.all("non-finite"):
-        if _brought_in(event):
-            continue  # the batch is the fault, not the operation that met it
+        if _brought_in(event) or (seen.overflowed(event) and any(gradients_exploding.look(record))):
+            continue  # the batch is the fault, not the operation that met it; or what made all numbers grow is
         step = event.get("at", event["step"])
         place = Place(
             path=event.get("path") or None,

@@ -1,6 +1,8 @@
-"""What a record must hold before its silence means anything."""
+"""What a record must hold before its silence means anything, and what its first number that is not finite means."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from torchtriage.examine.detector import CannotSee
 from torchtriage.examine.run.record import RankRecord
@@ -12,3 +14,15 @@ def anything_learned(record: RankRecord) -> None:
         raise CannotSee(
             "no backward pass was seen", "Run the job until it trains: ten steps are enough for most readings."
         )
+
+
+# operations that are not defined everywhere: what is not finite there need not have grown first
+BOUNDED = ("log", "sqrt", "rsqrt", "div", "reciprocal", "pow", "norm", "std", "var", "acos", "asin", "atanh")
+
+
+def overflowed(event: dict[str, Any]) -> bool:
+    """Whether a number may be infinite only because those before it had grown, as far as its origin is known."""
+    if event["stage"] in ("forward", "loss"):
+        made = [event["op"]] if event["stage"] == "forward" else event["chain"]
+        return not any(str(op).lower().lstrip("_").startswith(BOUNDED) and "oftmax" not in op for op in made)
+    return event["stage"] in ("unknown", "parameter")
