@@ -196,6 +196,12 @@ def test_micro_batches_are_called_when_nothing_else_explains_their_sum(change: d
     assert not found(detector, [*steps(9), *events, {**MICRO, "kinds": ["", "NllLoss"]}])
 
 
+def test_micro_batches_are_told_with_the_line_that_made_the_loss() -> None:
+    events = [{**MICRO, "root": 7, "step": n} for n in range(4)]
+    items = evidence(accumulation.loss_not_averaged_over_accumulation, [*steps(9), *events])
+    assert [item.place.line for item in items] == [9, 7]
+
+
 # Schedules
 
 SCHEDULE = {

@@ -57,6 +57,21 @@ class Model(Base):
         return kept
 
 
+class Made:
+    def backward(self, see):
+        see(sys._getframe(1))
+
+
+def learn(see, scaler=str):
+    loss = None
+    loss = Made()  # of this step
+    scaled = [
+        loss
+    ]
+    scaled[0].backward(see)
+    scaled = None
+
+
 def frame_of(see):
     see(sys._getframe(1))
 """
@@ -85,6 +100,14 @@ def test_an_attribute_is_assigned_where_the_constructor_does_or_else_another_met
     assert number == line("self.early", 1)
     assert written.assigned(model.Model, "late")[1] == line("self.late")
     assert written.assigned(model.Model, "nowhere") == ("", 0)
+
+
+def test_the_line_that_made_a_loss_is_the_last_before_its_backward(model: ModuleType) -> None:
+    seen: list[int] = []
+    model.learn(lambda frame: seen.append(written.root_of(frame)))
+    assert seen == [line("scaled = [")]
+    model.Made().backward(lambda frame: seen.append(written.root_of(frame)))
+    assert seen[1] == 0
 
 
 def test_what_is_deleted_is_found_where_it_is_deleted(model: ModuleType) -> None:
@@ -143,7 +166,7 @@ def test_the_tree_of_a_function_counts_lines_as_its_file_does(model: ModuleType)
     assert min(node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assign)) == line("_ = frame_of")
     whole = written.file_of(model.Model.drops.__code__)
     assert whole is not None
-    assert sum(isinstance(node, ast.ClassDef) for node in ast.walk(whole)) == 2
+    assert sum(isinstance(node, ast.ClassDef) for node in ast.walk(whole)) == 3
 
 
 class Inner(torch.nn.Module):

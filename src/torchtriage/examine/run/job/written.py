@@ -86,6 +86,17 @@ def call_in(frame: FrameType) -> ast.Call | None:
     return found if isinstance(found, ast.Call) else None
 
 
+def root_of(frame: FrameType) -> int:
+    """The line that last set the variable whose backward FRAME calls, before it does; 0 where there is none."""
+    tree, line = tree_of(frame.f_code), frame.f_lineno
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    calls = [each for each in nodes if isinstance(each, ast.Call) and getattr(each.func, "attr", "") == "backward"]
+    here = [each for each in calls if each.lineno <= line <= (each.end_lineno or line)]
+    names = {each.id for call in here for each in ast.walk(call.func) if isinstance(each, ast.Name)}
+    stores = [each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
+    return max((each.lineno for each in stores if each.id in names and each.lineno < line), default=0)
+
+
 def dropped(frame: FrameType) -> bool:
     """Whether the result of the call that FRAME is in the middle of is used by nobody."""
     after = (at for at in dis.get_instructions(frame.f_code) if at.offset > frame.f_lasti and at.opname != "CACHE")

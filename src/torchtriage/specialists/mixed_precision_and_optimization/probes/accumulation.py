@@ -60,6 +60,7 @@ class _Accumulation:
         self.within = False  # whether the first of them went on from an earlier call
         self.given: set[int] = set()  # addresses of what the last call gave
         self.fed_back = False
+        self.roots: dict[tuple[str, int], int] = {}  # by the line of a backward: that which made its loss
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:
@@ -116,6 +117,9 @@ class _Accumulation:
         part = self.part
         if part is not None:
             part.places = self.job.callers(_FRAMES)
+            frame, where = self.job.frame(), part.places[0] if part.places else ("", 0)
+            if where not in self.roots:
+                self.roots[where] = self.job.written.root_of(frame) if frame is not None else 0
             for filled in self.book:
                 filled.backwarded(lambda: part)
 
@@ -162,6 +166,7 @@ class _Accumulation:
             edited=filled.edited,
             path=path,
             line=line,
+            root=self.roots.get((path, line), 0),
         )
 
 

@@ -28,6 +28,9 @@ def loss_not_averaged_over_accumulation(record: RankRecord) -> Iterator[Sighting
             f"averaged over a batch of its own and not divided: the gradient is {count} times that of the mean loss"
         )
         yield Sighting(place, fact, float(count), "backward passes per step")
+        if events[0].get("root"):
+            place = Place(path=path or None, line=events[0]["root"], rank=record.rank, step=events[0]["step"])
+            yield Sighting(place, "this is the loss that nobody divides", float(count), "backward passes per step")
 
 
 def _summed(event: dict[str, Any]) -> bool:
