@@ -243,3 +243,19 @@ def test_parameters_that_nobody_fills(change: dict[str, Any], slugs: set[str]) -
 def test_what_the_memory_held_is_told() -> None:
     (item,) = evidence(filling.uninitialised_parameter, [*steps(40), UNFILLED])
     assert item.fact.endswith("sizes from 0.0e+00 to 3.0e+32, 2 of 32 looked at not finite")
+
+
+def test_tensors_that_no_constructor_makes_again_are_told() -> None:
+    event = {
+        "kind": "not-kept",
+        "step": 20,
+        "how": "fitted",
+        "name": "Standardize.shift",
+        "size": 8,
+        "module": "first",
+        "path": "t.py",
+        "line": 4,
+    }
+    (item,) = evidence(holding.unregistered_tensor, [event])
+    assert (item.place.line, item.place.module) == (4, "first")
+    assert "was computed from data, and forward uses it" in item.fact

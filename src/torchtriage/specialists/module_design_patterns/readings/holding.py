@@ -26,6 +26,17 @@ def unregistered_tensor(record: RankRecord) -> Iterator[Sighting]:
     for event in _last(record, "tensor"):
         fact = f"{event['container']} ({event['size']:,} numbers) is no parameter of the model:"
         yield _sighting(record, event, f"{fact} {event['filled']} backward passes filled its gradient")
+    for event in record.all("not-kept"):
+        how = "computed from data" if event["how"] == "fitted" else "drawn at random"
+        fact = (
+            f"{event['name']} ({event['size']:,} numbers) was {how}, and forward uses it: it is neither parameter nor "
+        )
+        place = Place(
+            path=event["path"], line=event["line"], rank=record.rank, module=event["module"], container=event["name"]
+        )
+        yield Sighting(
+            place, f"{fact}buffer, so state_dict() does not hold it and nothing moves it", float(event["step"]), "steps"
+        )
 
 
 def _last(record: RankRecord, what: str) -> list[dict[str, Any]]:
