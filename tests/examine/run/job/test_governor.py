@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.examine.run.job.governor import BUDGET, DEPTH, FIRST, LEAST, SUSPICIONS, WINDOW, Governor
+from torchtriage.examine.run.job.governor import BUDGET, DEPTH, EARLY, FIRST, LEAST, SUSPICIONS, WINDOW, Governor
 from torchtriage.examine.run.job.job import Job
 from torchtriage.examine.run.job.writer import Writer
 
@@ -115,3 +115,33 @@ def test_a_forked_child_begins_with_all_probes_again(tmp_path: Path) -> None:
     job.forked()
     job.fire("batch")
     assert seen == [True]
+
+
+@pytest.mark.parametrize(
+    ("begin", "seen"), [(100, {100, 104, 108, 112, 116}), (EARLY, {EARLY, EARLY + 16})], ids=["early", "late"]
+)
+def test_spaced_probes_see_steps_some_way_apart_and_all_that_are_watched(begin: int, seen: set[int]) -> None:
+    governor = Governor()
+    governor.spaced.add("room/spaced")
+    assert governor.sees("room/spaced")
+    governor.watching = False
+    found = set()
+    for step in range(begin, begin + 20):
+        governor.reaches(step)
+        found |= {step} if governor.sees("room/spaced") else set()
+    assert found == seen
+
+
+def test_a_step_of_spaced_probes_is_told_to_them_and_to_those_that_are_always_on(tmp_path: Path) -> None:
+    job, told = Job(Writer(str(tmp_path), lambda: 0, dict)), []
+    for name, speed in (("always", None), ("spaced", job.spaced), ("sampled", job.sampled)):
+        job.placing = f"room/{name}"
+        if speed is not None:
+            speed()
+        job.on("iterated", lambda step, name=name: told.append((name, step)))
+    job.governor.watching = False
+    for step in (3, 4, 5):
+        job.governor.reaches(step)
+        job.listeners.choose()
+        job.fire("iterated", step)
+    assert told == [("always", 3), ("always", 4), ("spaced", 4), ("always", 5)]

@@ -318,3 +318,86 @@ def test_a_tensor_subclass_and_a_generator_of_losses_pass_through(watch: Watch, 
     assert roots == [()]
     assert model.first.weight.grad is not None
     assert not events("probe-off")
+
+
+@pytest.mark.parametrize(
+    ("training", "gradients", "passes", "told"),
+    [(True, True, 4, 0), (True, True, 6, 2), (False, True, 1, 1), (True, False, 2, 2), (False, False, 2, 2)],
+)
+def test_passes_as_few_steps_of_a_training_have_them_are_told_aside(
+    watch: Watch, training: bool, gradients: bool, passes: int, told: int
+) -> None:
+    job = watch()
+    events, model = heard(job, "aside", "asided"), Net().train(training)
+    with torch.set_grad_enabled(gradients):
+        for _ in range(passes):
+            model(torch.ones(2, 4))
+    assert [event for event, _ in events] == ["aside", "asided"] * told
+
+
+def test_a_backward_or_an_optimizers_turn_ends_a_row_of_passes(watch: Watch) -> None:
+    job = watch()
+    events, model = heard(job, "aside"), Net()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    for _ in range(3):
+        for _ in range(3):
+            loss = model(torch.ones(2, 4)).sum()
+        loss.backward()
+        for _ in range(3):
+            model(torch.ones(2, 4))
+        optimizer.step()
+    assert not events
+
+
+def test_a_pass_over_a_loader_is_told_with_what_it_has_given_so_far(watch: Watch) -> None:
+    job, given = watch(), []
+    job.on("begun", lambda loader, number: given.append((loader, number)))
+    batches = loader(3)
+    next(iter(batches))
+    for _ in range(2):
+        list(batches)
+    assert given == [(batches, 0), (batches, 1), (batches, 4)]
+
+
+def test_a_pass_with_gradients_is_told_from_others_while_it_runs(watch: Watch) -> None:
+    job, seen = watch(), []
+
+    class Looks(Net):
+        def forward(self, x: torch.Tensor, scale: float = 1.0) -> torch.Tensor:
+            seen.append(job.learning)
+            return super().forward(x, scale)
+
+    model = Looks()
+    model(torch.ones(2, 4))
+    with torch.no_grad():
+        model(torch.ones(2, 4))
+    assert [*seen, job.learning] == [True, False, False]
+
+
+def test_things_are_counted_over_all_steps(watch: Watch) -> None:
+    job = watch()
+    train(Net(), 5)
+    assert {what: job.clock.count(what) for what in ("batches", "forwards", "backwards", "skipped")} == {
+        "batches": 5,
+        "forwards": 5,
+        "backwards": 5,
+        "skipped": 0,
+    }
+    assert job.clock.turns == 5
+
+
+def test_the_loss_of_a_backward_pass_is_known_while_it_runs_where_it_is_a_number_on_the_cpu(watch: Watch) -> None:
+    job, seen = watch(), []
+    job.on("backward", lambda roots: seen.append(job.loss))
+    weight = torch.ones(2, requires_grad=True)
+    (weight * 2).sum().backward()
+    torch.autograd.backward(weight * 2, torch.ones(2))
+    assert seen == [4.0, None]
+
+
+def test_a_batch_of_another_size_is_told_aside(watch: Watch) -> None:
+    job = watch()
+    events, model = heard(job, "aside"), Net()
+    for size in (4, 4, 2, 4, 4):
+        model(torch.ones(size, 4)).sum().backward()
+    assert len(events) == 2

@@ -18,19 +18,25 @@ def place(job: Job) -> None:
     """Times the making of a loader's iterator and every batch asked of it, both as waiting for data."""
     from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
-    loaders: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+    loaders: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by iterator: the loader, and _Given
+    givens: weakref.WeakKeyDictionary[Any, _Given] = weakref.WeakKeyDictionary()
     clock = job.clock
 
     def begun(loader: Any, iterator: Any) -> None:
         clock.counts["epochs"] += 1
+        given = givens.setdefault(loader, _Given())
         if isinstance(iterator, _BaseDataLoaderIter):
             # A loader whose workers persist holds its iterator: held by us too, neither would ever be freed.
-            loaders[iterator] = weakref.ref(loader) if loader.persistent_workers else lambda: loader
+            kept = weakref.ref(loader) if loader.persistent_workers else lambda: loader
+            loaders[iterator] = (kept, given)
+        job.fire("begun", loader, given.batches)
 
     def delivered(iterator: Any, batch: Any) -> None:
         clock.counts["batches"] += 1
-        loader = loaders[iterator]() if iterator in loaders else None
-        if loader is not None:
+        known = loaders.get(iterator)
+        loader = known[0]() if known is not None else None
+        if known is not None and loader is not None:
+            known[1].batches += 1
             job.matters()
             job.fire("batch", loader, batch)
 
@@ -43,7 +49,10 @@ def place(job: Job) -> None:
                 if job.idle:
                     job.tidy()
                     return original(asked)
-                job.safely(clock.fetching)
+                if clock.settled:
+                    clock.fetched = True
+                else:
+                    job.safely(clock.fetching)
                 entered = clock.enter()
                 try:
                     given = original(asked)
@@ -58,3 +67,9 @@ def place(job: Job) -> None:
 
     job.undo(wrapping.replace(DataLoader, "__iter__", waiting(begun)))
     job.undo(wrapping.replace(_BaseDataLoaderIter, "__next__", waiting(delivered)))
+
+
+class _Given:
+    """How many batches a loader has given, in all passes over it."""
+
+    batches = 0

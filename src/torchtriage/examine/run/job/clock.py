@@ -52,20 +52,24 @@ class Clock:
         self.scale: float | None = None
         self.counts = dict.fromkeys(COUNTS, 0)
         self.before = self.counts  # those of the step that has just ended
+        self._ended = dict.fromkeys(COUNTS, 0)  # of all steps that have ended
+        self.row = 0  # passes with gradients since the last backward or optimizer's turn
+        self.turns = 0  # of optimizers so far
         self._spent = dict.fromkeys(PHASES, 0)
         self.parts, self.took = self._spent, 0  # nanoseconds of the step that has just ended, by phase and in all
         self._claimed = 0
         self._passes = {"forward": 0, "backward": 0}
         self._turns: set[int] = set()
-        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.known: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have had a turn
         self._closer: weakref.ref[Any] | None = None
         self._last: weakref.ref[Any] | None = None  # in the first iteration: who stepped last so far
         self._deserted = 0
-        self._fetched = False
-        self._began = now()
+        self.fetched = False  # a batch was asked for in this step
+        self.settled = False  # nothing is to be done before something other than an optimizer begins
+        self.began = now()  # of the step
         self._work = Work()
         self.cpu = 0  # nanoseconds of the thread that ends the steps
-        self._epoch = time_ns() - self._began
+        self._epoch = time_ns() - self.began
 
     def enter(self) -> tuple[int, int]:
         """The start of a phase: hand it to `leave`."""
@@ -83,6 +87,16 @@ class Clock:
         self._spent[phase] += nanoseconds
         self._claimed += nanoseconds
 
+    def count(self, what: str) -> int:
+        """How many batches, epochs, forwards, backwards or skipped updates there have been so far."""
+        return self._ended[what] + self.counts[what]
+
+    def fetching(self) -> None:
+        """A batch is about to be asked for."""
+        if not self.settled:
+            self.settle(matters=False)
+        self.fetched = True
+
     def lost(self, step: int, loss: float) -> None:
         """The loss of STEP, which on a device becomes known in a later step."""
         self.loss, self.latest = (step, loss), loss
@@ -91,36 +105,32 @@ class Clock:
         """The loss scale after an update."""
         self.scale = scale
 
-    def fetching(self) -> None:
-        """A batch is about to be asked for."""
-        self.settle(matters=False)
-        self._fetched = True
-
     def passed(self, kind: str) -> None:
         """A backward pass, or a call of a root module, has ended: the step's end where nothing better is known."""
         if kind == "forward" and self._passes["backward"]:
             return
         self._passes[kind] += 1
-        if self._passes[kind] >= FALLBACK and not self._known:
+        if self._passes[kind] >= FALLBACK and not self.known:
             self._upgrade(kind)
             self._close()
 
     def turned(self, optimizer: Any) -> None:
         """An optimizer has had its turn: it has stepped, or a scaler has skipped it."""
+        self.turns, self.row = self.turns + 1, 0
         closer = self._closer() if self._closer is not None else None
         if optimizer is closer:
             self._close()
             return
         self._upgrade("optimizer")
-        me, known = id(optimizer), optimizer in self._known
-        self._known.add(optimizer)
+        me, known = id(optimizer), optimizer in self.known
+        self.known.add(optimizer)
         if closer is None and self._closer is None:
             if me in self._turns:
                 self.settle()
-            self._last = weakref.ref(optimizer)
+            self._last, self.settled = weakref.ref(optimizer), False
             self._turns.add(me)
             return
-        newly_last = not known and not self._fetched and not self._turns
+        newly_last = not known and not self.fetched and not self._turns
         self._deserted += me in self._turns
         self._turns.add(me)
         if closer is None or newly_last or self._deserted >= DESERTED:
@@ -134,6 +144,7 @@ class Clock:
         if self._last is not None:
             self._closer, self._last = self._last, None
             self._close()
+        self.settled = self.job.writer.opened
 
     def end(self) -> None:
         """The job is ending: what has come to an end is recorded."""
@@ -159,16 +170,19 @@ class Clock:
         if job.step < DENSE or kept(job.step, DENSE):
             job.writer.put(self._row(ended), ended)
         claimed = self._claimed
-        self.parts, self.took = self._spent, ended - self._began
+        self.parts, self.took = self._spent, ended - self.began
         self._spent = dict.fromkeys(PHASES, 0)
         self.before, self.counts = self.counts, dict.fromkeys(COUNTS, 0)
+        for what, number in self.before.items():
+            self._ended[what] += number
         self.loss = None
         self._turns.clear()
-        self._deserted, self._fetched = 0, False
-        began, self._began = self._began, ended
+        self._deserted, self.fetched = 0, False
+        began, self.began = self.began, ended
         job.fire("iterated", job.step)
         job.step += 1
-        if job.governor.ended(ended - began):
+        renewed = job.governor.ended(ended - began)
+        if job.governor.reaches(job.step) or renewed:
             job.listeners.choose()
         if job.governor.opened:
             job.fire("watching")
@@ -179,7 +193,7 @@ class Clock:
 
     def _row(self, ended: int) -> str:
         """The step's line in JSON."""
-        began = self._began
+        began = self.began
         times = (ended - began, self.cpu, self._work.queued, *self._spent.values())
         text = ROW % (self.job.step, self._epoch + began, *times, *self.counts.values())
         if self.loss is None:

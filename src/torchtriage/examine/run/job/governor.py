@@ -1,4 +1,6 @@
-"""Which steps the sampled probes watch: some at first and at a suspicion, the others as a budget pays for them."""
+"""Which steps the sampled probes watch: some at first and at a suspicion, the others as a budget pays for them; and
+which the spaced ones see besides.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +10,28 @@ FIRST = 64  # steps, all watched: most faults show at once
 WINDOW = 3  # neighbouring steps that are watched together: what one step leaves, the next one meets
 DEPTH = 32  # steps that are watched at a suspicion, whatever they cost
 SUSPICIONS = 8  # in a run, at most
+SPACED = 4, 16  # steps apart that spaced probes see, up to step EARLY and later
+EARLY = 1024
 
 
 class Governor:
     """Watches the first steps, then windows of neighbouring steps as often as the budget pays for them.
 
     watching: whether sampled probes see the current step. opened: whether a window has just begun.
+    spaced, sampled: names of probes. struck: whether the current step is one that spaced probes see, watched or not.
     focus: the rooms whose probes go on after the first steps; all of them, where nobody has said what is wrong.
     """
 
     def __init__(self) -> None:
         self.sampled: set[str] = set()
+        self.spaced: set[str] = set()
         self.focus: frozenset[str] = frozenset()
         self.restart()
 
     def restart(self) -> None:
         """As if nothing had been spent yet."""
         self.watching = True
-        self.opened = False
+        self.opened = self.struck = False
         self.costs: dict[str, int] = {}  # nanoseconds by probe
         self.watched = self.steps = 0
         self._elapsed = 0
@@ -40,8 +46,21 @@ class Governor:
         self.costs[probe] = self.costs.get(probe, 0) + nanoseconds
 
     def sees(self, probe: str) -> bool:
-        """Whether the sampled PROBE watches the current step."""
-        return self.watching and probe not in self._aside
+        """Whether PROBE is told of the current step."""
+        if probe in self.spaced:
+            return self.watching or self.struck
+        return probe not in self.sampled or (self.watching and probe not in self._aside)
+
+    @property
+    def view(self) -> tuple[bool, bool, bool]:
+        """Steps with the same view are seen by the same probes."""
+        return self.watching, self.struck, bool(self._aside)
+
+    def reaches(self, step: int) -> bool:
+        """STEP is next: says whether spaced probes come or go."""
+        before = self.struck
+        self.struck = not step % SPACED[step >= EARLY]
+        return self.struck != before
 
     def suspect(self) -> None:
         """Something may be going wrong just now: the next steps are watched."""

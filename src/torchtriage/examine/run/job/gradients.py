@@ -29,7 +29,8 @@ def place(job: Job) -> None:
                 original(*args, **kwargs)
                 return
             job.watched.learns()
-            job.safely(clock.settle)
+            if not clock.settled:
+                job.safely(clock.settle)
             roots = _tuple(torch, args[0] if args else kwargs.get("tensors"))
             job.retaining = _retains(args, kwargs)
             job.fire("backward", roots)
@@ -41,6 +42,7 @@ def place(job: Job) -> None:
                 clock.leave(entered, "backward")
                 inside = False
             clock.counts["backwards"] += 1
+            clock.row = 0
             job.fire("backwarded", roots)
             if clock.boundary != "optimizer":
                 job.safely(clock.passed, "backward")
@@ -52,11 +54,18 @@ def place(job: Job) -> None:
 
 def loss(job: Job) -> None:
     """The loss of a step is the root of its last backward pass, before any loss scaling."""
+    from torch import Tensor
 
     def read(roots: tuple[Any, ...]) -> None:
-        step = job.step
-        if roots:
-            job.late.read(job.scaling.unscaled(roots[0]), lambda value: job.clock.lost(step, value))
+        step, job.loss = job.step, None
+        if not roots:
+            return
+        loss = job.scaling.unscaled(roots[0])
+        if type(loss) is Tensor and loss.is_cpu and loss.numel() == 1:
+            job.loss = float(loss.item())
+            job.clock.lost(step, job.loss)
+        else:
+            job.late.read(loss, lambda value: job.clock.lost(step, value))
 
     job.on("backward", read)
 
@@ -70,5 +79,7 @@ def _tuple(torch: Any, tensors: Any) -> tuple[Any, ...]:
 
 def _retains(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether retain_graph is set by hand: create_graph, which needs it, is not."""
-    retain, create = (*args[2:4], None, None)[:2]
-    return bool(retain or kwargs.get("retain_graph")) and not (create or kwargs.get("create_graph"))
+    retain = args[2] if len(args) > 2 else kwargs.get("retain_graph")
+    if not retain:
+        return False
+    return not (args[3] if len(args) > 3 else kwargs.get("create_graph"))

@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 EVENTS = (
+    "begun",  # (loader, given): a pass over a DataLoader begins, which has given so many batches so far
     "batch",  # (loader, batch): a DataLoader delivered
     "forward",  # (module, args, kwargs): a root module is about to run
     "forwarded",  # (module, output)
+    "aside",  # (module, args, kwargs): it is about to run as few steps of a training let it run, see roots.py
+    "asided",  # (module, output)
     "backward",  # (roots): torch.autograd.backward is about to run on a tuple of tensors
     "backwarded",  # (roots)
     "stepping",  # (optimizer): it is about to update
@@ -45,7 +48,10 @@ class Job(Tools):
 
     step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
     idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
-    retaining: whether the last backward, or the one under way, was told to retain its graph and not to make another.
+    learning: a root module runs now, in a pass that began with gradients.
+    loss: the value of the first root of the last backward, or of the one under way, before any loss scaling; None where
+    it is no plain number on the CPU.
+    retaining: whether that backward was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
     written: what the user's code says. built: where optimizers were. stacks: samples where the watched thread stands.
     marks: to know a batch again.
@@ -56,7 +62,8 @@ class Job(Tools):
         self.steps = steps
         self.midway = midway
         self.step, self.left = 0, False
-        self.retaining = False
+        self.loss: float | None = None
+        self.retaining = self.learning = False
         self.roots = places.Roots()
         self.compiling: Callable[[], bool] = bool  # until torch can tell
         self.lost: dict[str, str] = {}  # probes that are off, and why
@@ -91,6 +98,12 @@ class Job(Tools):
         """
         self.governor.sampled.add(self.placing)
 
+    def spaced(self) -> None:
+        """The probe that is being placed looks at the first steps, at each fourth up to step 1024, at each sixteenth
+        later, and at all that sampled probes watch: for what is to be seen at any time, and at its own time only.
+        """
+        self.governor.spaced.add(self.placing)
+
     def suspect(self) -> None:
         """Something may be going wrong just now: sampled probes see the next 32 steps, eight times in a run at most."""
         self.governor.suspect()
@@ -124,9 +137,9 @@ class Job(Tools):
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""
         listeners = self.listeners.now[event]
-        if not listeners or self.idle:
+        if not listeners or self._idle or (get_ident() != self.watched.thread and not self.watched.passes()):
             return
-        governor, closely = self.governor, self.governor.watching
+        governor, closely = self.governor, self.listeners.closely
         began = last = now()
         self._idle = True
         try:

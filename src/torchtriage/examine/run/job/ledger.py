@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 BEFORE = "before the watch"
+FEW = 1 << 16  # numbers that may be copied to look at them together
 _numbers = count()  # of optimizers: several may be built in one line
 
 
@@ -13,25 +14,28 @@ def with_gradient(optimizer: Any) -> list[Any]:
     """The optimizer's parameters whose gradients one fused call can take: dense, on one device, no subclass."""
     import torch
 
-    plain = (torch.Tensor, torch.nn.Parameter)
-    found = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    found = [p for p in found if type(p.grad) in plain and p.grad.layout is torch.strided]
-    return [p for p in found if p.grad.device == found[0].grad.device and fractional(p.grad)]
+    plain, strided = (torch.Tensor, torch.nn.Parameter), torch.strided
+    pairs = [(p, g) for group in optimizer.param_groups for p in group["params"] if (g := p.grad) is not None]
+    pairs = [(p, g) for p, g in pairs if type(g) in plain and g.layout is strided]
+    where = pairs[0][1].get_device() if pairs else -1
+    return [p for p, g in pairs if g.get_device() == where and (g.is_floating_point() or g.is_complex())]
 
 
-def fractional(tensor: Any) -> bool:
-    return bool(tensor.is_floating_point() or tensor.is_complex())
-
-
-def total_norm(optimizer: Any) -> Any:
-    """The sum of the norms of all gradients that one fused call can take, not yet waited for; None without any."""
+def norms(optimizer: Any) -> Any:
+    """Norms, not yet waited for, whose root of the sum of squares is the norm of all gradients that one fused call can
+    take: that of each, or of all where a copy is nothing; None without any.
+    """
     import torch
 
-    owners = with_gradient(optimizer)
-    if not owners:
+    gradients = [p.grad for p in with_gradient(optimizer)]
+    if not gradients:
         return None
-    norms = torch._foreach_norm([p.grad for p in owners])  # pyright: ignore  # public in all but its name
-    return torch.stack([each.float() for each in norms]).sum()
+    few = gradients[0].is_cpu and sum(each.numel() for each in gradients) <= FEW
+    if few and all(each.dtype is torch.float32 for each in gradients):  # a third of the time
+        flat = torch._utils._flatten_dense_tensors(gradients)
+        return torch.linalg.vector_norm(flat, dtype=torch.float64).reshape(1)
+    found = torch._foreach_norm(gradients)  # pyright: ignore  # public in all but its name
+    return torch.stack([each.float() for each in found])
 
 
 class Ledger:

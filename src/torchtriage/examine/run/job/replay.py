@@ -8,6 +8,7 @@ import copy
 import os
 import random
 import sys
+import weakref
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -21,17 +22,21 @@ if TYPE_CHECKING:
 class Call:
     """One forward pass of a root module, and what is needed to repeat it: inputs, random state, autocast."""
 
-    def __init__(self, module: Any, args: Any, kwargs: Any) -> None:
-        import weakref
+    __slots__ = ("args", "autocast", "kwargs", "module", "random", "random_cuda", "versions")
 
+    def __init__(self, module: Any, args: Any, kwargs: Any) -> None:
         import torch
 
         self.module = weakref.ref(module)
-        self.args, self.kwargs = tuple(map(_detached, args)), _detached(kwargs) if kwargs else kwargs
+        if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor and not args[0].requires_grad:
+            self.args, self.kwargs = args, kwargs  # nearly always
+        else:
+            self.args, self.kwargs = tuple(map(_detached, args)), _detached(kwargs) if kwargs else kwargs
         self.versions = self.seen_versions()
-        self.random = torch.get_rng_state()
-        self.random_cuda = torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
-        kinds = ("cuda", "cpu") if torch.cuda.is_initialized() else ("cpu",)
+        self.random = torch.default_generator.get_state()
+        cuda = torch.cuda.is_initialized()
+        self.random_cuda = torch.cuda.get_rng_state() if cuda else None
+        kinds = ("cuda", "cpu") if cuda else ("cpu",)
         self.autocast = [(kind, torch.get_autocast_dtype(kind)) for kind in kinds if torch.is_autocast_enabled(kind)]
 
     def seen_versions(self) -> list[int]:

@@ -3,6 +3,10 @@
 Calls are seen by replacing `__call__` of the root's class. Hooks on the instance would be copied and pickled with the
 model, and global hooks make a compiled module warn. To the compiler `compiling()` is a constant: asked first, it keeps
 all else of ours out of graphs and guards.
+
+Most passes of a training are alike: in training mode, with gradients, over a batch as large as the last one, and a
+backward comes soon. What is not so, an evaluation above all, is told as `aside`, so that whoever looks for it alone
+costs the other passes nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
     from .job import Job
 
+ODD = 4  # passes with gradients in a row, without a backward, from which the next ones are told as aside
 SEEKING = 3  # steps during which any module may turn out to be a root
 
 
@@ -29,17 +34,21 @@ def place(job: Job) -> None:
     watch.seek()
     job.undo(watch.rest)
     job.undo(wrapping.replace(torch, "compile", watch.resting))
-    job.on("iterated", lambda _step: watch.iterated())
+    job.listen(watch.iterated)
 
 
 class Watch:
     """Adopts the classes of roots. While a root runs, torch's own `Module.__call__` stands where it always stood."""
 
     def __init__(self, job: Job, module: type) -> None:
+        import torch
+
         self.job, self.module, self.compiling = job, module, job.compiling
+        self.with_gradients, self.tensor = torch.is_grad_enabled, torch.Tensor
         self.inside = False
         self.wanted = SEEKING
         self._adopted: set[type] = set()
+        self._sizes: dict[int, int] = {}  # of batches, by root
         self._back: Callable[[], None] | None = None
 
     def seek(self) -> None:
@@ -53,9 +62,11 @@ class Watch:
             self._back()
             self._back = None
 
-    def iterated(self) -> None:
+    def iterated(self, _step: int) -> None:
         """Seeks for the first steps, and for one more when something learned that is no known root."""
         ended = self.job.clock.before
+        if ended["forwards"] and not self.wanted:
+            return
         self.wanted = max(self.wanted - 1, int(ended["backwards"] > 0 and not ended["forwards"]))
         if self.wanted:
             self.seek()
@@ -118,23 +129,42 @@ class Watch:
         self._adopt(type(module))
         return True
 
+    def _resized(self, module: Any, args: tuple[Any, ...]) -> bool:
+        """Whether the batch is of another size than the last one that the root got in training mode."""
+        first: Any = args[0] if args else None
+        if type(first) is not self.tensor or first.is_nested or not first.dim():
+            return False
+        size = first.size(0)
+        before = self._sizes.get(id(module), size)
+        self._sizes[id(module)] = size
+        return bool(size != before)
+
     def _run(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         job, clock = self.job, self.job.clock
         self.inside = True
         if self._back is not None:
             self.rest()
-        job.safely(clock.settle)
+        if not clock.settled:
+            job.safely(clock.settle)
+        learns = self.with_gradients()
+        aside = not (learns and module.training) or self._resized(module, args) or clock.row >= ODD
+        job.learning = learns
         job.fire("forward", module, args, kwargs)
+        if aside:
+            job.fire("aside", module, args, kwargs)
         entered = clock.enter()
         try:
             output = call(module, *args, **kwargs)
         finally:
             clock.leave(entered, "forward")
-            self.inside = False
+            self.inside = job.learning = False
             if self.wanted:
                 self.seek()
         clock.counts["forwards"] += 1
+        clock.row += learns
         job.fire("forwarded", module, output)
+        if aside:
+            job.fire("asided", module, output)
         if clock.boundary != "optimizer":
             job.safely(clock.passed, "forward")
         return output

@@ -57,9 +57,9 @@ class Tools:
         """The optimizer's parameters whose gradients one fused call can take."""
         return ledger.with_gradient(optimizer)
 
-    def total_norm(self, optimizer: Any) -> Any:
-        """The sum of the norms of those gradients, not yet waited for; None without any."""
-        return ledger.total_norm(optimizer)
+    def norms(self, optimizer: Any) -> Any:
+        """Norms of those gradients, not yet waited for, of each or of all in one; None without any."""
+        return ledger.norms(optimizer)
 
     def ledger(self, optimizer: Any, number: int = 0) -> ledger.Ledger:
         """Counts of backward passes and steps for an optimizer that is built now, or was as the first, second … before

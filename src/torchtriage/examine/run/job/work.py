@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from time import perf_counter_ns, thread_time_ns
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SPAN = 100_000_000  # nanoseconds over which short steps are averaged: what is read is up to a tick, 4 ms, old
 
 
-def _read() -> int:
-    """Nanoseconds so far. The exact clock, thread_time_ns, may give the CPU away: milliseconds on a busy machine."""
+def _reader() -> Callable[[], int]:
+    """What reads nanoseconds so far. The exact clock, thread_time_ns, may give the CPU away: milliseconds on a busy
+    machine.
+    """
     try:
         from resource import RUSAGE_THREAD, getrusage
     except ImportError:  # macOS
-        return thread_time_ns()
-    used = getrusage(RUSAGE_THREAD)
-    return int((used.ru_utime + used.ru_stime) * 1e9)
+        return thread_time_ns
+
+    def read() -> int:
+        used = getrusage(RUSAGE_THREAD)
+        return int((used.ru_utime + used.ru_stime) * 1e9)
+
+    return read
+
+
+_read = _reader()
 
 
 def _waited() -> int:

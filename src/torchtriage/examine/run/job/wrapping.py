@@ -62,7 +62,7 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     above it, so that it cannot be taken away.
     """
     compiling, governor = job.compiling, job.governor
-    sampled = probe in governor.sampled
+    sampled = probe in governor.sampled  # one that is spaced listens so, and misses no call
     under_way = _Calls()
     gone: list[bool] = []
     kept = [job]  # until the probe leaves: whoever has taken hold of the replacement must not keep the job alive

@@ -27,7 +27,7 @@ def owned_generators(job: Job) -> None:
     from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
     watch = _Watch(job, IterableDataset)
-    job.listen(watch.batch, watch.backward, watch.ending)
+    job.listen(watch.ending)
     job.wrap(_MultiProcessingDataLoaderIter, "__init__", watch.forking)
     job.wrap(worker, "_worker_loop", watch.working)
 
@@ -73,7 +73,7 @@ class _Course:
 
 class _Watch:
     def __init__(self, job: Job, iterable: type) -> None:
-        self.job, self.iterable = job, iterable
+        self.job, self.probe, self.iterable = job, job.placing, iterable
         self.courses: list[tuple[Any, _Course]] = []
         self.latest: _Course | None = None
         self.forked: tuple[_Round, list[Any]] | None = None  # while workers are made
@@ -90,6 +90,8 @@ class _Watch:
         for kept, course in self.courses:
             if kept() is dataset and len(course.held) == len(found):
                 return course, now
+        if not self.courses:
+            self.job.place(self.probe, lambda job: job.listen(self.batch, self.backward))
         course = _Course([each.facts(self.job.written) for each in found])
         self.courses.append((weakref.ref(dataset), course))
         return course, now
@@ -118,8 +120,7 @@ class _Watch:
         return _worker_loop
 
     def batch(self, loader: Any, _batch: Any) -> None:
-        if self.courses:
-            self.latest = next((course for kept, course in self.courses if kept() is loader.dataset), None)
+        self.latest = next((course for kept, course in self.courses if kept() is loader.dataset), None)
 
     def backward(self, _roots: Any) -> None:
         if self.latest is not None:

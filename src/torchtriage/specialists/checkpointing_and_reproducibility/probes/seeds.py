@@ -18,6 +18,7 @@ def seeds(job: Job) -> None:
     """Calls that seed a global generator, and the steps between which each of them has moved."""
     import torch
 
+    job.spaced()
     watch = _Seeds(job)
     for owner in (torch, torch.random):
         job.wrap(owner, "manual_seed", watch.seeding("torch"))

@@ -26,14 +26,15 @@ def repeats(job: Job) -> None:
 
     watch = _Streams(job)
     job.wrap(_MultiProcessingDataLoaderIter, "_reset", watch.beginning)
-    job.listen(watch.batch, watch.ending)
+    job.listen(watch.ending)
 
 
 class _Streams:
     """The iterable datasets that several workers of a loader read."""
 
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.probe = job, job.placing
+        self.listens = False
         self.streams: weakref.WeakKeyDictionary[Any, _Stream] = weakref.WeakKeyDictionary()
 
     def beginning(self, original: Any) -> Any:
@@ -47,6 +48,9 @@ class _Streams:
             if isinstance(loader.dataset, IterableDataset) and loader.num_workers > 1:
                 if not self.streams:
                     self.job.place(_INNER, put)
+                if not self.listens:
+                    self.listens = True
+                    self.job.place(self.probe, lambda job: job.listen(self.batch))
                 self.streams.setdefault(loader, _Stream(loader)).begin(iterator)
             return original(iterator, loader, *args, **kwargs)
 
@@ -71,7 +75,7 @@ class _Streams:
             self.job.withdraw(_INNER)
 
     def batch(self, loader: Any, batch: Any) -> None:
-        stream = self.streams.get(loader) if self.streams else None
+        stream = self.streams.get(loader)
         if stream is None:
             return
         if stream.samples:

@@ -18,6 +18,7 @@ _CALLS = 32  # of each class that are looked at: what forward does, it does ever
 
 def functions(job: Job) -> None:
     """Tensors that forward leaves on ctx, and inputs that it changes without saying so."""
+    job.spaced()
     watch = _Functions(job)
     job.listen(watch.iterated, watch.ending)
 

@@ -11,34 +11,41 @@ if TYPE_CHECKING:
 _NAMED = 3  # samples and tensors told by their number
 
 
+class _Source:
+    """A loader: the line that asks it for batches, and how many it has given."""
+
+    def __init__(self, loader: Any, where: tuple[str, int]) -> None:
+        self.loader, self.given = weakref.ref(loader), 0
+        self.facts = {"path": where[0], "line": where[1], "dataset": type(loader.dataset).__name__}
+
+
 class Delivered:
-    """Holds the tensors that the DataLoader delivered last, until their step ends."""
+    """Holds what the DataLoader delivered last, until the next batch or step."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.tensors: dict[str, Any] = {}
-        self.index = 0
-        self.loader: dict[str, Any] = {}
-        self.counts: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self.lines: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self.held: Any = None
+        self.source: _Source | None = None
+        self.sources: weakref.WeakKeyDictionary[Any, _Source] = weakref.WeakKeyDictionary()
 
     def batch(self, loader: Any, batch: Any) -> None:
-        if loader not in self.lines:
-            self.lines[loader] = self.job.caller()
-        number = self.counts.get(loader, 0)
-        self.counts[loader] = number + 1
-        path, line = self.lines[loader]
-        self.index, self.loader = number, {"path": path, "line": line, "dataset": type(loader.dataset).__name__}
-        self.tensors = _leaves(batch, "batch", 3)
+        source = self.source
+        if source is None or source.loader() is not loader:
+            source = self.sources.get(loader) or _Source(loader, self.job.caller())
+            self.source = self.sources[loader] = source
+        source.given += 1
+        # of a container a copy: many a script takes the labels out
+        self.held = batch.copy() if type(batch) in (dict, list) else batch
 
-    def iterated(self, _step: int) -> None:
-        self.tensors = {}
+    def leave(self) -> None:
+        """The step is over."""
+        self.held = None
 
     def facts(self, calls: Any) -> dict[str, Any]:
         """What is not finite in the batch, or, where no loader delivered one, in what was given to a root module."""
-        if self.counts:
-            bad = _bad(self.tensors)
-            return {"batch": {"index": self.index, "tensors": bad, **self.loader}} if bad else {}
+        if self.source is not None:
+            bad = _bad(_leaves(self.held, "batch", 3))
+            return {"batch": {"index": self.source.given - 1, "tensors": bad, **self.source.facts}} if bad else {}
         given = {}
         for call in calls:
             given.update(_leaves([*call.args, *call.kwargs.values()], "input", 3))

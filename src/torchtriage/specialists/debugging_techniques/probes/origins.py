@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
-from time import perf_counter
+from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
 from ._delivered import Delivered
@@ -31,10 +31,8 @@ def origins(job: Job) -> None:
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
     job.listen(
         watch.delivered.batch,
-        watch.delivered.iterated,
         watch.forward,
         watch.backward,
-        watch.backwarded,
         watch.stepping,
         watch.stepped,
         watch.skipped,
@@ -53,8 +51,9 @@ class _Origins:
         self.calls = job.calls()
         self.delivered = Delivered(job)
         self.scaled: list[tuple[Any, Any]] = []
-        self.spent = self.done = False
-        self.due = 0.0  # when all gradients are looked at again; in between, the first one is
+        self.done = False
+        self.spent = 0  # backward passes until the first of the calls
+        self.due = 0  # when all gradients are looked at again, in nanoseconds; in between, the first one is
         self.turn = self.row = 0  # backward passes begun; of them, in a row, those of a loss that is not finite
         self.held: _Held | None = None
         self.first: _Held | None = None  # of the row
@@ -71,21 +70,26 @@ class _Origins:
         return scaling
 
     def forward(self, module: Any, args: Any, kwargs: Any) -> None:
-        import torch
-
-        if self.done or not torch.is_grad_enabled():
+        if self.done or not self.job.learning:
             return
-        if self.spent:
+        backwards = self.job.clock.count("backwards")
+        if self.spent != backwards:
             self.calls.clear()
-            self.spent = False
+            self.spent = backwards
         self.calls.keep(module, args, kwargs)
 
     def backward(self, roots: Any) -> None:
-        import torch
-
         if self.done:
             return
         self.turn, self.unread = self.turn + 1, None
+        known = self.job.loss
+        if known is None or len(roots) > 1 or not isfinite(known):  # where a scaled loss is finite, so is the loss
+            self.judge(roots)
+        self.scaled.clear()
+
+    def judge(self, roots: Any) -> None:
+        import torch
+
         unscaled = [self.before_scaling(root) for root in roots] if self.scaled else roots
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and _has_numbers(loss)]
         for loss in losses:
@@ -108,26 +112,23 @@ class _Origins:
         if self.row == _PATIENCE and self.first:
             self.tell(self.first.facts)
 
-    def backwarded(self, _roots: Any) -> None:
-        self.spent = True
-        self.scaled.clear()
-
     def stepping(self, optimizer: Any) -> None:
-        import torch
-
         held = self.held is not None and self.held.reaches(optimizer)
         if self.done or held or getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer is told by its scaler to leave the parameters alone
-        began = perf_counter()
-        if self.due > began:
-            first = next((p.grad for p in optimizer.param_groups[0]["params"]), None)
-            total = _sum(first) if first is not None else None
+        if self.due > self.job.clock.began:
+            first = optimizer.param_groups[0]["params"][:1]
+            total = _sum(first[0].grad) if first and first[0].grad is not None else None
         else:
-            total = self.job.total_norm(optimizer)
-            self.due = began + (perf_counter() - began) / _BUDGET
-        if total is not None and total.is_cuda:
-            self.judge_later(torch.isfinite(total))
-        elif total is not None and not _is_finite(total):
+            began = now()
+            norms = self.job.norms(optimizer)
+            total = norms.sum() if norms is not None else None
+            self.due = began + int((now() - began) / _BUDGET)
+        if total is None:
+            return
+        if total.is_cuda:
+            self.judge_later(total.isfinite())
+        elif not _is_finite(total):
             self.hold_gradients(optimizer)
 
     def hold_gradients(self, optimizer: Any) -> None:
@@ -142,6 +143,7 @@ class _Origins:
 
     def stepped(self, optimizer: Any) -> None:
         self.calls.clear()
+        self.delivered.leave()
         if self.unread is not None:
             self.judge_later(self.unread)
             self.unread = None

@@ -20,14 +20,15 @@ _NAMES = 8  # parameters written down by name
 def unowned(job: Job) -> None:
     """Parameters of modules that backward gives gradients to, that no optimizer has had, and that nothing moves.
 
-    They are looked for at backward passes 1, 2, 4, 8 and so on, and once more at the end: what an optimizer gets
-    later was only waiting for its turn.
+    They are looked for at backward passes 1, 2, 4, 8 and so on, or soon after, and once more at the end: what an
+    optimizer gets later was only waiting for its turn.
     """
     import torch
 
+    job.spaced()
     watch = _Unowned(job)
     watch.find(job.alive(torch.optim.Optimizer), job.alive(torch.nn.Module))
-    job.listen(watch.backwarded, watch.stepped, watch.ending)
+    job.listen(watch.backwarded, watch.ending)
     job.wrap(torch.autograd, "grad", watch.asking)
     job.wrap(torch.optim.Optimizer, "__init__", watch.building)
     job.wrap(torch.optim.Optimizer, "add_param_group", watch.adding)
@@ -88,7 +89,7 @@ class _Unowned:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.backwards = self.steps = 0
+        self.next = 1  # backward pass at which to look
         self.told = False
         self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
@@ -153,12 +154,19 @@ class _Unowned:
 
         return grad
 
-    def stepped(self, _optimizer: Any) -> None:
-        self.steps += 1
+    @property
+    def backwards(self) -> int:
+        return self.job.clock.count("backwards")
+
+    @property
+    def steps(self) -> int:
+        return self.job.clock.turns
 
     def backwarded(self, roots: Any) -> None:
-        self.backwards += 1
-        if not self.backwards & (self.backwards - 1) and self.built:
+        if self.backwards < self.next:
+            return
+        self.next = 1 << self.backwards.bit_length()
+        if self.built:
             self.largest = max(map(self.sized, self.built), key=lambda each: each[0])[1:]
             self.look(roots)
             self.write()

@@ -46,10 +46,9 @@ class _Schedules:
     """Who went first: each schedule or its optimizer."""
 
     def __init__(self, job: Job) -> None:
-        self.job, self.probe = job, f"{job.placing}.calls"
+        self.job, self.within, self.probe = job, job.placing, f"{job.placing}.calls"
         self.inside = self.following = False
         self.calm = 0  # calls of sound schedules since one was made
-        self.turns: set[int] = set()  # ids of optimizers that had theirs
         self.sound: set[int] = set()  # ids of schedules that came after
         self.orders: weakref.WeakKeyDictionary[Any, _Order] = weakref.WeakKeyDictionary()
         self.every: list[_Order] = []  # those too whose schedule is gone
@@ -71,12 +70,14 @@ class _Schedules:
     def place(self, job: Job) -> None:
         from torch.optim import lr_scheduler
 
-        job.on("stepped", self.turned)
-        job.on("skipped", self.turned)
         for kind in list(vars(lr_scheduler).values()):
             own = isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind)
             if own and kind is not lr_scheduler.ReduceLROnPlateau:  # it looks back, at a metric
                 job.wrap(kind, "step", self.advancing)
+
+    def listen(self, job: Job) -> None:
+        job.on("stepped", self.turned)
+        job.on("skipped", self.turned)
 
     def settle(self) -> None:
         self.calm += 1
@@ -103,9 +104,11 @@ class _Schedules:
         """One that first comes after a turn of the optimizer, or is told an epoch, is sound."""
         optimizer, order = getattr(scheduler, "optimizer", None), self.orders.get(scheduler)
         if order is None:
-            if told or optimizer is None or id(optimizer) in self.turns:
+            if told or optimizer is None or optimizer in self.job.clock.known:
                 self.sound.add(id(scheduler))
                 return
+            if not self.every:
+                self.job.place(self.within, self.listen)
             self.orders[scheduler] = order = _Order(scheduler)
             self.every.append(order)
             self.of.setdefault(optimizer, []).append(order)
@@ -116,8 +119,7 @@ class _Schedules:
             order.lines.append(self.job.caller())
 
     def turned(self, optimizer: Any, _scaler: Any = None) -> None:
-        self.turns.add(id(optimizer))
-        for order in self.of.get(optimizer, ()) if self.of else ():
+        for order in self.of.get(optimizer, ()):
             order.rounds += not order.turned_last
             if not order.step[1]:
                 order.step = self.job.caller()

@@ -29,45 +29,70 @@ def updates(job: Job) -> None:
     """Optimizers that never step although backward keeps filling the gradients of their parameters."""
     import torch
 
-    older = job.alive(torch.optim.Optimizer)
-    ledgers: list[Any] = [job.ledger(each, number) for number, each in enumerate(older, start=1)]
+    watch = _Updates(job)
+    watch.find(job.alive(torch.optim.Optimizer))
+    job.wrap(torch.optim.Optimizer, "__init__", watch.building)
+    job.listen(watch.ending)
 
-    def init(original: Any) -> Any:
-        def built(self: Any, *args: Any, **kwargs: Any) -> None:
-            original(self, *args, **kwargs)
-            ledgers.append(job.ledger(self))
+
+class _Updates:
+    """The ledgers of all optimizers. Listens until each of them has stepped, and anew when one is built."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.turns = job, f"{job.placing} within"
+        self.ledgers: list[Any] = []
+        self.listens = False
+
+    def find(self, older: list[Any]) -> None:
+        for number, optimizer in enumerate(older, start=1):
+            self.add(self.job.ledger(optimizer, number))
+
+    def building(self, original: Any) -> Any:
+        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.add(self.job.ledger(optimizer))
 
         return built
 
-    def backwarded(roots: Any) -> None:
-        for ledger in ledgers.copy():
-            _book(job, ledger, ledgers, roots)
+    def add(self, ledger: Any) -> None:
+        for gone in [each for each in self.ledgers if each.optimizer() is None]:
+            self.leave(gone)
+        self.ledgers.append(ledger)
+        if not self.listens:
+            self.listens = True
+            self.job.place(self.turns, self.place)
 
-    def turn(optimizer: Any, _scaler: Any = None) -> None:
-        for ledger in ledgers:
+    def place(self, job: Job) -> None:
+        job.listen(self.backwarded)
+        job.on("stepped", self.turned)
+        job.on("skipped", self.turned)
+
+    def leave(self, ledger: Any) -> None:
+        """Its optimizer is gone."""
+        self.ledgers.remove(ledger)
+        self.job.record("updates", **ledger.facts(), last=True)
+
+    def backwarded(self, roots: Any) -> None:
+        for ledger in self.ledgers.copy():
+            if ledger.optimizer() is None:
+                self.leave(ledger)
+            elif not ledger.steps and ledger.filled(self.job.caller) and ledger.backwards in _TIMES:
+                ledger.look_beside(self.job.leaves(roots), self.ledgers)
+                ledger.unreached = calls_in_sight(self.job, "step", ledger.optimizer())
+                self.job.record("updates", **ledger.facts())
+
+    def turned(self, optimizer: Any, _scaler: Any = None) -> None:
+        for ledger in self.ledgers:
             if ledger.optimizer() is optimizer:
                 ledger.steps += 1
                 ledger.watched, ledger.first = [], []
+        if all(ledger.steps for ledger in self.ledgers):
+            self.listens = False
+            self.job.withdraw(self.turns)
 
-    def ending() -> None:
-        for ledger in ledgers:
-            job.record("updates", **ledger.facts(), last=True)
-
-    job.wrap(torch.optim.Optimizer, "__init__", init)
-    job.listen(backwarded)
-    job.on("stepped", turn)
-    job.on("skipped", turn)
-    job.listen(ending)
-
-
-def _book(job: Job, ledger: Any, ledgers: list[Any], roots: Any) -> None:
-    if ledger.optimizer() is None:
-        ledgers.remove(ledger)
-        job.record("updates", **ledger.facts(), last=True)
-    elif not ledger.steps and ledger.filled(job.caller) and ledger.backwards in _TIMES:
-        ledger.look_beside(job.leaves(roots), ledgers)
-        ledger.unreached = calls_in_sight(job, "step", ledger.optimizer())
-        job.record("updates", **ledger.facts())
+    def ending(self) -> None:
+        for ledger in self.ledgers:
+            self.job.record("updates", **ledger.facts(), last=True)
 
 
 class _Carried:

@@ -42,7 +42,6 @@ def replicas_made(job: Job) -> None:
     watch = _watches.pop(job)
     for each in job.alive(DistributedDataParallel):
         watch.add(each)
-    job.on("forward", watch.fresh)
     job.wrap(DistributedDataParallel, "__init__", watch.making)
     for name in _AVERAGING:
         for owner in (distributed_c10d, torch.distributed):
@@ -68,6 +67,7 @@ class _Replica:
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # that stepped after a pass through the wrapper
         self.told = 0
         self.by_hand = 0  # values in collectives of the user's own since the last pass, that may be its gradients
+        self.passed = 0  # passes of models until the last such collective
         self.averages = False  # somebody averages a whole model by hand
         self.whole = True  # the step has been watched from its start
         self.used, self.bypassed, self.running = 0, 0, 0  # steps
@@ -127,9 +127,12 @@ class _Replicas:
     def averaging(self, original: Any) -> Any:
         def collective(*args: Any, **kwargs: Any) -> Any:
             sizes = [each.numel() for each in _tensors([*args, *kwargs.values()])]
+            passed = self.job.clock.count("forwards")
             for replica in self.known:
+                replica.by_hand = replica.by_hand if replica.passed == passed else 0
                 replica.by_hand += sum(size for size in sizes if size in replica.sizes or size * 2 >= replica.size)
                 replica.averages = replica.averages or replica.by_hand * 2 >= replica.size
+                replica.passed = passed
             return original(*args, **kwargs)
 
         return collective
@@ -143,10 +146,6 @@ class _Replicas:
             return original(wrapper, *args, **kwargs)
 
         return _pre_forward
-
-    def fresh(self, _module: Any, _args: Any, _kwargs: Any) -> None:
-        for replica in self.known:
-            replica.by_hand = 0
 
     def watching(self) -> None:
         for replica in self.known:

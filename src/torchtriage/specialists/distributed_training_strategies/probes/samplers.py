@@ -19,7 +19,7 @@ def orders(job: Job) -> None:
     from torch.utils.data.distributed import DistributedSampler
 
     watch = _Orders(job)
-    job.listen(watch.batch, watch.backward, watch.ending)
+    job.listen(watch.ending)
     job.wrap(DistributedSampler, "__init__", watch.making)
     job.wrap(DistributedSampler, "__iter__", watch.beginning)
 
@@ -72,7 +72,7 @@ class _Course:
 
 class _Orders:
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.probe = job, job.placing
         self.made: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.courses: list[tuple[Any, _Course]] = []
         self.open: weakref.WeakKeyDictionary[Any, _Course] = weakref.WeakKeyDictionary()
@@ -96,6 +96,8 @@ class _Orders:
 
     def begun(self, sampler: Any, indices: Any) -> None:
         """Asked for a new order. A sampler that is made anew for every epoch goes on with the course of its dataset."""
+        if not self.courses:
+            self.job.place(self.probe, lambda job: job.listen(self.batch, self.backward))
         course = self.course(sampler)
         self.open[sampler] = course
         course.where = self.made.get(sampler, course.where)
@@ -113,8 +115,6 @@ class _Orders:
         return self.courses[-1][1]
 
     def batch(self, loader: Any, batch: Any) -> None:
-        if not self.open:
-            return
         sampler = loader.sampler
         course = self.open.get(sampler) or self.open.get(getattr(loader.batch_sampler, "sampler", sampler))
         self.latest = course.current if course is not None else None

@@ -16,14 +16,21 @@ def skips(job: Job) -> None:
     """Every step that a GradScaler held back: the scale it had, and which gradients were not finite."""
     import weakref
 
+    import torch
+
     total = row = rows = 0
     last = -2  # step that was skipped
     first: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # the step in which a scaler first stepped
 
-    def stepped(_optimizer: Any) -> None:
-        scaler = job.scaling.scaler
-        if scaler is not None and scaler not in first:
-            first[scaler] = job.step
+    def stepping(original: Any) -> Any:
+        def step(scaler: Any, *args: Any, **kwargs: Any) -> Any:
+            at = job.step
+            given = original(scaler, *args, **kwargs)
+            if job.scaling.reached:
+                first.setdefault(scaler, at)
+            return given
+
+        return step
 
     def skipped(optimizer: Any, scaler: Any) -> None:
         nonlocal total, row, rows, last
@@ -38,7 +45,8 @@ def skips(job: Job) -> None:
         turn = job.step - first.setdefault(scaler, job.step)
         job.record("skip", total=total, turn=turn, scale=scaler.get_scale(), path=path, line=line, **seen)
 
-    job.listen(stepped, skipped)
+    job.wrap(torch.amp.GradScaler, "step", stepping)
+    job.listen(skipped)
 
 
 def clips(job: Job) -> None:

@@ -22,7 +22,7 @@ _INNER = "module_design_patterns/dropping within"
 def dropping(job: Job) -> None:
     """Functional dropouts, and dropout layers made on the spot, that drop during a pass in evaluation mode."""
     watch = _Dropping(job)
-    job.listen(watch.forward, watch.forwarded, watch.ending)
+    job.listen(watch.aside, watch.asided, watch.ending)
 
 
 class _Dropping:
@@ -35,19 +35,22 @@ class _Dropping:
         self.found: dict[tuple[str, int], dict[str, Any]] = {}
         self.layers: list[tuple[Any, dict[str, Any]]] = []
 
-    def forward(self, module: Any, _args: Any, _kwargs: Any) -> None:
-        evaluates = not module.training
-        if evaluates != self.placed:
-            if evaluates:
-                self.compiled = any(map(_compiled, module.modules()))
-                self.job.place(_INNER, self.put)
-            else:
-                self.job.withdraw(_INNER)
-            self.placed = evaluates
-        if evaluates:
-            self.root = weakref.ref(module)
+    def aside(self, module: Any, _args: Any, _kwargs: Any) -> None:
+        if module.training:
+            return
+        if not self.placed:
+            self.compiled = any(map(_compiled, module.modules()))
+            self.job.place(_INNER, self.put)
+            self.placed = True
+        self.root = weakref.ref(module)
 
-    def forwarded(self, _module: Any, _output: Any) -> None:
+    def forward(self, module: Any, _args: Any, _kwargs: Any) -> None:
+        """The first pass in training mode takes away what was placed."""
+        if module.training:
+            self.job.withdraw(_INNER)
+            self.placed = False
+
+    def asided(self, _module: Any, _output: Any) -> None:
         if self.root is None:
             return
         self.root = None
@@ -69,6 +72,7 @@ class _Dropping:
         """Wraps what the functional dropouts call, so that no name they were imported under matters."""
         import torch
 
+        job.listen(self.forward)
         for name in _PLAIN:
             job.wrap(torch._VF, name, self.dropout)
         if not self.compiled:

@@ -21,8 +21,9 @@ _INNER = "module_design_patterns/holding within"
 
 def holding(job: Job) -> None:
     """Attributes of modules, outside of all registers, whose tensors get gradients that no optimizer uses."""
+    job.spaced()
     watch = _Holding(job)
-    job.listen(watch.backwarded, watch.stepped, watch.iterated, watch.ending)
+    job.listen(watch.iterated, watch.ending)
 
 
 class _Held:
@@ -55,10 +56,7 @@ class _Holding:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.held: dict[tuple[int, str], _Held] = {}
-        self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
-
-    def stepped(self, optimizer: Any) -> None:
-        self.optimizers.add(optimizer)
+        self.within = False
 
     def backwarded(self, _roots: Any) -> None:
         for held in self.held.values():
@@ -76,12 +74,15 @@ class _Holding:
                 for name, kind, tensors in _outside(owner, known):
                     if (id(owner), name) not in self.held:
                         self.held[id(owner), name] = _Held(self.job, owner, name, kind, tensors)
-        if self.held and step == min(_LOOKS):
+        if self.held and not self.within:
+            self.within = True
             self.job.place(_INNER, self.put)
 
     def put(self, job: Job) -> None:
         """A tensor of which somebody takes the derivative himself is an input, and not meant to learn."""
         import torch
+
+        job.listen(self.backwarded)
 
         def watched(original: Any) -> Any:
             def run(*args: Any, **kwargs: Any) -> Any:
@@ -96,8 +97,9 @@ class _Holding:
         job.wrap(torch.autograd, "_engine_run_backward", watched)
 
     def tell(self, held: _Held) -> None:
-        owned = {id(p) for each in self.optimizers for group in each.param_groups for p in group["params"]}
-        if held.used or not self.optimizers or any(id(each) in owned for each in held.alive()):
+        optimizers = list(self.job.clock.known)
+        owned = {id(p) for each in optimizers for group in each.param_groups for p in group["params"]}
+        if held.used or not optimizers or any(id(each) in owned for each in held.alive()):
             return
         path, line = held.where
         counts = {"filled": held.filled, "tensors": len(held.tensors), "size": held.size}

@@ -26,17 +26,12 @@ def hooks(job: Job) -> None:
     for name, kept in _LISTS.items():
         job.wrap(torch.nn.Module, name, watch.registering(kept))
     job.wrap(torch.Tensor, "register_hook", watch.registering("_backward_hooks"))
-    job.listen(watch.forwarded)
 
 
 class _Piles:
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.turn = 0
         self.piles: dict[tuple[int, str, tuple[str, int]], _Pile] = {}
-
-    def forwarded(self, _module: Any, _output: Any) -> None:
-        self.turn += 1
 
     def registering(self, kept: str) -> Any:
         def make(original: Any) -> Any:
@@ -59,8 +54,9 @@ class _Piles:
             if len(self.piles) < _LINES:
                 self.piles[key] = _Pile(owner, number)
             return
-        pile.turns += pile.turn != self.turn
-        pile.turn = self.turn
+        turn = self.job.clock.count("forwards")
+        pile.turns += pile.turn != turn
+        pile.turn = turn
         alive = number - pile.first + 1
         if alive >= pile.told and pile.turns >= pile.told:
             pile.told *= 2

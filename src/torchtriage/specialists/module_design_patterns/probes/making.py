@@ -22,8 +22,8 @@ def making(job: Job) -> None:
     """Layers that are constructed within a forward pass, learn nothing, and are gone after it."""
     import torch
 
-    watch = _Making(job, torch.is_grad_enabled)
-    job.listen(watch.forward, watch.forwarded, watch.ending)
+    watch = _Making(job)
+    job.listen(watch.ending)
     job.wrap(torch.nn.Module, "register_parameter", watch.registering)
 
 
@@ -37,24 +37,19 @@ class _Line:
 
 
 class _Making:
-    def __init__(self, job: Job, with_gradients: Any) -> None:
-        self.job, self.probe, self.with_gradients = job, job.placing, with_gradients
-        self.running = False
+    def __init__(self, job: Job) -> None:
+        self.job, self.probe = job, job.placing
+        self.listens = False
         self.passes = 0
         self.lines: dict[tuple[str, int], _Line] = {}
         self.made: list[tuple[Any, Any, _Line]] = []  # parameter and its layer, both weak
         self.finished: dict[int, list[Any]] = {}  # by parameter: what it was when its layer's constructor had ended
         self.kinds: set[type] = set()
 
-    def forward(self, _module: Any, _args: Any, _kwargs: Any) -> None:
-        self.running = self.with_gradients()
-        self.made.clear()
-        self.finished.clear()
-
     def registering(self, original: Any) -> Any:
         def register(module: Any, name: str, parameter: Any) -> None:
             original(module, name, parameter)
-            if self.running and parameter is not None:
+            if self.job.learning and parameter is not None:
                 self.registered(module, parameter)
 
         return register
@@ -69,6 +64,9 @@ class _Making:
         user = self.job.frame(frame)
         if user is None:
             return
+        if not self.listens:
+            self.listens = True
+            self.job.place(self.probe, lambda job: job.listen(self.forwarded))
         key = (str(self.job.path_of(user.f_code)), user.f_lineno)
         line = self.lines.get(key)
         if line is None:
@@ -84,15 +82,12 @@ class _Making:
 
         def construct(module: Any, *args: Any, **kwargs: Any) -> None:
             original(module, *args, **kwargs)
-            if self.running:
+            if self.job.learning:
                 self.finished.update({id(each): _state(each) for each in module.parameters()})
 
         return construct
 
     def forwarded(self, _module: Any, _output: Any) -> None:
-        if not self.running:
-            return
-        self.running = False
         self.passes += 1
         for kept, _, line in self.made:
             parameter = kept()

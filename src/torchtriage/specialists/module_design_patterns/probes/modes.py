@@ -16,6 +16,8 @@ _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that k
 _LONG = 10  # steps in a row that are no calibration
 _SWITCHES = 10_000  # calls of train() that are looked at
 _INNER = "module_design_patterns/modes of train"
+_STEPS = "module_design_patterns/modes of steps"
+_CALM = 16  # steps in training mode, after which a pass in another mode is waited for
 _LOOK = 2  # passes from one line before its model is looked at
 _SITES = 64  # lines that call a model without gradients, of which notes are kept
 
@@ -25,8 +27,8 @@ def modes(job: Job) -> None:
     import torch
 
     watch = _Modes(job, torch.is_grad_enabled)
-    job.listen(watch.batch, watch.forward, watch.backwarded, watch.stepped, watch.ending)
-
+    job.listen(watch.aside, watch.ending)
+    watch.follow()
     job.wrap(torch.nn.Module, "eval", watch.switching)
     job.place(_INNER, lambda job: job.wrap(torch.nn.Module, "train", watch.setting))
 
@@ -95,7 +97,30 @@ class _Modes:
         ] = {}  # train(): the module, backwards until then, where
         self.switches, self.inside = 0, False
         self.roots: dict[int, _Seen] = {}
-        self.batches = self.backwards = 0
+        self.calm = 0  # steps in a row of which nothing is to be told
+        self.left: int | None = None  # optimizers' turns until then, where steps are not followed
+
+    @property
+    def batches(self) -> int:
+        return self.job.clock.count("batches")
+
+    @property
+    def backwards(self) -> int:
+        return self.job.clock.count("backwards")
+
+    def follow(self) -> None:
+        """From now on every step is looked at. Those that were not were of training mode."""
+        self.calm = 0
+        if self.left is not None:
+            for seen in self.roots.values():
+                seen.learned += (self.job.clock.turns - self.left) * bool(seen.learned)
+        self.left = None
+        self.job.place(_STEPS, lambda job: job.listen(self.forward, self.stepped))
+
+    def rest(self) -> None:
+        """Until a pass of another kind comes, there is nothing to see."""
+        self.left = self.job.clock.turns
+        self.job.withdraw(_STEPS)
 
     def switching(self, original: Any) -> Any:
         def evaluating(module: Any) -> Any:
@@ -135,11 +160,11 @@ class _Modes:
 
         return train
 
-    def batch(self, _loader: Any, _batch: Any) -> None:
-        self.batches += 1
-
-    def backwarded(self, _roots: Any) -> None:
-        self.backwards += 1
+    def aside(self, module: Any, args: Any, kwargs: Any) -> None:
+        self.calm = 0
+        if self.left is not None:
+            self.follow()
+            self.forward(module, args, kwargs)
 
     def forward(self, module: Any, args: Any, kwargs: Any) -> None:
         seen = self.roots.get(id(module))
@@ -182,6 +207,7 @@ class _Modes:
                 site.set = where_set
 
     def stepped(self, optimizer: Any) -> None:
+        self.calm += 1
         for seen in self.roots.values():
             if not (seen.taught or seen.examined):
                 continue
@@ -190,6 +216,8 @@ class _Modes:
                 known = seen.owners[id(optimizer)] = _trains(optimizer, seen.module())
             if known:
                 self.counted(seen)
+        if self.calm >= _CALM and not any(seen.sites for seen in self.roots.values()):
+            self.rest()
 
     def counted(self, seen: _Seen) -> None:
         """A step of an optimizer that has parameters of this root."""
@@ -210,6 +238,7 @@ class _Modes:
         for switch in self.switched.values():
             part = switch.module() if switch.evaluated else None
             switch.running = switch.running + 1 if part is not None and not part.training else 0
+            self.calm *= not 0 < switch.running < _LONG
             if switch.running == _LONG and any(each is part for each in _parts(seen.module())):
                 facts = {"steps": _LONG, "running": _LONG, "learned": seen.learned - _LONG}
                 first = {"first": self.job.step - _LONG + 1, "called": "", "at": 0}

@@ -29,12 +29,11 @@ def repeating(job: Job) -> None:
     for kind, methods in _GROWING.items():
         for name in methods:
             job.wrap(getattr(torch.nn, kind), name, watch.growing(name))
-    job.listen(watch.iterated)
 
 
 class _Repeating:
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.within = job, f"{job.placing} within"
         self.found: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def growing(self, name: str) -> Any:
@@ -68,6 +67,8 @@ class _Repeating:
         if _SHARED & self.job.written.words(f"{said} {owner} {frame.f_code.co_name}"):
             return
         facts = {"path": path, "line": at, "times": max(counts), "kinds": len(counts)}
+        if not self.found:
+            self.job.place(self.within, lambda job: job.listen(self.iterated))
         self.found[id(container)] = (weakref.ref(container), facts)
 
     def iterated(self, _step: int) -> None:
@@ -83,6 +84,8 @@ class _Repeating:
                     size = sum(each.numel() for each in own)
                     self.job.record("repeated", places=len(container), parameters=size, **names, **facts)
                 del self.found[key]
+        if not self.found:
+            self.job.withdraw(self.within)
 
 
 def _repeats(parts: list[Any]) -> list[int]:

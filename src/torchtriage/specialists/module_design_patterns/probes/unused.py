@@ -18,8 +18,13 @@ _INNER = "module_design_patterns/unused within"
 
 def unused(job: Job) -> None:
     """Parameters of an optimizer without a gradient in any of its steps, and whether their modules run at all."""
+    import torch
+
     watch = _Unused(job)
-    job.listen(watch.stepped, watch.skipped, watch.ending)
+    job.listen(watch.ending)
+    job.wrap(torch.optim.Optimizer, "__init__", watch.building)
+    watch.fresh.update(job.alive(torch.optim.Optimizer))
+    watch.follow()
 
 
 class _Idle:
@@ -84,9 +89,25 @@ class _Turns:
 
 class _Unused:
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.steps = job, f"{job.placing} in steps"
+        self.following = False
+        self.fresh: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have not stepped yet
         self.known: weakref.WeakKeyDictionary[Any, _Turns] = weakref.WeakKeyDictionary()
         self.turns: list[_Turns] = []
+
+    def building(self, original: Any) -> Any:
+        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.fresh.add(optimizer)
+            self.follow()
+
+        return built
+
+    def follow(self) -> None:
+        """Listens while an optimizer may have a parameter without a gradient."""
+        if not self.following:
+            self.following = True
+            self.job.place(self.steps, lambda job: job.listen(self.stepped, self.skipped))
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         self.stepped(optimizer)
@@ -96,8 +117,12 @@ class _Unused:
         if turns is None:
             turns = self.known[optimizer] = _Turns(optimizer)
             self.turns.append(turns)
+            self.fresh.discard(optimizer)
         turns.steps += 1
         if not turns.idle:
+            if not self.fresh and not any(each.idle for each in self.turns):
+                self.following = False
+                self.job.withdraw(self.steps)
             return
         closely = _NAMED < turns.steps <= _SEEN
         turns.idle = [each for each in turns.idle if not each.learned() and not each.is_choice(closely=closely)]

@@ -15,42 +15,55 @@ def aids(job: Job) -> None:
     """In how many backward passes autograd's anomaly mode was on, or a profiler recorded; and who had begun it."""
     import torch
 
-    began: dict[str, tuple[str, int]] = {}
-    counts = {"of": 0, **dict.fromkeys(_AIDS, 0)}
     asks = (torch.is_anomaly_enabled, torch.autograd._profiler_enabled)  # pyright: ignore  # public in all but its name
-
-    def backward(_roots: Any) -> None:
-        counts["of"] += 1
-        for aid, ask in zip(_AIDS, asks, strict=True):
-            if ask():
-                counts[aid] += 1
-        if counts["of"] in _TIMES:
-            tell()
-
-    def tell() -> None:
-        for aid in _AIDS:
-            if counts[aid]:
-                path, line = began.get(aid, ("", 0))
-                job.record("aid", aid=aid, on=counts[aid], of=counts["of"], path=path, line=line)
-
+    watch = _Aids(job, dict(zip(_AIDS, asks, strict=True)))
+    if any(ask() for ask in asks):  # since before the watch: nobody knows where
+        watch.listen()
     # not detect_anomaly.__init__: it warns, and a warning names its caller's caller
-    job.wrap(torch.autograd.detect_anomaly, "__enter__", _noting(job, began, 0, asks))
-    job.wrap(torch.autograd.set_detect_anomaly, "__init__", _noting(job, began, 0, asks))
-    job.wrap(torch.autograd.profiler.profile, "_start_trace", _noting(job, began, 1, asks))
-    job.listen(backward)
-    job.on("ending", tell)
+    job.wrap(torch.autograd.detect_anomaly, "__enter__", watch.switching(_AIDS[0]))
+    job.wrap(torch.autograd.set_detect_anomaly, "__init__", watch.switching(_AIDS[0]))
+    job.wrap(torch.autograd.profiler.profile, "_start_trace", watch.switching(_AIDS[1]))
+    job.listen(watch.ending)
 
 
-def _noting(job: Job, began: dict[str, tuple[str, int]], which: int, asks: Any) -> Any:
-    """Notes the user's line that switches an aid on, not one that switches it off."""
+class _Aids:
+    """Counts backward passes by aid, from the first time that one is on."""
 
-    def make(original: Any) -> Any:
-        def begin(*args: Any, **kwargs: Any) -> Any:
-            given = original(*args, **kwargs)
-            if asks[which]():
-                began[_AIDS[which]] = job.caller()
-            return given
+    def __init__(self, job: Job, asks: dict[str, Any]) -> None:
+        self.job, self.probe, self.asks = job, job.placing, asks
+        self.began: dict[str, tuple[str, int]] = {}
+        self.counts = dict.fromkeys(asks, 0)
+        self.listens = False
 
-        return begin
+    def listen(self) -> None:
+        if not self.listens:
+            self.listens = True
+            self.job.place(self.probe, lambda job: job.listen(self.backwarded))
 
-    return make
+    def switching(self, aid: str) -> Any:
+        """Notes the user's line that switches an aid on, not one that switches it off."""
+
+        def make(original: Any) -> Any:
+            def begin(*args: Any, **kwargs: Any) -> Any:
+                given = original(*args, **kwargs)
+                if self.asks[aid]():
+                    self.began[aid] = self.job.caller()
+                    self.listen()
+                return given
+
+            return begin
+
+        return make
+
+    def backwarded(self, _roots: Any) -> None:
+        for aid, ask in self.asks.items():
+            self.counts[aid] += bool(ask())
+        if self.job.clock.count("backwards") in _TIMES:
+            self.ending()
+
+    def ending(self) -> None:
+        of = self.job.clock.count("backwards")
+        for aid, count in self.counts.items():
+            if count:
+                path, line = self.began.get(aid, ("", 0))
+                self.job.record("aid", aid=aid, on=count, of=of, path=path, line=line)

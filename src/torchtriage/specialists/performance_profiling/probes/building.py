@@ -17,7 +17,7 @@ def optimizers(job: Job) -> None:
     """Lines that build an optimizer over the same parameters as the last one from there, which had kept a state."""
     import torch
 
-    lines = _Lines(job, "optimizer")
+    lines, fresh = _Lines(job, "optimizer"), f"{job.placing} within"
     made: weakref.WeakKeyDictionary[Any, _Line] = weakref.WeakKeyDictionary()
     restored: dict[int, int] = {0: -1, 1: 0}  # the last step in which weights were loaded, and how many there were
 
@@ -31,6 +31,9 @@ def optimizers(job: Job) -> None:
         line.facts["restored"] = restored[1]
         if line.facts["times"] in _TIMES:
             line.facts["module"] = job.module_name(first) if isinstance(first, torch.nn.Parameter) else None
+        if not made:
+            job.withdraw(fresh)  # one that was never to step may have gone
+            job.place(fresh, lambda job: job.listen(stepped))
         made[optimizer] = line
         lines.told(line)
 
@@ -38,6 +41,8 @@ def optimizers(job: Job) -> None:
         line = made.pop(optimizer, None)
         if line is not None:
             line.facts["kept"] += bool(optimizer.state)
+        if not made:
+            job.withdraw(fresh)
 
     def load(original: Any) -> Any:
         def load_state_dict(*args: Any, **kwargs: Any) -> Any:
@@ -49,26 +54,26 @@ def optimizers(job: Job) -> None:
 
     job.wrap(torch.optim.Optimizer, "__init__", _after(built))
     job.wrap(torch.nn.Module, "load_state_dict", load)
-    job.listen(stepped, lines.ending)
+    job.listen(lines.ending)
 
 
 def workers(job: Job) -> None:
     """Lines that build a DataLoader with workers, which it starts anew: beside another loader, or for some batches."""
     from torch.utils.data import DataLoader
 
-    lines = _Lines(job, "loader")
+    lines, probe = _Lines(job, "loader"), job.placing
     made: weakref.WeakKeyDictionary[Any, _Line] = weakref.WeakKeyDictionary()
 
     def built(loader: Any, *_: Any, **__: Any) -> None:
         if loader.num_workers:
+            if not lines.lines:
+                job.place(probe, lambda job: job.listen(batch))
             line = lines.here(type(loader.dataset).__name__)
             line.facts["abandoned"] += 0 < line.facts.pop("batches", 0) < line.facts.pop("length", 0)
             made[loader] = line
             lines.told(line)
 
     def batch(loader: Any, _batch: Any) -> None:
-        if not lines.lines:
-            return
         line = made.get(loader)
         if line is not None:
             line.facts["batches"] = line.facts.get("batches", 0) + 1
@@ -79,7 +84,7 @@ def workers(job: Job) -> None:
                 other.facts["beside"] += 1
 
     job.wrap(DataLoader, "__init__", _after(built))
-    job.listen(batch, lines.ending)
+    job.listen(lines.ending)
 
 
 def compiled(job: Job) -> None:

@@ -14,7 +14,7 @@ def loaders(job: Job) -> None:
 
     known: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def batch(loader: Any, _batch: Any) -> None:
+    def begun(loader: Any, _given: int) -> None:
         if loader in known:
             return
         known.add(loader)
@@ -34,21 +34,27 @@ def loaders(job: Job) -> None:
             prefetch_factor=loader.prefetch_factor,
         )
 
-    job.listen(batch)
+    job.listen(begun)
 
 
 def arrivals(job: Job) -> None:
     """On CUDA: how often the device had already run out of work when a batch arrived, so that waiting cost time."""
     import torch
 
+    job.spaced()
     last: list[Any] = []
     seen = drained = 0
+    probe, inner = job.placing, f"{job.placing} within"
+
+    def iterated(_step: int) -> None:
+        if torch.cuda.is_initialized():
+            job.withdraw(probe)
+            job.place(inner, lambda job: job.listen(stepped, batch, ending))
 
     def stepped(_optimizer: Any) -> None:
-        if torch.cuda.is_initialized():
-            if not last:
-                last.append(torch.cuda.Event())
-            last[0].record()
+        if not last:
+            last.append(torch.cuda.Event())
+        last[0].record()
 
     def batch(_loader: Any, _batch: Any) -> None:
         nonlocal seen, drained
@@ -62,7 +68,7 @@ def arrivals(job: Job) -> None:
         if seen:
             job.record("arrivals", seen=seen, drained=drained)
 
-    job.listen(stepped, batch, ending)
+    job.listen(iterated)
 
 
 def _innermost(dataset: Any) -> Any:

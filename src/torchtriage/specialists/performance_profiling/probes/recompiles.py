@@ -19,6 +19,7 @@ _INSTALLED = ("/site-packages/", "/dist-packages/", "/torch/")
 
 def recompiles(job: Job) -> None:
     """Frames that were compiled often: how often, and which guard failed most. Dynamo is read, never imported."""
+    job.spaced()
     told: dict[Any, int] = {}
 
     def iterated(step: int) -> None:

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _BLOCK = 8  # looks that one line tells about
-_EARLY = 128  # steps, of which each fourth is looked at; later each sixteenth
 _DEEP = 4
 _WIDE = 64  # entries of one container that are looked at
 
@@ -17,6 +16,7 @@ def work(job: Job) -> None:
     """How many numbers go into the models of a step, and how many of their parameters there are and learn: in means
     over the steps that are looked at.
     """
+    job.spaced()
     watch = _Watch(job)
     job.listen(watch.forward, watch.batch, watch.iterated)
     job.on("ending", watch.tell)
@@ -27,25 +27,20 @@ class _Watch:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.looks = True
         self.since = self.steps = self.inputs = self.batches = 0
 
     def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
-        if self.looks:
-            self.inputs += _numbers(args, _DEEP) + (_numbers(kwargs, _DEEP) if kwargs else 0)
+        self.inputs += _numbers(args, _DEEP) + (_numbers(kwargs, _DEEP) if kwargs else 0)
 
     def batch(self, _loader: Any, batch: Any) -> None:
-        if self.looks:
-            self.batches += _numbers(batch, _DEEP)
+        self.batches += _numbers(batch, _DEEP)
 
     def iterated(self, step: int) -> None:
-        if self.looks:
-            if not self.steps:
-                self.since = step
-            self.steps += 1
-            if self.steps >= _BLOCK:
-                self.tell()
-        self.looks = not (step + 1) % (4 if step < _EARLY else 16)
+        if not self.steps:
+            self.since = step
+        self.steps += 1
+        if self.steps >= _BLOCK:
+            self.tell()
 
     def tell(self) -> None:
         if self.steps:

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _EARLY = 256  # steps in which memory is looked at eight times as often
+_LOOKS, _FOLLOWS = "tensor_operations_and_memory/containers seen", "tensor_operations_and_memory/containers followed"
 _GROWN = 8 << 20  # bytes of growth that make it worth counting what is there: a count takes tens of milliseconds
 
 
 def containers(job: Job) -> None:
     """The list, dict, set or deque that grew with memory, its length to the end; where a second epoch began."""
     watch = _Containers(job)
-    job.listen(watch.batch, watch.iterated, watch.ending)
+    job.listen(watch.begun, watch.ending)
+    job.place(_LOOKS, watch.place)
 
 
 class _Containers:
@@ -34,46 +36,51 @@ class _Containers:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.looks = Looks()
-        self.batches: dict[int, list[int]] = {}  # given so far, and in an epoch
         self.last, self.longest, self.epoch = -1, 0, False
+        self.followed: Any = None
         self.restart()
+
+    def place(self, job: Job) -> None:
+        job.spaced()
+        job.listen(self.iterated)
 
     def restart(self) -> None:
         """The steps are numbered anew, and so is growth."""
         self.base = self.told = 0
         self.before: tuple[int, dict[int, int]] = (0, {})
-        self.followed: Any = None
+        if self.followed is not None:
+            self.job.withdraw(_FOLLOWS)
+        self.followed = None
         self.facts: dict[str, Any] = {}
 
-    def batch(self, loader: Any, _batch: Any) -> None:
-        """The longest loader, which is no validation's, is in its second epoch once it gives more than its length."""
+    def begun(self, loader: Any, given: int) -> None:
+        """The longest loader, which is no validation's, is in its second epoch once it has given its length."""
         if self.epoch:
             return
-        count = self.batches.get(id(loader))
-        if count is None:
-            count = self.batches[id(loader)] = [0, _length(loader)]
-            self.longest = max(self.longest, count[1])
-        count[0] += 1
-        self.epoch = count[0] > count[1] == self.longest > 0
+        length = _length(loader)
+        self.longest = max(self.longest, length)
+        self.epoch = given >= length == self.longest > 0
         if self.epoch:
             self.job.record("second-epoch")
 
     def iterated(self, step: int) -> None:
-        if step <= self.last:
+        if step < self.last:
             self.restart()
         self.last = step
-        if self.followed is not None:
-            if sys.getrefcount(self.followed) <= 2:
-                self.restart()
-            elif step >= self.told + max(8, step // 10):
-                self.tell()
-        elif step % (8 if step < _EARLY else 64) == 7 and self.looks.due():
+        if self.followed is None and not step % (8 if step < _EARLY else 64) and self.looks.due():
             used = _used()
             if not self.base:
                 self.base = used
             elif used > self.base + _GROWN:
                 self.base = used
                 self.looks.take(self.look)
+
+    def follow(self, step: int) -> None:
+        if step < self.last or sys.getrefcount(self.followed) <= 2:
+            self.restart()
+        self.last = step
+        if self.followed is not None and step >= self.told + max(8, step // 10):
+            self.tell()
 
     def ending(self) -> None:
         if self.followed is not None:
@@ -103,6 +110,7 @@ class _Containers:
                 self.facts |= {"bounded": holder.bounded, "dataset": holder.dataset, "path": path, "line": line}
                 self.facts["further"] = told_beside(self.job, holder)
                 self.followed, self.before = each, (0, {})
+                self.job.place(_FOLLOWS, lambda job: job.on("iterated", self.follow))
                 self.tell()
                 break
 

@@ -11,7 +11,8 @@ from .graphs import nodes_below
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_ODD = 4  # passes in a row without a backward, after which the next ones are followed
+_ODD = 4  # passes in a row without a backward, after which the next ones are followed; the job tells them as aside
+_INNER = "tensor_operations_and_memory/evaluations followed"
 _SOUND = 256  # passes of a root in a row, from lines that learn, after which it is followed no longer
 _SITES = 64  # lines that call a model, of which notes are kept
 _OUTPUTS = 16  # tensors in an output that are followed
@@ -26,7 +27,7 @@ def evaluations(job: Job) -> None:
     import torch
 
     watch = _Evaluations(job, torch)
-    job.listen(watch.forward, watch.forwarded, watch.backward, watch.stepped, watch.ending)
+    job.listen(watch.aside, watch.asided, watch.ending)
 
 
 class _Site:
@@ -56,52 +57,53 @@ class _Evaluations:
     def __init__(self, job: Job, torch: Any) -> None:
         self.job, self.with_gradients, self.tensor = job, torch.is_grad_enabled, torch.Tensor
         self.leaves = torch.utils._pytree.tree_leaves
-        self.running = self.phase = 0
+        self.following = False
         self.given: Any = None  # weak: the input of the last pass
         self.again = self.odd = False
-        self.sizes: dict[int, int] = {}  # of the last batch that a root got in training mode
         self.sound: dict[int, int] = {}  # passes in a row of a root that learned from them
         self.site: _Site | None = None
         self.sites: dict[Any, _Site] = {}
         self.waiting: list[tuple[_Site, Any]] = []
 
-    def forward(self, module: Any, args: Any, kwargs: Any) -> None:
-        self.odd = not module.training or self.resized(module, args)
-        if self.running >= _ODD:
+    def aside(self, module: Any, args: Any, kwargs: Any) -> None:
+        row = self.job.clock.row
+        self.odd = not module.training or row < _ODD  # in training mode: a batch of another size
+        if row >= _ODD:
             given = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.tensor)), None)
             self.again = given is not None and self.given is not None and self.given() is given
             self.given = None if given is None else weakref.ref(given)
 
-    def resized(self, module: Any, args: Any) -> bool:
-        """Whether the batch is of another size than the root's last one."""
-        shape = getattr(args[0], "shape", None) if args else None
-        size = shape[0] if shape else 0
-        before = self.sizes.get(id(module), size)
-        self.sizes[id(module)] = size
-        return bool(size != before)
-
-    def forwarded(self, module: Any, output: Any) -> None:
+    def asided(self, module: Any, output: Any) -> None:
         if not self.with_gradients():
             return
-        self.running += 1
-        if (self.running > _ODD and not self.again) or (self.odd and self.sound.get(id(module), 0) < _SOUND):
+        long = self.job.clock.row > _ODD and not self.again
+        if long or (self.odd and self.sound.get(id(module), 0) < _SOUND):
             self.follow(module, output)
-        else:
+
+    def place(self, job: Job) -> None:
+        job.listen(self.forwarded, self.backward, self.stepped)
+
+    def forwarded(self, _module: Any, _output: Any) -> None:
+        """Whatever comes after a pass, a backward need not be its own any more."""
+        if self.with_gradients():
             self.site = None
 
     def backward(self, _roots: Any) -> None:
-        if self.running:
-            if self.site is not None:
-                self.site.learns, self.site = True, None
-            self.running, self.given, self.again = 0, None, False
-            self.phase += 1
-            if self.waiting:
-                self.settle()
+        if self.site is not None:
+            self.site.learns, self.site = True, None
+        self.given, self.again = None, False
+        self.settle()
+        if not self.waiting:
+            self.following = False
+            self.job.withdraw(_INNER)
 
     def stepped(self, _optimizer: Any) -> None:
-        self.running, self.site = 0, None
+        self.site = None
 
     def follow(self, module: Any, output: Any) -> None:
+        if not self.following:
+            self.following = True
+            self.job.place(_INNER, self.place)
         where = self.job.caller()
         key = (type(module), where, module.training)
         site = self.sites.get(key)
@@ -115,8 +117,9 @@ class _Evaluations:
         nodes = [] if site.learns else self.nodes_of(output)
         if nodes:
             site.nodes = site.nodes or sum(1 for _ in nodes_below(nodes[0]))
-            site.phases += site.phase != self.phase + 1
-            site.phase = self.phase + 1
+            phase = self.job.clock.count("backwards") + 1
+            site.phases += site.phase != phase
+            site.phase = phase
             used = _Used(site)
             for node in nodes:
                 node.register_prehook(used)

@@ -16,19 +16,20 @@ if TYPE_CHECKING:
 
 _KEY, _WITHIN = "torchtriage", "torchtriage: within"
 _BESIDE, _HOLDERS = 256, 4  # nodes below a tensor that are looked at; tensors whose holders are asked for
-_EVERY = ((64, 1), (2048, 4), (sys.maxsize, 16))  # up to which step, and how many steps apart, outputs are marked
-_WALKED = ((64, 4), (sys.maxsize, 32))  # the same for whole graphs
+_WALKED = ((64, 4), (sys.maxsize, 32))  # up to which step, and how many steps apart, whole graphs are marked
 _NODES = 4096  # of a graph that are marked at most
 
 
 def graphs(job: Job) -> None:
     """How many steps' autograd graphs outlive their step, who holds them, and what each of them keeps."""
+    job.spaced()
     watch = _Graphs(job)
     job.listen(watch.forwarded, watch.backwarded, watch.iterated, watch.ending)
 
 
 class _Graphs:
-    """Marks the last nodes of a step's graph, and now and then all of them, and looks which marks are still alive.
+    """Marks the last nodes of the graph of each step that it sees, now and then all of them, and looks which marks are
+    still alive.
 
     whole: marks of outputs and losses. within: of all nodes below a loss, which see what a forward pass has kept.
     """
@@ -42,21 +43,20 @@ class _Graphs:
 
     def restart(self) -> None:
         """The steps are numbered anew: those that were counted before were parts of one step."""
-        self.marking = self.walking = True
         self.whole, self.within = Pile(_KEY), Pile(_WITHIN)
 
     def forwarded(self, _module: Any, output: Any) -> None:
-        if self.marking:
-            for tensor in _tensors(output):
-                self.whole.mark(getattr(tensor, "grad_fn", None), tensor, "output")
+        self.whole.turn = self.job.step
+        for tensor in _tensors(output):
+            self.whole.mark(getattr(tensor, "grad_fn", None), tensor, "output")
 
     def backwarded(self, roots: Any) -> None:
-        if self.marking:
-            for root in roots:
-                self.whole.mark(getattr(root, "grad_fn", None), root, "loss")
-            if self.whole.seen % 4 == 3:
-                self.line = self.job.caller()
-        if self.walking:
+        self.whole.turn = self.within.turn = step = self.job.step
+        for root in roots:
+            self.whole.mark(getattr(root, "grad_fn", None), root, "loss")
+        if self.whole.seen % 4 == 3:
+            self.line = self.job.caller()
+        if not step % next(every for limit, every in _WALKED if step < limit):
             nodes = (nodes_below(root.grad_fn) for root in roots if getattr(root, "grad_fn", None) is not None)
             self.within.mark_all(islice(chain.from_iterable(nodes), _NODES))
 
@@ -64,15 +64,12 @@ class _Graphs:
         if step <= self.last:
             self.restart()
         self.last = step
-        whole = self.whole.ended()
-        within = self.within.ended()
+        whole = self.whole.ended(step)
+        within = self.within.ended(step)
         if whole:
             self.count(self.whole, "graphs")
         if within:
             self.count(self.within, "inner-graphs")
-        turn = self.whole.turn
-        self.marking = not turn % next(every for limit, every in _EVERY if turn < limit)
-        self.walking = not turn % next(every for limit, every in _WALKED if turn < limit)
 
     def count(self, pile: Pile, kind: str) -> None:
         many = pile.count()

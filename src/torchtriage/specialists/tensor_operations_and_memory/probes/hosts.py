@@ -13,7 +13,7 @@ from .fillings import filled_by
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_DENSE = 100  # readings, one a step; after that one whenever another fortieth of the time so far has passed
+_DENSE = 100  # readings, in all steps that are seen; after that one whenever another fortieth of the time has passed
 _APART = 1 / 40
 _DEEP = 8  # datasets that wrap each other
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -23,6 +23,7 @@ def hosts(job: Job) -> None:
     """Private and virtual bytes of this process, and private bytes of the processes that it has started, over time."""
     if _memory(os.getpid()) is None:
         return
+    job.spaced()
     watch = _Hosts(job)
     job.listen(watch.batch, watch.iterated)
 

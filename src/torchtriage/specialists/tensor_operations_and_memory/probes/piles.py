@@ -26,7 +26,8 @@ class Mark:
 
 
 class Pile:
-    """seen: marked steps. begun: of each step whose marks may be alive, how many had been marked before it.
+    """turn: the step that is being marked, or the one after the last that was seen.
+    seen: marked steps. begun: of each step whose marks may be alive, how many had been marked before it.
     since, first: the oldest step whose graph is alive, and how many were at the count that met it first.
     again: graphs through which a backward of a later step went.
     """
@@ -58,12 +59,12 @@ class Pile:
                 node.metadata[self.key] = mark
         self.marks.setdefault(self.turn, []).append((weakref.ref(mark), _nothing, "within"))
 
-    def ended(self) -> bool:
+    def ended(self, step: int) -> bool:
         """A step has ended; says whether it is time to count."""
-        turn, self.turn = self.turn, self.turn + 1
-        if turn not in self.marks:
+        self.turn = step + 1
+        if step not in self.marks:
             return False
-        self.begun[turn] = self.seen
+        self.begun[step] = self.seen
         self.seen += 1
         return self.seen % next((every for limit, every in _OFTEN if self.seen < limit), _RARELY) == 0
 
