@@ -447,6 +447,22 @@ def test_a_clip_by_hand_meets_one_limit_each_time(events: Events, slugs: set[str
     assert found(scaling.clip_before_unscale, events) == slugs
 
 
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"clip-before-unscale"}, id="one size each time"),
+        pytest.param({"sizes": [0.2, 1.0]}, set(), id="sizes of their own"),
+        pytest.param({"sizes": [0.2, 0.9], "norms": [1.0, 1.0]}, {"clip-before-unscale"}, id="one norm each time"),
+        pytest.param({"scale": 4.0}, set(), id="a limit that was scaled as well"),
+        pytest.param({"scale": None}, set(), id="no scale"),
+    ],
+)
+def test_a_hook_that_clips_leaves_one_limit(change: dict[str, Any], slugs: set[str]) -> None:
+    hook = {"kind": "clipped-by-hook", "scale": 1024.0, "line": ["t.py", 4], "sizes": [1.0, 1.0], "norms": [2.0, 3.0]}
+    events = [{**hook, "step": n, "at": n, **change} for n in range(3)]
+    assert found(scaling.clip_before_unscale, [*steps(9), *events]) == slugs
+
+
 def test_factors_that_follow_the_batch_are_no_clip() -> None:
     events = [{**each, "total": 1.0 + n} if "each" in each else each for n, each in enumerate(changes(SHORTENED))]
     norms = [

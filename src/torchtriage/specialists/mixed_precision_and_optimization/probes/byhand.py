@@ -38,7 +38,7 @@ class _ByHand:
         self.looks: dict[int, _Look] = {}
         self.follower: Any = None
         self.lines: list[tuple[str, int]] = []
-        self.told = self.tries = 0
+        self.told = self.tries = self.hooked = 0
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:
@@ -52,9 +52,40 @@ class _ByHand:
         if not self.scaled:
             return
         self.looks = {id(each): _Look(self.job.with_gradient(each)) for each in list(self.optimizers)}
+        for look in self.looks.values():
+            if self.hooked < _TOLD:
+                self.hooks(look)
         if self.told and not self.lines and self.tries < _TRIES:
             self.tries += 1
             self.follower = self.job.follow(lambda: any(each.changed() for each in self.looks.values()))
+
+    def hooks(self, look: _Look) -> None:
+        """Gradients of parameters with a hook of the user's, which may have clipped them while backward ran."""
+        import torch
+
+        found = [(owner, where) for owner in look.owners if (where := self.hook_of(owner)) is not None]
+        if not found:
+            return
+        self.hooked += 1
+        step, scale, line = self.job.step, self.job.clock.scale, list(found[0][1])
+        sizes = [owner.grad.detach().abs().max().float() for owner, _ in found]
+        norms = [owner.grad.detach().norm().float() for owner, _ in found]
+        self.job.late.read_all(
+            torch.stack([*sizes, *norms]),
+            lambda told: self.job.record(
+                "clipped-by-hook", at=step, scale=scale, line=line, sizes=told[: len(sizes)], norms=told[len(sizes) :]
+            ),
+        )
+
+    def hook_of(self, parameter: Any) -> tuple[str, int] | None:
+        """Where the user's hook on a parameter's gradient is written."""
+        for name in ("_backward_hooks", "_post_accumulate_grad_hooks"):
+            for hook in (getattr(parameter, name, None) or {}).values():
+                code = self.job.written.code_of(hook)
+                path = self.job.path_of(code) if code is not None else None
+                if code is not None and path is not None:
+                    return path, code.co_firstlineno
+        return None
 
     def clipping(self, *_: Any) -> None:
         self.rest()

@@ -22,6 +22,7 @@ def clipped(record: RankRecord) -> Iterator[Sighting]:
     """The limit that was met, where each change looks like a clip to one limit, and where it was."""
     events = [event for event in record.all("edited-by-hand") if _finite(event)]
     if len(events) < ENOUGH:
+        yield from _by_hook(record)
         return
     by = _limit(events)
     scale = float(events[0]["scale"])
@@ -36,6 +37,23 @@ def clipped(record: RankRecord) -> Iterator[Sighting]:
     for path, line in lines[:2]:
         place = Place(path=path or None, line=line or None, rank=record.rank, step=events[0]["at"])
         yield Sighting(place, fact, scale, "loss scale")
+
+
+def _by_hook(record: RankRecord) -> Iterator[Sighting]:
+    """The same of gradients that a hook has clipped in the midst of backward: only what was left of them is known."""
+    events = [e for e in record.all("clipped-by-hook") if all(map(math.isfinite, e["sizes"])) and min(e["sizes"]) > 0]
+    scales = [event["scale"] for event in events if event["scale"]]
+    if len(events) < ENOUGH or not scales:
+        return
+    sizes, norms = ([one for event in events for one in event[name]] for name in ("sizes", "norms"))
+    limit = sizes[0] if _alike(sizes) else norms[0] if _alike(norms) else None
+    if limit is None or scales[0] == 1.0 or limit > HARMLESS * scales[0]:
+        return
+    path, line = events[0]["line"]
+    what = "each number to a size of" if _alike(sizes) else "each gradient to a norm of"
+    fact = f"a hook clipped gradients still multiplied by the loss scale {scales[0]:.0f}, {what} {limit:.3g}: "
+    place = Place(path=path, line=line, rank=record.rank, step=events[0]["at"])
+    yield Sighting(place, f"{fact}{len(events)} times of {len(events)} that were looked at", scales[0], "loss scale")
 
 
 def _limit(events: Sequence[dict[str, Any]]) -> tuple[str, float] | None:
