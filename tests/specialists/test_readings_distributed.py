@@ -32,6 +32,11 @@ def test_the_last_word_on_a_sampler_counts() -> None:
     assert "the same 50 indices in the same order" in item.fact
 
 
+def test_the_line_that_begins_the_epochs_is_told_beside_the_sampler() -> None:
+    items = evidence(samplers.sampler_epoch_not_set, [*steps(60), {**ORDER, "loop": ["t.py", 12]}])
+    assert [item.place.line for item in items] == [9, 12]
+
+
 REPLICA = {
     "kind": "replica", "step": 40, "number": 0, "name": "Net", "used": 0, "bypassed": 0, "running": 0,
     "averages": False, "several": 0, "spared": 0, "backwards": 0, "late": 0, "size": 178, "path": "t.py", "line": 9,

@@ -19,7 +19,8 @@ FAR = 0.25  # above it: that is a loss that diverges
 ROUND = 0.05  # a loss is divided by a whole number of micro-batches, whose losses differ by so much
 SURE = 2.0  # standard errors
 FORGOTTEN = 0.005  # of ln(classes), by which the last quarter may lie below the one before it
-OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite")  # events that explain a loss at chance themselves
+OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite", "clip-scaled", "edited-by-hand", "clipped-by-hook")
+"""Events that explain a loss at chance themselves."""
 
 _BY_HAND = {"Sub": "a difference", "Mul": "a product"}
 _NAMES = {**_BY_HAND, "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss"}

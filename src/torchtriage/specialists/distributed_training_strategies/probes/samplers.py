@@ -56,6 +56,7 @@ class _Course:
         self.current: _Epoch | None = None
         self.before: _Epoch | None = None
         self.where: tuple[str, int] = ("", 0)
+        self.loop: tuple[str, int] = ("", 0)  # the line that asked for the last order
 
     def turn(self, epoch: _Epoch | None) -> bool:
         """The current epoch is over and EPOCH begins; whether the one that is over went over the same order again."""
@@ -100,7 +101,7 @@ class _Orders:
             self.job.place(self.probe, lambda job: job.listen(self.batch, self.backward))
         course = self.course(sampler)
         self.open[sampler] = course
-        course.where = self.made.get(sampler, course.where)
+        course.where, course.loop = self.made.get(sampler, course.where), self.job.caller()
         if course.turn(_Epoch(sampler.epoch, _order(indices))) and course.again in _TIMES:
             self.write(course)
 
@@ -135,7 +136,7 @@ class _Orders:
         path, line = course.where
         number = course.before.number if course.before is not None else 0
         counts = {"again": course.again, "changed": course.changed, "epoch": number, "length": course.length}
-        self.job.record("order", **counts, path=path, line=line)
+        self.job.record("order", **counts, path=path, line=line, loop=course.loop)
 
 
 def _order(indices: Any) -> int | None:

@@ -21,3 +21,9 @@ def sampler_epoch_not_set(record: RankRecord) -> Iterator[Sighting]:
         fact += f"all were epoch {event['epoch']} of the sampler, set_epoch never gave it another"
         place = Place(path=path or None, line=line or None, rank=record.rank, step=event["step"])
         yield Sighting(place, fact, float(epochs), "epochs")
+        where, number = event.get("loop") or ("", 0)
+        if number and (where, number) != (path, line):
+            place = Place(path=where, line=number, rank=record.rank, step=event["step"])
+            yield Sighting(
+                place, "here each of these epochs began, with no set_epoch before it", float(epochs), "epochs"
+            )
