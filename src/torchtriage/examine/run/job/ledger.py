@@ -21,16 +21,16 @@ def with_gradient(optimizer: Any) -> list[Any]:
     return [p for p, g in pairs if g.get_device() == where and (g.is_floating_point() or g.is_complex())]
 
 
-def norms(optimizer: Any) -> Any:
+def norms(optimizer: Any, *, apart: bool) -> Any:
     """Norms, not yet waited for, whose root of the sum of squares is the norm of all gradients that one fused call can
-    take: that of each, or of all where a copy is nothing; None without any.
+    take: that of each, or, unless they are wanted APART, of all where a copy is nothing; None without any.
     """
     import torch
 
     gradients = [p.grad for p in with_gradient(optimizer)]
     if not gradients:
         return None
-    few = gradients[0].is_cpu and sum(each.numel() for each in gradients) <= FEW
+    few = not apart and gradients[0].is_cpu and sum(each.numel() for each in gradients) <= FEW
     if few and all(each.dtype is torch.float32 for each in gradients):  # a third of the time
         flat = torch._utils._flatten_dense_tensors(gradients)
         return torch.linalg.vector_norm(flat, dtype=torch.float64).reshape(1)

@@ -57,9 +57,9 @@ class Tools:
         """The optimizer's parameters whose gradients one fused call can take."""
         return ledger.with_gradient(optimizer)
 
-    def norms(self, optimizer: Any) -> Any:
-        """Norms of those gradients, not yet waited for, of each or of all in one; None without any."""
-        return ledger.norms(optimizer)
+    def norms(self, optimizer: Any, *, apart: bool = False) -> Any:
+        """Norms of those gradients, not yet waited for, of each (APART) or as costs less; None without any."""
+        return ledger.norms(optimizer, apart=apart)
 
     def ledger(self, optimizer: Any, number: int = 0) -> ledger.Ledger:
         """Counts of backward passes and steps for an optimizer that is built now, or was as the first, second … before

@@ -21,6 +21,7 @@ _LAYERS = 64  # at most, evenly chosen over the depth
 _UNEQUAL = 100.0  # times
 _LARGE = 1e3  # a gradient's root mean square
 _CYCLE = 24  # watched steps in which a unit must get a gradient once, or it counts as dead
+_SCREENED = 8  # watched steps, of which one tells which layers seem dead
 _CYCLES = 40  # at most
 _UNITS = 4  # outputs of a layer, at least
 _NEARLY = 0.9  # of them, at least, seem dead
@@ -59,20 +60,19 @@ class _Norms:
         self.told: set[str] = set()  # names of parameters whose lines are written
 
     def stepping(self, optimizer: Any) -> None:
-        import torch
-
         job = self.job
         if getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer divides by the loss scale itself: these are still multiplied by it
-        owners = job.with_gradient(optimizer)
-        if not owners:
+        turn = self.turns.get(self.known.get(optimizer, -1), 0) + 1
+        due = turn == 1 or turn % _OFTEN == 0
+        each = job.norms(optimizer, apart=due)
+        if each is None:
             return
         me = self.known[optimizer] = self.known[optimizer] if optimizer in self.known else next(self.numbers)
-        turn = self.turns[me] = self.turns.get(me, 0) + 1
+        self.turns[me] = turn
         if turn == 1:
             job.record("births", optimizer=me, further=self.births.of_optimizer(optimizer))
-        each = torch.stack([n.float() for n in torch._foreach_norm([p.grad for p in owners])])  # pyright: ignore
-        due = turn == 1 or turn % _OFTEN == 0
+        owners = job.with_gradient(optimizer) if due else []
         weights, biases = (_chosen(job, owners, deep) if due else [] for deep in (True, False))
         rate = optimizer.param_groups[0].get("lr")
         said = {"at": job.step, "optimizer": me, "lr": rate if isinstance(rate, float) else None}
@@ -124,8 +124,8 @@ def units(job: Job) -> None:
 class _Units:
     """Flags by layer, on the layer's own device: which outputs have had a gradient that is not zero.
 
-    A layer that seems dead is heard for another cycle: an expert that nobody calls has no gradient either, and only
-    outputs that were never positive are those of dead units.
+    A layer that seems dead in three steps of a cycle is heard in all steps of another one: an expert that nobody calls
+    has no gradient either, and only outputs that were never positive are those of dead units.
     """
 
     def __init__(self, job: Job) -> None:
@@ -136,12 +136,18 @@ class _Units:
         self.positive: dict[str, Any] = {}  # of the layers that are heard: whether each output was ever positive
         self.hooks: list[Any] = []
         self.closer: int | None = None  # the first optimizer that stepped counts the steps
+        self.screened: list[tuple[str, Any]] | None = None  # the layers of this cycle, weak
+        self.heard: list[tuple[str, Any]] = []  # of them, those that are heard
 
     def look(self, optimizer: Any) -> None:
         self.closer = self.closer or id(optimizer)
-        owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        for name, layer in self.layers():
-            weight = layer._parameters["weight"]
+        if self.screened is None:
+            self.screened = [(name, weakref.ref(layer)) for name, layer in self.layers()]
+        layers = self.heard if self.turns % _SCREENED else self.screened
+        owned = {id(p) for group in optimizer.param_groups for p in group["params"]} if layers else set()
+        for name, kept in layers:
+            layer = kept()
+            weight: Any = layer._parameters.get("weight") if layer is not None else None
             if id(weight) in owned and weight.grad is not None and weight.grad.dim() > 1:
                 self.owners[name] = self.births.of_optimizer(optimizer)
                 had, known = _touched(layer), self.alive.get(name)
@@ -166,6 +172,7 @@ class _Units:
     def tell(self) -> None:
         """Reads the flags, writes what has been heard, and listens to those layers that seem dead."""
         self.cycles += 1
+        self.screened = None
         flags, self.alive = self.alive, {}
         heard, self.positive = self.positive, {}
         self.silence()
@@ -221,11 +228,13 @@ class _Units:
                 self.positive[name] = positive | self.positive[name] if name in self.positive else positive
 
         self.hooks.append((self.after(name)[1] or layer).register_forward_hook(heard))
+        self.heard.append((name, kept))
 
     def silence(self) -> None:
         for hook in self.hooks:
             hook.remove()
         self.hooks.clear()
+        self.heard.clear()
 
 
 def _plain(weight: Any) -> bool:
