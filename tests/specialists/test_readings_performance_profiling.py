@@ -261,19 +261,28 @@ def fetched(workers: int = 0, worker: int | None = None, batches: int = 10, samp
 
 
 @pytest.mark.parametrize(
-    ("event", "line"),
+    ("event", "line", "others"),
     [
-        (stack(90, phase="data"), 7),
-        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 90]]}, 3),
-        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 40]]}, 7),
+        (stack(90, phase="data"), 7, []),
+        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 90]]}, 3, [7]),
+        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 40]]}, 7, [3]),
+        ({**stack(90, phase="data"), "lines": [["data", "sample.py", 3, "decode", True, 9]]}, 7, []),
     ],
-    ids=["the line that asks for a batch", "the line that makes a sample", "no line for itself"],
+    ids=["the line that asks for a batch", "the line that makes a sample", "no line for itself", "no line"],
 )
-def test_waiting_names_the_line_of_the_samples_where_one_takes_most(event: dict[str, Any], line: int) -> None:
-    (item,) = evidence(data_wait, [LOADER, *steps(40, data=0.05), fetched(), event])
-    assert item.place.line == line
+def test_waiting_names_the_line_of_the_samples_where_one_takes_most(
+    event: dict[str, Any], line: int, others: list[int]
+) -> None:
+    item, *beside = evidence(data_wait, [LOADER, *steps(40, data=0.05), fetched(), event])
+    assert (item.place.line, [each.place.line for each in beside]) == (line, others)
     assert "making a batch takes 40.0 ms for its samples and 10.0 ms in collate_fn" in item.fact
     assert ("sample.py:3 (decode)" in item.fact) == (line == 3)
+
+
+def test_a_function_that_collates_is_named_where_it_takes_longer_than_the_samples() -> None:
+    told = {**fetched(samples=0.4), "collate": 0.9}
+    (item,) = evidence(data_wait, [{**LOADER, "collate": ["collate.py", 5]}, *steps(40, data=0.05), told])
+    assert (item.place.path, item.place.line) == ("collate.py", 5)
 
 
 def test_workers_add_up_by_their_last_sums() -> None:

@@ -20,12 +20,14 @@ def loaders(job: Job) -> None:
         known.add(loader)
         dataset = _innermost(loader.dataset)
         source, path, line = _source_of_samples(loader, dataset)
+        collate = _place(loader.collate_fn)
         job.record(
             "loader",
             dataset=type(dataset).__name__,
             source=source,
             path=path,
             line=line,
+            collate=collate,
             length=_length(loader),
             batch_size=loader.batch_size,
             num_workers=loader.num_workers,
@@ -89,10 +91,20 @@ def _source_of_samples(loader: Any, dataset: Any) -> tuple[str, str | None, int 
     ]
     named.append(("collate_fn", loader.collate_fn))
     for name, function in named:
-        code = getattr(function, "__code__", None)
-        if code is not None and not str(getattr(function, "__module__", "")).startswith("torch."):
-            return name, _as_written(code.co_filename), code.co_firstlineno
+        place = _place(function)
+        if place is not None:
+            return name, *place
     return type(dataset).__name__, None, None
+
+
+def _place(function: Any) -> tuple[str, int] | None:
+    """Where a function of the user's begins; for an object, its __call__."""
+    if not hasattr(function, "__code__"):
+        function = getattr(type(function), "__call__", None)  # noqa: B004 - its code is asked for, not whether it is there
+    code = getattr(function, "__code__", None)
+    if code is None or str(getattr(function, "__module__", "")).startswith("torch."):
+        return None
+    return _as_written(code.co_filename), code.co_firstlineno
 
 
 def _as_written(path: str) -> str:

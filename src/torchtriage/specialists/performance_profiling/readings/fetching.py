@@ -11,7 +11,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.measure import own_seconds
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.performance_profiling.readings.lines import dominating
+from torchtriage.specialists.performance_profiling.readings.lines import dominating, sharing
 
 ENOUGH_BATCHES = 8
 ENOUGH_STEPS = 20
@@ -41,15 +41,23 @@ def worker_count(record: RankRecord) -> Iterator[Sighting]:
     yield Sighting(place, fact, float(wanted), "workers")
 
 
-def place_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[Place, str]:
-    """The line in which the making of samples spends most of its time, where the process that trains makes them; else
-    the function that makes one. And the parts in words.
+def places_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[list[Place], str]:
+    """The line in which the making of samples spends most of its time, where the process that trains makes them, or
+    those that share it; and the function that makes a sample, or a batch of them. And the parts in words.
     """
-    said = _parts(record, loader)
-    line = dominating(record.all("stacks"), "data")
-    if line is not None and line.within and not loader.get("num_workers"):
-        return Place(path=line.path, line=line.number, rank=record.rank), f"{said}; {line.said}"
-    return Place(path=loader.get("path"), line=loader.get("line"), rank=record.rank), said
+    said, looks = _parts(record, loader), record.all("stacks")
+    alone = not loader.get("num_workers")
+    line = dominating(looks, "data") if alone else None
+    lines = [(line.path, line.number)] if line is not None and line.within else []
+    lines = lines or (sharing(looks, "data") if alone else [])
+    parts = batch_seconds(record, loader.get("num_workers") or 0)
+    function = (loader.get("path"), loader.get("line"))
+    if parts is not None and parts[1] > parts[0] and loader.get("collate"):
+        function = tuple(loader["collate"])
+    ordered = [*lines, function] if line is not None and line.within else [function, *lines]
+    told = f"{said}; {line.said}" if line is not None and line.within else said
+    known = [each for each in dict.fromkeys(ordered) if each[0]] or [(None, None)]
+    return [Place(path=path, line=number, rank=record.rank) for path, number in known], told
 
 
 def batch_seconds(record: RankRecord, workers: int) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 ENOUGH_SAMPLES = 20  # of a phase
+PART = 0.2  # of its samples, from which a line of the phase's own is named beside others
 MOST = 0.5  # of its samples, from which one line stands for it
 
 
@@ -33,6 +34,20 @@ def dominating(events: Iterable[dict[str, Any]], phase: str | None) -> Line | No
     """
     lines = [line for event in events if (line := _dominating(event, phase)) is not None]
     return max(lines, key=lambda line: line.known, default=None)
+
+
+def sharing(events: Iterable[dict[str, Any]], phase: str) -> list[tuple[str, int]]:
+    """The lines that PHASE calls and in which a good part of its samples stood, the most frequent first."""
+    best: tuple[int, list[tuple[str, int]]] = (0, [])
+    for event in events:
+        known = sum(count for name, count in event["parts"].items() if name == phase)
+        counts: Counter[tuple[str, int]] = Counter()
+        for name, path, number, _, within, count in event["lines"]:
+            if name == phase and within:
+                counts[path, number] += count
+        named = [where for where, count in counts.most_common(3) if count >= PART * known]
+        best = max(best, (known, named)) if known >= ENOUGH_SAMPLES else best
+    return best[1]
 
 
 def _dominating(event: dict[str, Any], phase: str | None) -> Line | None:

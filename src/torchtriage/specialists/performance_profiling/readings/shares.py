@@ -40,15 +40,13 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     _device_waits_too(record)
     _others_have_the_cpus(record, steps, loader, wait)
     share, spread = _ratio(waits, _seconds(steps))
-    place, parts = fetching.place_and_parts(record, loader)
-    yield Sighting(
-        place,
+    places, parts = fetching.places_and_parts(record, loader)
+    fact = (
         f"{share:.0%} of a step is waiting for the next batch ({wait * 1e3:.1f} ms of "
-        f"{sum(_seconds(steps)) / len(steps) * 1e3:.1f} ms, {len(steps)} steps){_named(loader)}{parts}",
-        share,
-        "of the step",
-        spread,
+        f"{sum(_seconds(steps)) / len(steps) * 1e3:.1f} ms, {len(steps)} steps){_named(loader)}{parts}"
     )
+    for number, place in enumerate(places):
+        yield Sighting(place, "this makes the batches too" if number else fact, share, "of the step", spread)
 
 
 @detector("run/compute-share")
