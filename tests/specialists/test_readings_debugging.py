@@ -6,7 +6,7 @@ from math import log
 from typing import Any
 
 import pytest
-from records import evidence, found, outcome, steps
+from records import Events, evidence, found, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.debugging_techniques.readings import indices, losses, order, origins, owners, schedules
@@ -239,6 +239,36 @@ def noise(step: int) -> float:
 def test_a_loss_is_at_chance_when_it_never_fell_below_and_does_not_fall(loss: Any, count: int, slugs: set[str]) -> None:
     events = [*steps(count, loss=loss), {**CLASSES, "value": loss(2)}]
     assert found(losses.loss_at_chance, events) == slugs
+
+
+def handed_on(gain: float, prior: float, even: float = log(2)) -> Events:
+    """Sightings in late steps of 200, in which answers that were handed on cost so much more."""
+    told = {**CLASSES, "classes": 2, "prior": prior, "even": even, "labels": 640}
+    return [{**told, "at": at, "value": 0.5, "gain": gain + noise(at) / 10} for at in range(100, 120)]
+
+
+@pytest.mark.parametrize(
+    ("loss", "events", "slugs"),
+    [
+        pytest.param(0.5, handed_on(0.0, 0.5), {"loss-at-chance"}, id="a guess by uneven frequencies"),
+        pytest.param(0.5, handed_on(0.04, 0.5), set(), id="a little is known"),
+        pytest.param(0.5, handed_on(0.0, 0.56), set(), id="below what that guess costs"),
+        pytest.param(0.5, handed_on(0.0, 0.5)[:3], set(), id="seldom handed on"),
+        pytest.param(0.5, handed_on(float("nan"), 0.5), set(), id="labels of one kind in each batch"),
+        pytest.param(0.9, handed_on(0.0, 0.5), set(), id="far above an even guess"),
+        pytest.param(0.9, handed_on(0.0, 0.5, even=0.8), {"loss-at-chance"}, id="where one answer counts more"),
+    ],
+)
+def test_a_loss_is_at_chance_when_its_answers_would_do_for_other_samples(loss: float, events: Any, slugs: Any) -> None:
+    told = [{**event, "value": loss} for event in events]
+    assert found(losses.loss_at_chance, [*steps(200, loss=lambda n: loss + noise(n)), *told]) == slugs
+
+
+def test_a_loss_at_chance_names_the_lines_that_make_the_samples() -> None:
+    lines = {"kind": "samples", "step": 1, "further": [["a sample of Pairs is made here", "data.py", 4]]}
+    events = [*steps(200, loss=lambda n: log(10) + noise(n)), {**CLASSES, "value": log(10)}, lines]
+    places = [(item.place.path, item.place.line) for item in evidence(losses.loss_at_chance, events)]
+    assert places == [("t.py", 9), ("data.py", 4)]
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,7 @@ class _Trail:
         self.stored.setdefault(out.untyped_storage().data_ptr(), self.born[out.data_ptr()])
 
     def _came_in(self, tensor: Any) -> dict[str, Any]:
-        import torch
-
-        if not bool((torch.isnan(tensor) | (tensor == float("inf"))).any()):
+        if is_mask(tensor):
             return {"stage": "mask"}
         name = self.parameters.get(tensor.data_ptr())
         return {"stage": "parameter", "parameter": name} if name else {"stage": "input"}
@@ -222,6 +220,15 @@ def tensors(value: Any) -> list[Any]:
     import torch
 
     return [leaf for leaf in _leaves(value) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+
+
+def is_mask(tensor: Any) -> bool:
+    """Whether what is not finite in TENSOR is minus infinity beside one and the same number, as in attention masks."""
+    import torch
+
+    finite = tensor[torch.isfinite(tensor)]
+    below = finite.numel() + int((tensor == float("-inf")).sum()) == tensor.numel()
+    return below and (not finite.numel() or bool(finite.min() == finite.max()))
 
 
 def _infinite(leaf: Any) -> bool:

@@ -79,6 +79,10 @@ class Tools:
         """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
         return origin.why_backward(calls)
 
+    def is_mask(self, tensor: Any) -> bool:
+        """Whether what is not finite in TENSOR is minus infinity beside one and the same number."""
+        return origin.is_mask(tensor)
+
     def why_not_repeated(self, call: Call) -> str:
         """Why a forward pass of a healthy job cannot be repeated without a trace; empty when it can."""
         return replay.why_not(call)

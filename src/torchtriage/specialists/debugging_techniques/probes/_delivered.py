@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from ._data import samples
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -44,12 +46,14 @@ class Delivered:
     def facts(self, calls: Any) -> dict[str, Any]:
         """What is not finite in the batch, or, where no loader delivered one, in what was given to a root module."""
         if self.source is not None:
-            bad = _bad(_leaves(self.held, "batch", 3))
-            return {"batch": {"index": self.source.given - 1, "tensors": bad, **self.source.facts}} if bad else {}
+            bad, loader = _bad(self.job, _leaves(self.held, "batch", 3)), self.source.loader()
+            lines = samples(self.job, loader) if bad and loader is not None else []
+            whence = {**self.source.facts, "further": lines}
+            return {"batch": {"index": self.source.given - 1, "tensors": bad, **whence}} if bad else {}
         given = {}
         for call in calls:
             given.update(_leaves([*call.args, *call.kwargs.values()], "input", 3))
-        bad = _bad(given)
+        bad = _bad(self.job, given)
         return {"batch": {"index": None, "tensors": bad}} if bad else {}
 
 
@@ -68,8 +72,8 @@ def _leaves(value: Any, name: str, depth: int) -> dict[str, Any]:
     return found
 
 
-def _bad(tensors: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of each tensor that holds NaN or infinity: how many of its values, and in which samples; -inf alone is a mask."""
+def _bad(job: Job, tensors: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each tensor that holds NaN or infinity, and is no mask: how many of its values, and in which samples."""
     import torch
 
     found = []
@@ -77,8 +81,8 @@ def _bad(tensors: dict[str, Any]) -> list[dict[str, Any]]:
         if tensor.is_cuda or tensor.layout is not torch.strided:
             continue
         values = tensor.detach()
-        wrong = torch.isnan(values) | (values == float("inf"))
-        if bool(wrong.any()):
+        wrong = ~torch.isfinite(values)
+        if bool(wrong.any()) and not job.is_mask(values):
             rows = wrong.reshape(len(wrong), -1).any(1) if wrong.dim() else wrong.reshape(1)
             kind = "NaN" if bool(torch.isnan(values).any()) else "infinity"
             count = {

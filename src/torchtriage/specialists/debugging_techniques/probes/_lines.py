@@ -1,25 +1,32 @@
-"""The lines that call a loss: functions of torch, followed for one step, note on the graph who called them."""
+"""The lines that call a loss: functions of torch, followed for some steps, note on the graph who called them."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import _nodes
+from ._chance import Guesses, gain
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
+_ENTROPY = ("weight", "reduction", "ignore_index", "label_smoothing")  # what follows logits and targets
+_BINARY = ("weight", "pos_weight", "reduction")
+_PROBABLE = ("weight", "reduction")
+
 
 class Lines:
-    """Follows groups of functions by name, each until the step after this one has ended."""
+    """Follows groups of functions by name, each until the step after this one has ended, or for more steps."""
 
     def __init__(self, job: Job) -> None:
         self.job, self.probe = job, job.placing
+        self.guesses: dict[tuple[str, int], Guesses] = {}  # by kind of loss and number of classes
 
-    def follow(self, what: str) -> None:
-        """From now on the functions of the group WHAT (a method here) note their calls."""
-        job, name, left = self.job, f"{self.probe}.{what}", 2
+    def follow(self, what: str, steps: int = 2) -> None:
+        """For so many STEPS that are watched the functions of the group WHAT (a method here) note their calls."""
+        job, name, left = self.job, f"{self.probe}.{what}", steps
 
         def iterated(_step: int) -> None:
             nonlocal left
@@ -28,6 +35,7 @@ class Lines:
                 job.withdraw(name)
 
         def place(job: Job) -> None:
+            job.sampled()
             getattr(self, what)(job)
             job.listen(iterated)
 
@@ -35,10 +43,13 @@ class Lines:
         job.place(name, place)
 
     def entropies(self, job: Job) -> None:
+        import torch
         from torch._C import _nn  # pyright: ignore  # it has no stub
 
         for name in ("cross_entropy_loss", "nll_loss_nd"):
             job.wrap(_nn, name, self.noting_entropy)
+        job.wrap(torch, "binary_cross_entropy_with_logits", self.noting_binary)
+        job.wrap(_nn, "binary_cross_entropy", self.noting_binary)
 
     def activations(self, job: Job) -> None:
         import torch
@@ -81,20 +92,59 @@ class Lines:
         return noted
 
     def noting_entropy(self, original: Any) -> Any:
-        """Also the value, and how much the logits differ between samples."""
+        """Also the value, what a guess costs, and how much the logits differ between samples."""
+        raw = original.__wrapped__  # a call of our own must not be taken for the job's
 
-        def noted(logits: Any, *args: Any, **kwargs: Any) -> Any:
-            result = original(logits, *args, **kwargs)
-            if result.grad_fn is not None:
-                facts: dict[str, Any] = {"at": self.job.step}
-                self.job.late.read(result.detach(), lambda value: facts.update(value=value))
-                if logits.dim() == 2 and len(logits) > 1:
-                    spread = logits.detach().float().std(0).mean()
-                    self.job.late.read(spread, lambda value: facts.update(spread=value))
-                self.note(result, **facts)
+        def noted(logits: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(logits, target, *args, **kwargs)
+            if result.grad_fn is not None and logits.dim() > 1:
+                options = {**dict(zip(_ENTROPY, args, strict=False)), **kwargs}
+                more = {name: each for name, each in options.items() if name not in ("reduction", "weight")}
+                guesses = self.guesses.setdefault(("entropy", logits.shape[1]), Guesses())
+                costs = guesses.cross_entropy(logits, target, options)
+
+                def cost(answers: Any, wanted: Any) -> Any:
+                    return raw(answers, wanted, options.get("weight"), 1, **more)
+
+                gained = gain(cost, logits, target)
+                self.note_guess(result, guesses, costs, gained, logits, logits.shape[1])
             return result
 
         return noted
+
+    def noting_binary(self, original: Any) -> Any:
+        raw = original.__wrapped__
+
+        def noted(answers: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(answers, target, *args, **kwargs)
+            if result.grad_fn is not None and answers.dim():
+                names = _BINARY if "with_logits" in original.__name__ else _PROBABLE
+                options = {**dict(zip(names, args, strict=False)), **kwargs}
+                more = {name: each for name, each in options.items() if name == "pos_weight"}
+                guesses = self.guesses.setdefault(("binary", answers.dim()), Guesses())
+                costs = guesses.yes_or_no(target, options)
+                plain = options.get("weight") is None
+
+                def cost(given: Any, wanted: Any) -> Any:
+                    return raw(given, wanted, reduction=1, **more)
+
+                gained = gain(cost, answers, target) if plain else None
+                self.note_guess(result, guesses, costs, gained, answers, 2)
+            return result
+
+        return noted
+
+    def note_guess(
+        self, result: Any, guesses: Guesses, costs: tuple[Any, Any], gained: Any, answers: Any, classes: int
+    ) -> None:
+        facts: dict[str, Any] = {"at": self.job.step, "labels": guesses.labels, "classes": classes}
+        read = {"value": result.detach().mean(), "prior": costs[0], "even": costs[1], "gain": gained}
+        if answers.dim() <= 2 and len(answers) > 1:
+            read["spread"] = answers.detach().float().std(0).mean()
+        for name, number in read.items():
+            if number is not None:
+                self.job.late.read(number.float(), partial(facts.__setitem__, name))
+        self.note(result, guess=facts)
 
     def noting_given(self, original: Any) -> Any:
         """Only where the shapes are not meant to meet."""

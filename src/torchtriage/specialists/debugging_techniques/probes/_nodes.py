@@ -15,7 +15,9 @@ _SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt",
 _LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum", "Maximum", "Minimum"}
 _SHAPES = {"Exp", "Log", "Log1P", "Cosh", "Tanh", "Softplus", "Sigmoid", "LogSigmoid", "Relu", "LeakyRelu"}
 JOINTS = frozenset(_MOVES | _SUMS | _LIMITS | _SHAPES | {"Expand"})  # between a backward's root and the losses in it
-SCALES = frozenset({"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View"})  # a loss times a number is still that loss
+SCALES = frozenset(
+    {"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View", "Mean"}
+)  # a loss times a number is still that loss
 VIEWS = frozenset(_MOVES | {"UnsafeView", "Transpose", "T", "Permute", "Slice", "Expand", "Flatten", "Narrow"})
 OURS = "torchtriage-loss"
 _MANY = 64  # operations looked at in one backward pass

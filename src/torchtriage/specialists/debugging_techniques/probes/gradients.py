@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ._births import Told
 
 _SETTLED = 20  # steps
+_STANDING = frozenset({96, 192, 384, 768})  # steps at which it is asked whether the loss still falls
 _OFTEN = 8  # watched steps of an optimizer, of which one is written down layer by layer
 _LAYERS = 64  # at most, evenly chosen over the depth
 _UNEQUAL = 100.0  # times
@@ -28,17 +29,23 @@ _NEARLY = 0.9  # of them, at least, seem dead
 
 
 def surges(job: Job) -> None:
-    """Writes nothing: a loss that leaps above three times its usual size makes the next steps worth watching."""
-    usual = 0.0
+    """Writes nothing: a loss that leaps above three times its usual size makes the next steps worth watching, and one
+    that stands where it stood when the number of steps was half of it.
+    """
+    usual = before = 0.0
 
     def iterated(step: int) -> None:
-        nonlocal usual
+        nonlocal usual, before
         latest = job.clock.latest
         if latest is None:
             return
         size = abs(latest)
         if size > 3 * usual > 0 and step > _SETTLED:
             job.suspect()
+        if step in _STANDING:
+            if usual > 0.9 * before:
+                job.suspect()
+            before = usual
         usual = 0.95 * usual + 0.05 * size if usual and size < 1e30 else size
 
     job.listen(iterated)

@@ -6,10 +6,12 @@ something looks wrong, the functions in question are followed for one step, for 
 
 from __future__ import annotations
 
+import weakref
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from . import _nodes
+from ._data import samples
 from ._lines import Lines
 
 if TYPE_CHECKING:
@@ -22,13 +24,16 @@ _POINTWISE = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
 _PAIRED = {"Sub": "differences", "Mul": "products"}  # an error, or a term times its weight: what is followed
 _OPAQUE = frozenset({"Div", "CompiledFunction"})
 _ENTROPIES = frozenset({"NllLoss", "NllLoss2D"})
+_BINARY = frozenset({"BinaryCrossEntropyWithLogits", "BinaryCrossEntropy"})
+_WINDOW = 33  # steps that are watched at a suspicion, and one
+_ARRIVED = 3  # steps after which what was read of a device is there
 
 
 def losses(job: Job) -> None:
     """Losses that are given probabilities, or a prediction and a target whose shapes broadcast."""
     watch = _Losses(job)
     job.sampled()
-    job.listen(watch.forwarded, watch.backward, watch.ending)
+    job.listen(watch.batch, watch.forwarded, watch.backward, watch.watching, watch.ending)
 
 
 class _Seen:
@@ -47,7 +52,16 @@ class _Losses:
         self.job, self.lines = job, Lines(job)
         self.seen: dict[tuple[str, str], _Seen] = {}
         self.classes: dict[int, int] = {}  # sightings by number of classes
+        self.guessed: list[tuple[dict[str, Any], dict[str, Any]]] = []  # what was noted of them, and what is to be told
+        self.loader: Any = None  # weakly: the one that delivered last
         self.outputs = {False: 0, True: 0}  # outputs of opaque modules, by whether they are probabilities
+
+    def batch(self, loader: Any, _batch: Any) -> None:
+        self.loader = weakref.ref(loader)
+
+    def watching(self) -> None:
+        if self.classes:
+            self.lines.follow("entropies", _WINDOW)
 
     def forwarded(self, _module: Any, output: Any) -> None:
         """An output whose making is hidden, in a compiled graph or by hand, is looked at itself."""
@@ -66,9 +80,13 @@ class _Losses:
     def backward(self, roots: Any) -> None:
         for root in roots:
             for node, alone in _nodes.near(root.grad_fn) if root.grad_fn is not None else ():
-                name = _nodes.kind(node)
+                name, told = _nodes.kind(node), _nodes.marked(node)
+                if "guess" in told:
+                    self.look_at_guess(told, alone)
+                if name in _BINARY:
+                    self.count(2)
                 if name in _ENTROPIES:
-                    self.look_at_entropy(node, alone)
+                    self.look_at_entropy(node)
                 elif name == "BinaryCrossEntropyWithLogits":
                     self.look_at_activation(node, ("Sigmoid", "Softmax"), "binary_cross_entropy_with_logits", node)
                 elif name == "LogSoftmax":
@@ -76,21 +94,33 @@ class _Losses:
                 elif name in _POINTWISE or name in _PAIRED:
                     self.look_at_shapes(node, name)
 
-    def look_at_entropy(self, node: Any, alone: bool) -> None:
+    def look_at_guess(self, told: dict[str, Any], alone: bool) -> None:
+        """Keeps what a classifier's loss has noted until its numbers have arrived."""
+        where = {"alone": alone, "others": len(self.classes) - 1, **_place(told)}
+        self.guessed.append((told["guess"], where))
+        self.settle(self.job.step - _ARRIVED)
+
+    def settle(self, until: int) -> None:
+        while self.guessed and self.guessed[0][0]["at"] <= until:
+            facts, where = self.guessed.pop(0)
+            self.job.record("classes", **facts, **where)
+
+    def look_at_entropy(self, node: Any) -> None:
         below, _ = node.next_functions[0]
         if below is None or _nodes.kind(below) != "LogSoftmax":
             return
         self.look_at_activation(below, ("Softmax",), "cross_entropy", node)
         shape = _nodes.shape(below)
-        if len(shape) < 2:
-            return
-        classes = shape[1]
+        if len(shape) > 1:
+            self.count(shape[1])
+
+    def count(self, classes: int) -> None:
         self.classes[classes] = number = self.classes.get(classes, 0) + 1
-        told = _nodes.marked(node)
-        if told:
-            self.job.record("classes", classes=classes, alone=alone, others=len(self.classes) - 1, **told)
         if number in _FOLLOWED:
             self.lines.follow("entropies")
+        loader = self.loader() if number == min(_FOLLOWED) and self.loader is not None else None
+        if loader is not None:
+            self.job.record("samples", further=samples(self.job, loader))
 
     def look_at_activation(self, node: Any, words: tuple[str, ...], loss: str, consumer: Any) -> None:
         """NODE takes the softmax or sigmoid of its input: is that one already?"""
@@ -148,6 +178,7 @@ class _Losses:
         self.job.record(seen.kind, times=seen.times, first=seen.first, **seen.facts)
 
     def ending(self) -> None:
+        self.settle(self.job.step)
         for seen in self.seen.values():
             if seen.times:
                 self.write(seen)

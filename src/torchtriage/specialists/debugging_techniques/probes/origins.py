@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from math import isfinite
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
+from . import _singular
 from ._delivered import Delivered
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class _Origins:
         self.turn = self.row = 0  # backward passes begun; of them, in a row, those of a loss that is not finite
         self.held: _Held | None = None
         self.first: _Held | None = None  # of the row
+        self.latest: list[Any] = []  # losses of this backward, weakly
         self.unread: Any = None  # on a device: whether the loss of this backward is finite
 
     def scale(self, original: Any) -> Any:
@@ -92,6 +95,7 @@ class _Origins:
 
         unscaled = [self.before_scaling(root) for root in roots] if self.scaled else roots
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and _has_numbers(loss)]
+        self.latest = [weakref.ref(loss) for loss in losses]
         for loss in losses:
             if loss.is_cuda:
                 self.unread = torch.isfinite(loss.detach()).all()
@@ -105,6 +109,8 @@ class _Origins:
     def hold_loss(self, losses: list[Any]) -> None:
         self.row += 1
         facts = self.job.why_forward(self.calls, losses) if self.row <= _REPLAYS else _TIRED
+        if facts["stage"] == "loss":
+            facts = {**facts, **self.in_loss(losses)}
         reached = {id(leaf) for leaf in self.job.leaves(losses)}
         facts = {"seen": "loss", "at": self.job.step, **facts, **self.delivered.facts(self.calls)}
         self.held = _Held(facts, self.turn, reached)
@@ -137,9 +143,18 @@ class _Origins:
         if bad:  # else the norm of large finite gradients overflowed
             name = self.job.module_name(bad[-1])
             count = {"bad": len(bad), "of": len(owners), "nearest": name or "a tensor of no module"}
-            facts = {"seen": "gradient", "at": self.job.step, **count, **self.job.why_backward(self.calls)}
+            why = self.job.why_backward(self.calls)
+            if why["stage"] == "unknown":
+                losses = [loss for kept in self.latest if (loss := kept()) is not None]
+                why = {**why, **self.in_loss(losses)}
+            facts = {"seen": "gradient", "at": self.job.step, **count, **why}
             facts.update(self.delivered.facts(self.calls))
             self.held = _Held(facts, self.turn, {id(owner) for owner in bad})
+
+    def in_loss(self, losses: list[Any]) -> dict[str, Any]:
+        """What can be said of the part of the graph that no repeated pass computes."""
+        found = [_singular.line(self.job, loss) for loss in losses if loss.grad_fn is not None]
+        return {"at_op": found[0][0], "path": found[0][1], "line": found[0][2]} if found and found[0] else {}
 
     def stepped(self, optimizer: Any) -> None:
         self.calls.clear()

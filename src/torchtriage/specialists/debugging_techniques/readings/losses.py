@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite, log, sqrt
+from math import isfinite, log, nan, sqrt
 from statistics import mean, median, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.debugging_techniques.readings.gradients import dead_units, gradients_vanishing
 
@@ -18,6 +19,10 @@ NEAR = 0.01  # of ln(classes) below it: who has learned the classes' frequencies
 FAR = 0.25  # above it: that is a loss that diverges
 ROUND = 0.05  # a loss is divided by a whole number of micro-batches, whose losses differ by so much
 SURE = 2.0  # standard errors
+LOOSE = 0.04  # by which the cost of a guess may be wrong where it goes by the frequencies that were seen
+GAINS = 4  # late steps, at least, in which answers were handed on
+KNOWN = 0.02  # of chance: twice what is known of the labels
+SLOW = 1e-6  # a learning rate with which next to nothing is learned
 FORGOTTEN = 0.005  # of ln(classes), by which the last quarter may lie below the one before it
 OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite", "clip-scaled", "edited-by-hand", "clipped-by-hook")
 """Events that explain a loss at chance themselves."""
@@ -57,20 +62,60 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
         return
     if any(each for look in (gradients_vanishing, dead_units) for each in look.look(record)):
         return  # the reason has a name
-    chance = log(told[0]["classes"])
     late = values[len(values) // 2 :]
+    gains = [each["gain"] for each in told if each["at"] >= len(values) // 2 and isfinite(each.get("gain") or nan)]
+    guess = _guess(told, gains)
     blocks = _blocks(late)
     middle, error = mean(blocks), stdev(blocks) / sqrt(BLOCKS)
-    fallen = (chance - middle) / chance
-    if fallen + SURE * error / chance > NEAR or fallen < -FAR or _falling(blocks, chance):
+    fallen = (guess.chance - middle) / guess.chance
+    if fallen + SURE * error / guess.chance > guess.near or middle > (1 + FAR) * guess.even:
         return
-    classes = told[0]["classes"]
+    if not (_ignorant(gains, blocks, guess) if guess.shown else not _falling(blocks, guess.chance)):
+        return
     fact = (
-        f"the loss was {middle:.4g} over the last {len(late)} of {len(values)} steps, and ln({classes}) = {chance:.4g} "
+        f"the loss was {middle:.4g} over the last {len(late)} of {len(values)} steps, and {guess.says}: "
+        f"nothing was learned{_cause(record, told)}"
     )
-    fact += f"is what a guess among {classes} classes costs: nothing was learned{_cause(record, told)}"
     place = Place(path=told[-1]["path"] or None, line=told[-1]["line"] or None, rank=record.rank)
-    yield Sighting(place, fact, float(len(values)), "steps")
+    seen = Sighting(place, fact, float(len(values)), "steps")
+    slow = any(rate is not None and rate <= SLOW for rate in _rates(record))
+    births = [event for event in record.all("births") if "optimizer" in event and slow]
+    lines = [line for event in [*births, *record.all("samples")[-1:]] for line in event["further"]]
+    yield from further(seen, {"further": lines})
+
+
+class _Guess(NamedTuple):
+    """What the best guess without looking costs, in nats, and an even one; how far below it chance is left, as a share;
+    whether the labels, as told, must show that nothing of them is known.
+    """
+
+    chance: float
+    even: float
+    near: float
+    shown: bool
+    says: str
+
+
+def _guess(told: list[dict[str, Any]], gains: Sequence[float]) -> _Guess:
+    """By the labels that were seen where answers were handed on, else by the number of classes."""
+    classes, last = told[0]["classes"], told[-1]
+    even = last.get("even") or log(classes)
+    if len(gains) < GAINS or not last.get("prior"):
+        says = f"ln({classes}) = {log(classes):.4g} is what a guess among {classes} classes costs"
+        return _Guess(log(classes), even, NEAR, shown=False, says=says)
+    says = f"a guess by the frequencies of the classes costs {last['prior']:.4g}"
+    if last["prior"] > (1 - LOOSE) * even:
+        says = f"ln({classes}) = {even:.4g} is what a guess among {classes} classes costs"
+    return _Guess(last["prior"], even, NEAR + LOOSE, shown=True, says=says)
+
+
+def _ignorant(gains: Sequence[float], blocks: Sequence[float], guess: _Guess) -> bool:
+    """Whether targets cost no more when they are held against other samples' answers, and the loss has not left chance
+    since. It may still come down to it: how frequent the classes are is learned without the inputs.
+    """
+    error = stdev(gains) / sqrt(len(gains))
+    surely = error <= KNOWN * guess.chance and mean(gains) <= KNOWN * guess.chance + error
+    return surely and min(blocks[-2:]) > (1 - KNOWN) * guess.chance
 
 
 def _losses(record: RankRecord, told: list[dict[str, Any]]) -> list[float]:
@@ -106,13 +151,17 @@ def _falling(blocks: list[float], chance: float) -> bool:
 
 
 def _cause(record: RankRecord, told: list[dict[str, Any]]) -> str:
-    rates = [each.get("lr") for event in record.all("setup") for each in event.get("optimizers") or ()]
+    rates = _rates(record)
     if rates and not any(rates):
         return "; the learning rate was 0 in the first step"
     spreads = [event["spread"] for event in told[-1:] if event.get("spread") is not None]
     if spreads and spreads[0] < 1e-4:
         return "; the outputs are the same for all samples: what the network was given, or a layer, is dead"
     return ""
+
+
+def _rates(record: RankRecord) -> list[Any]:
+    return [each.get("lr") for event in record.all("setup") for each in event.get("optimizers") or ()]
 
 
 def _place(record: RankRecord, event: dict[str, Any]) -> Place:

@@ -7,6 +7,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.debugging_techniques.readings import seen
 from torchtriage.specialists.debugging_techniques.readings.gradients import gradients_exploding
@@ -46,7 +47,7 @@ def input_not_finite(record: RankRecord) -> Iterator[Sighting]:
         fact = f"{which} held {wrong['value']} before anything was computed: {wrong['bad']} of {wrong['of']} values of "
         fact += f"{wrong['name']} ({share:.2g}), in samples {', '.join(map(str, wrong['samples']))}; {_seen(event)} "
         place = Place(path=spot.get("path") or None, line=spot.get("line") or None, rank=record.rank, step=step)
-        yield Sighting(place, f"{fact}is not finite at step {step}", share, "of the values")
+        yield from further(Sighting(place, f"{fact}is not finite at step {step}", share, "of the values"), batch)
 
 
 def _brought_in(event: dict[str, Any]) -> bool:
@@ -81,11 +82,16 @@ def _input(event: dict[str, Any]) -> str:
 
 def _loss(event: dict[str, Any]) -> str:
     chain = ", of ".join(event["chain"]) or "an operation without a graph"
-    return f"every module's output is finite; it arises in the loss computed from it ({chain})"
+    return f"every module's output is finite; it arises in the loss computed from it ({chain}){_at(event)}"
 
 
 def _unknown(event: dict[str, Any]) -> str:
-    return f"the operation could not be traced ({event['why']})"
+    return f"the operation could not be traced ({event['why']}){_at(event)}"
+
+
+def _at(event: dict[str, Any]) -> str:
+    """The one operation of the loss that is not defined, or has no finite slope, everywhere; if that is known."""
+    return f"; {event['at_op']} is called here, whose value or slope is not finite at zero" if "at_op" in event else ""
 
 
 _STORIES = {

@@ -1,0 +1,67 @@
+"""The user's lines that make the samples of a data set, and put them together."""
+
+from __future__ import annotations
+
+import ast
+import dis
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import CodeType
+
+    from torchtriage.examine.run.job.job import Job
+
+    from ._births import Told
+
+_MOST = 6  # lines
+_MADE = frozenset({"TensorDataset", "random_split"})
+
+
+def samples(job: Job, loader: Any) -> list[Told]:
+    """What a sample goes through on its way into the batches of LOADER, from the batch backwards."""
+    data = loader.dataset
+    while type(data).__name__ == "Subset":
+        data = data.dataset
+    kind = type(data)
+    named = {code.co_name: code for code in job.written.codes(kind)}
+    start = named.get("__getitem__") or named.get("__iter__")
+    collate = job.written.code_of(getattr(loader, "collate_fn", None))
+    found: list[Told] = []
+    if collate is not None and job.path_of(collate) is not None:
+        found += _returned(job, collate, "the batch is put together here")
+    if start is None:
+        return (found + _called(job))[:_MOST]
+    name = kind.__name__
+    found += _returned(job, start, f"a sample of {name} is made here")
+    for word in start.co_names:
+        if word in named and word != "__len__":
+            found += _returned(job, named[word], f"{word} of {name} makes a part of it")
+            continue
+        found += [
+            (f"{word} of {name} is set here", *where) for code in named.values() for where in _set(job, code, word)
+        ]
+    return found[:_MOST]
+
+
+def _set(job: Job, code: CodeType, name: str) -> list[tuple[str, int]]:
+    """The lines of CODE that set an attribute NAME."""
+    sets = [each for each in dis.get_instructions(code) if each.opname == "STORE_ATTR" and each.argval == name]
+    return [(str(job.path_of(code)), job.written.line_at(code, each.offset)) for each in sets]
+
+
+def _returned(job: Job, code: CodeType, says: str) -> list[Told]:
+    """The last line of CODE that gives something back."""
+    gives = [each for each in dis.get_instructions(code) if each.opname in ("RETURN_VALUE", "YIELD_VALUE")]
+    lines = [job.written.line_at(code, each.offset) for each in gives]
+    return [(says, str(job.path_of(code)), max(lines))] if lines else []
+
+
+def _called(job: Job) -> list[Told]:
+    """Where the file that is running makes data sets of tensors."""
+    frame = job.frame()
+    tree = job.written.file_of(frame.f_code) if frame is not None else None
+    path = str(job.path_of(frame.f_code)) if frame is not None else ""
+    calls = [each for each in ast.walk(tree or ast.Pass()) if isinstance(each, ast.Call)]
+    names = {each.lineno: each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", "")
+             for each in calls}  # fmt: skip
+    return [(f"{name} is made here", path, line) for line, name in sorted(names.items()) if name in _MADE]
