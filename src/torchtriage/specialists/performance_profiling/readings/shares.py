@@ -17,6 +17,9 @@ from torchtriage.specialists.performance_profiling.readings.lines import dominat
 ENOUGH_STEPS = 10
 OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
 BUSY, UNEXPLAINED = 0.8, 1.5  # share of the CPU time it wants that a thread gets; of the time in which workers make one
+LONG = (
+    3.0  # times the floor, which workers need for a batch that is no toy, however short the wait of a busy machine is
+)
 COMPUTE = ("forward", "backward", "optimizer")
 PHASES = ("data", "transfer", *COMPUTE)
 
@@ -33,7 +36,9 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     waits = [step["data"] for step in steps]
     wait = sum(waits) / len(waits)
     loader = next(iter(record.all("loader")), {})
-    if wait * _free(steps, loader) < OWN_WORK[0] + OWN_WORK[1] * (loader.get("batch_size") or 0):
+    made = sum(fetching.batch_seconds(record, loader.get("num_workers") or 0) or ()) if loader.get("num_workers") else 0
+    least = OWN_WORK[0] + OWN_WORK[1] * (loader.get("batch_size") or 0)
+    if wait < least or max(wait, made / LONG) * _free(steps, loader) < least:
         return
     if any(event["what"] == "loader" for event, _ in building.built(record)):
         return  # the wait is for workers that start, and has a page of its own
