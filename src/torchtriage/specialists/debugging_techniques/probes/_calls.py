@@ -23,9 +23,9 @@ def calls_in_sight(job: Job, name: str, of: Any = None) -> list[tuple[str, int]]
     frame, frames = job.frame(), _FRAMES if of is not None else 2
     while frame is not None and frames and len(found) < _MOST:
         for code in _codes(job, frame, own=of is None):
-            for owner, call in _calls(job.written.tree_of(code), name):
-                if of is None or any(_value(each, frame) is of for each in (owner, *call.args)):
-                    found[str(job.path_of(code)), call.lineno] = None
+            for line, given in _calls(job.written.tree_of(code), name):
+                if of is None or any(_value(each, frame) is of for each in given):
+                    found[str(job.path_of(code)), line] = None
         frame, frames = job.frame(frame.f_back) if frame.f_back is not None else None, frames - 1
     return list(found)[:_MOST]
 
@@ -37,11 +37,15 @@ def _codes(job: Job, frame: FrameType, *, own: bool) -> Iterator[CodeType]:
         yield from (code for code in job.written.codes(type(frame.f_locals["self"])) if code is not frame.f_code)
 
 
-def _calls(tree: ast.AST | None, name: str) -> Iterator[tuple[ast.expr, ast.Call]]:
-    """What a method NAME is called on, and the call."""
+def _calls(tree: ast.AST | None, name: str) -> Iterator[tuple[int, list[ast.expr]]]:
+    """The line of every call of a method, with what it is called on and what it is given; a statement that names the
+    method and forgets to call it counts too.
+    """
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name:
-            yield node.func.value, node
+        said = node.value if isinstance(node, ast.Expr) else None
+        named = node.func if isinstance(node, ast.Call) else said
+        if isinstance(named, ast.Attribute) and named.attr == name:
+            yield named.lineno, [named.value, *(node.args if isinstance(node, ast.Call) else ())]
 
 
 def _value(node: ast.AST, frame: FrameType) -> Any:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
 _VALUES = 64  # of a parameter that tell whether a step moved it
+_TRIES = 3  # steps in which the line is looked for that clears gradients without zero_grad
 _LOOKS = 4  # gradients of an optimizer that are looked at for one that is not zero
 
 
@@ -41,7 +42,22 @@ class _Turn:
         self.cleared: tuple[str, int] = ("", 0)
         self.above: list[tuple[str, int]] = []  # who called what cleared them
         self.place: tuple[str, int] = ("", 0)  # of the first step that came too late
-        self.running = False
+        self.running = self.named = False  # named: zero_grad cleared them
+        self.tries = _TRIES
+        self.hands: list[tuple[str, int]] = []  # the line that cleared them by itself, and who called it
+        self.follower: Any = None
+
+    def follow(self, job: Job) -> None:
+        """From here to the step it is looked for the line that clears the gradient."""
+        parameter = self.filled() if self.filled else None
+        if parameter is not None:
+            gradient, version = parameter.grad, parameter.grad._version
+            self.tries -= 1
+            self.follower = job.follow(lambda: parameter.grad is not gradient or gradient._version != version)
+
+    def followed(self) -> None:
+        if self.follower is not None:
+            self.hands, self.follower = self.follower.stop() or self.hands, None
 
     def fill(self, optimizer: Any) -> None:
         """Keeps one of the first parameters whose gradient is not zero."""
@@ -70,11 +86,14 @@ class _Zeroed:
     def watching(self) -> None:
         for turn in self.turns.values():
             turn.filled, turn.running = None, False
+            turn.followed()
 
     def backwarded(self, _roots: Any) -> None:
         for optimizer, turn in self.turns.items():
             if not turn.sound:
                 turn.fill(optimizer)
+                if turn.early and turn.tries and not (turn.running or turn.named):
+                    turn.follow(self.job)
 
     def clearing(self, original: Any) -> Any:
         def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> Any:
@@ -83,6 +102,7 @@ class _Zeroed:
             for turn in turns:
                 if turn.filled and (not turn.running or turn.values is not None) and not turn.cleared[1]:
                     turn.cleared, *turn.above = self.job.callers(2)
+                    turn.named = True
             return original(owner, *args, **kwargs)
 
         return zero_grad
@@ -93,6 +113,7 @@ class _Zeroed:
             self.turns[optimizer] = turn = _Turn(len(self.every), type(optimizer).__name__)
             self.every.append(turn)
         turn.running = True
+        turn.followed()
         owner = turn.filled() if turn.filled else None
         turn.version = owner._version if owner is not None else 0
 
@@ -129,10 +150,11 @@ class _Zeroed:
                 self.write(turn)
 
     def write(self, turn: _Turn) -> None:
-        path, line = turn.cleared if turn.cleared[1] else turn.place
+        places = [turn.cleared, *turn.above] if turn.cleared[1] else turn.hands or [turn.place]
+        path, line = places[0]
         named = {"optimizer": turn.name, "number": turn.number, "by_name": bool(turn.cleared[1])}
         further = [(f"{turn.name} steps here, without gradients", *turn.place)]
-        further += [("what clears them is called from here", *each) for each in turn.above if turn.cleared[1]]
+        further += [("what clears them is called from here", *each) for each in places[1:3]]
         counts = {"early": turn.early, "sound": turn.sound}
         self.job.record("zeroed", **named, **counts, path=path, line=line, further=further)
 

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _ENOUGH = 4  # looks, at backward passes 1, 2, 4, 8 and so on, in which a parameter got a new gradient
+_EVERY = 50  # backward passes after which they are looked for again
 _NAMES = 8  # parameters written down by name
 
 
 def unowned(job: Job) -> None:
     """Parameters of modules that backward gives gradients to, that no optimizer has had, and that nothing moves.
 
-    They are looked for at backward passes 1, 2, 4, 8 and so on, or soon after, and once more at the end: what an
-    optimizer gets later was only waiting for its turn.
+    They are looked for at backward passes 1, 2, 4, 8 and so on, at every 50th, or soon after, and once more at the
+    end: what an optimizer gets later was only waiting for its turn.
     """
     import torch
 
@@ -90,7 +91,9 @@ class _Unowned:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.next = 1  # backward pass at which to look
+        self.met = 0  # the one at which an orphan was met last
         self.told = False
+        self.astray = False  # no optimizer has any parameter of a module that is called
         self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
         self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
@@ -163,13 +166,19 @@ class _Unowned:
         return self.job.clock.turns
 
     def backwarded(self, roots: Any) -> None:
-        if self.backwards < self.next:
+        now = self.backwards
+        if now < self.next:
             return
-        self.next = 1 << self.backwards.bit_length()
         if self.built:
             self.largest = max(map(self.sized, self.built), key=lambda each: each[0])[1:]
             self.look(roots)
             self.write()
+        self.next = self.following(now)
+
+    def following(self, now: int) -> int:
+        """The next power of two, the next 50th, or as far after an orphan was met."""
+        far = 1 << (now - self.met).bit_length()
+        return min(1 << now.bit_length(), (now // _EVERY + 1) * _EVERY, self.met + far)
 
     def sized(self, optimizer: Any) -> tuple[int, str, tuple[str, int]]:
         size = sum(len(group["params"]) for group in optimizer.param_groups)
@@ -181,6 +190,7 @@ class _Unowned:
             if self.orphans.of(parameter) is None:
                 orphan = _Orphan(parameter, name, root, self.steps, born[0] if born else None)
                 self.orphans.note(parameter, orphan)
+                self.met = self.backwards
             for orphan in self.orphans.of(parameter) or ():
                 orphan.look(self.job, parameter)
 
@@ -194,8 +204,14 @@ class _Unowned:
                 yield "", name, p
 
     def owning(self) -> bool:
-        """Whether an optimizer has any parameter of a module."""
-        return any(self.owned.of(parameter) for root in list(self.job.roots) for parameter in root.parameters())
+        """Whether an optimizer has any parameter of a module that is called, or has those of another module, none of
+        which ever gets a gradient: of one that was copied since, for one.
+        """
+        self.astray = not any(self.owned.of(p) for root in list(self.job.roots) for p in root.parameters())
+        if not self.astray:
+            return True
+        owned = [p for optimizer in self.built for group in optimizer.param_groups for p in group["params"]]
+        return bool(owned) and all(p.grad is None and self.registered.of(p) for p in owned)
 
     def homeless(self) -> Iterator[tuple[str, str, Any]]:
         """Class of the root, name, parameter: it has a gradient, learns by its mode, and no optimizer has ever had it.
@@ -206,7 +222,8 @@ class _Unowned:
         for root in list(self.job.roots) if self.owning() else ():
             for path, module in root.named_modules():
                 for name, p in module._parameters.items() if module.training else ():
-                    if p is None or self.owned.of(p) or (self.loaded.of(p) and not self.born.of(p)):
+                    serves = self.loaded.of(p) and not (self.astray and self.born.of(p))
+                    if p is None or self.owned.of(p) or serves:
                         continue
                     if p.requires_grad and _plain(p):
                         yield type(root).__name__, f"{path}.{name}" if path else name, p

@@ -127,10 +127,11 @@ class _Carried:
         if chain.steps >= _FIRST_STEPS:
             del self.watched[optimizer]
             self.told.add(optimizer)
-        if chain.running in _TIMES:
+        if chain.running in _TIMES or (chain.running and chain.total in _TIMES):
             name, (path, line) = type(optimizer).__name__, self.line
             further = self.further(name, optimizer)
-            self.job.record("carried", optimizer=name, running=chain.running, path=path, line=line, further=further)
+            counts = {"running": chain.running, "total": chain.total, "of": chain.steps}
+            self.job.record("carried", optimizer=name, **counts, path=path, line=line, further=further)
 
     def further(self, name: str, optimizer: Any) -> list[Any]:
         """Where it steps and was built, and the calls of zero_grad beside that backward, which clear nothing of it."""
@@ -147,7 +148,7 @@ class _Chain:
         self.owners: list[Any] = []
         self.noted: list[tuple[int, int]] | None = None
         self.unbroken = self.added = False
-        self.running = self.steps = 0
+        self.running = self.steps = self.total = 0
 
     def before_backward(self) -> None:
         now = self.state()
@@ -165,6 +166,7 @@ class _Chain:
         """WITH_GRADIENT gives the optimizer's parameters that have a gradient."""
         self.steps += 1
         self.running = self.running + 1 if self.unbroken and self.added else 0
+        self.total += self.running > 0
         if self.state() is None:
             every = with_gradient()
             self.owners = [every[0], every[-1]] if every else []

@@ -8,9 +8,11 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.further import further
-from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record import Event, RankRecord
 from torchtriage.specialists.debugging_techniques.readings import seen
 
+OFTEN = 10  # steps on carried gradients, not in a row
+SHARE = 0.45  # of all steps, at least, are such ones then
 RUNNING = 3  # steps in a row on carried gradients: one or two may be a deliberate trick
 ENOUGH_BACKWARDS = 10
 LONG = 1000  # backward passes with no step that are too many even for a job that was killed
@@ -22,13 +24,20 @@ def gradients_not_zeroed(record: RankRecord) -> Iterator[Sighting]:
     seen.anything_learned(record)
     longest: dict[str, dict[str, Any]] = {}
     for event in record.all("carried"):
-        if event["running"] >= RUNNING:
+        if event["running"] >= RUNNING or _often(event):
             longest[event["optimizer"]] = event
     for name, event in longest.items():
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])
         running = event["running"]
         fact = f"the gradients of {name} were not zeroed over {running} steps in a row: each backward added to the last"
+        if running < RUNNING:
+            running = event["total"]
+            fact = f"{running} of {event['of']} steps of {name} used gradients that an earlier step had used already"
         yield from further(Sighting(place, fact, float(running), "steps"), event)
+
+
+def _often(event: Event) -> bool:
+    return bool(event.get("total", 0) >= OFTEN and event["total"] >= SHARE * event["of"])
 
 
 @detector("run/step-missing")

@@ -60,6 +60,19 @@ def _handed(tree: ast.AST, file: ast.AST | None, holder: Holder) -> Iterator[tup
             yield from _fills(function, holder.called(name))
 
 
+def set_at(job: Job, codes: list[CodeType], name: str) -> list[tuple[str, int]]:
+    """File and line of each statement in CODES that sets the attribute NAME to something that is computed."""
+    trees = [(str(job.path_of(code)), job.written.tree_of(code)) for code in codes]
+    nodes = [(path, node) for path, tree in trees if tree is not None for node in ast.walk(tree)]
+    computed = [(path, each) for path, each in nodes if isinstance(each, ast.Assign)]
+    return [
+        (path, each.lineno)
+        for path, each in computed
+        if not isinstance(each.value, ast.Constant)
+        and any(isinstance(target, ast.Attribute) and target.attr == name for target in _targets(each))
+    ]
+
+
 def made_at(job: Job, holder: Holder) -> tuple[str, int]:
     """Where it is made: the first assignment to the name; ("", 0) when there is none."""
     for path, tree, _ in _trees(job, holder):

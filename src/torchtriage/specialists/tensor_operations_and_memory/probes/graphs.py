@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _KEY, _WITHIN = "torchtriage", "torchtriage: within"
 _BESIDE, _HOLDERS = 256, 4  # nodes below a tensor that are looked at; tensors whose holders are asked for
-_WALKED = ((64, 4), (sys.maxsize, 32))  # up to which step, and how many steps apart, whole graphs are marked
+_WALKED = ((64, 2), (sys.maxsize, 32))  # up to which step, and how many steps apart, whole graphs are marked
+_COUNTED = ((32, 2), (2000, 4))  # up to how many of these, and how many of them apart, they are counted
 _NODES = 4096  # of a graph that are marked at most
 
 
@@ -43,7 +44,7 @@ class _Graphs:
 
     def restart(self) -> None:
         """The steps are numbered anew: those that were counted before were parts of one step."""
-        self.whole, self.within = Pile(_KEY), Pile(_WITHIN)
+        self.whole, self.within = Pile(_KEY), Pile(_WITHIN, _COUNTED)
 
     def forwarded(self, _module: Any, output: Any) -> None:
         self.whole.turn = self.job.step

@@ -128,9 +128,22 @@ def _attribute(job: Job, things: list[Any], referrers: list[Any], tries: Iterato
         name = next((name for name, value in known if any(value is thing for thing in things)), None)
         if name is not None:
             kind = type(owner)
+            around = _around(job, owner)
+            if around is not None:
+                return around
             codes = [*job.written.codes(kind), *(code for _, code in namespaces())]
             return Holder(f"{kind.__name__}.{name}", list(dict.fromkeys(codes)), owner=kind)
     return None
+
+
+def _around(job: Job, owner: Any) -> Holder | None:
+    """Who holds OWNER, where that is one record of several in a list or its like, and no module."""
+    import torch
+
+    if isinstance(owner, torch.nn.Module):
+        return None
+    lists = [each for each in gc.get_referrers(owner) if isinstance(each, (list, deque)) and len(each) > 1]
+    return next((found for each in lists if (found := known_as(job, each, levels=2)) is not None), None)
 
 
 def _of_ours(thing: Any) -> bool:

@@ -32,8 +32,8 @@ class Pile:
     again: graphs through which a backward of a later step went.
     """
 
-    def __init__(self, key: str) -> None:
-        self.key = key
+    def __init__(self, key: str, often: tuple[tuple[int, int], ...] = _OFTEN) -> None:
+        self.key, self.often = key, often
         self.turn = self.seen = self.again = self.lines = 0
         self.since, self.first, self.doubled = -1, 0, 0
         self.told = 10
@@ -66,7 +66,7 @@ class Pile:
             return False
         self.begun[step] = self.seen
         self.seen += 1
-        return self.seen % next((every for limit, every in _OFTEN if self.seen < limit), _RARELY) == 0
+        return self.seen % next((every for limit, every in self.often if self.seen < limit), _RARELY) == 0
 
     def count(self) -> bool:
         """Which graphs of earlier steps are still there; says whether they are many."""

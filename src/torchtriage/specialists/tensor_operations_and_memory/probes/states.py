@@ -5,7 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .fillings import filled_at, set_at
 from .graphs import nodes_below
+from .holders import Holder
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -98,16 +100,17 @@ class _States:
             for part in root.modules():
                 for name, value in list(vars(part).items()):
                     if any(self.reaches_back(tensor) for tensor in _tensors(value, self.tensor)):
-                        path, line = self.assigned(type(part), name)
-                        named = {"root": type(root).__name__, "state": f"{type(part).__name__}.{name}"}
+                        (path, line), *others = [*self.assigned(type(part), name), ("", 0)]
+                        state = f"{type(part).__name__}.{name}"
+                        further = [(f"{state} is set here too", *each) for each in others]
+                        named = {"root": type(root).__name__, "state": state, "further": further}
                         return {**named, "path": path, "line": line}
         return {}
 
-    def assigned(self, kind: type, name: str) -> tuple[str, int]:
-        """Where a method other than the constructor sets the attribute."""
-        written = self.job.written
-        found = [(code, written.stored(code, name)) for code in written.codes(kind) if code.co_name != "__init__"]
-        return next(((str(self.job.path_of(code)), line) for code, line in found if line), ("", 0))
+    def assigned(self, kind: type, name: str) -> list[tuple[str, int]]:
+        """Where methods other than the constructor set the attribute; where they make it from itself comes first."""
+        codes = [each for each in self.job.written.codes(kind) if each.co_name != "__init__"]
+        return filled_at(self.job, Holder(f".{name}", codes, owner=kind)) + set_at(self.job, codes, name)
 
     def reaches_back(self, tensor: Any) -> bool:
         if tensor.grad_fn is None:

@@ -10,7 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
-PASSES = {True: 16, False: 8}  # whose graphs died unused, by training mode: fewer may be a look at something
+PASSES = {True: 16, False: 5}  # whose graphs died unused, by training mode: fewer may be a look at something
 PHASES = 4  # in which a look at something was repeated
 RARE = 4  # steps for each of those phases, at least, in training mode: what comes in every step is a part of it
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 ERRORS = ("backward through the graph a second time", "modified by an inplace operation")
@@ -26,17 +27,19 @@ def hidden_state_not_detached(record: RankRecord) -> Iterator[Sighting]:
     error = next(iter(record.all("error")), {})
     message = next((each for each in ERRORS if each in str(error.get("message"))), None)
     if message is not None and error.get("step") == last["step"]:
-        yield Sighting(place, f"{what}, and backward raised: {message}", float(len(last["nodes"])), "steps")
+        seen = Sighting(place, f"{what}, and backward raised: {message}", float(len(last["nodes"])), "steps")
+        yield from further(seen, last)
         return
     nodes = last["nodes"]
     if grows(nodes):
         grew = f"grew from {nodes[0]} nodes to {nodes[-1]} in {len(nodes)} backward passes"
-        yield Sighting(
+        seen = Sighting(
             place,
             f"{what}: the graph of the loss {grew}",
             float(nodes[-1] - nodes[0]) / (len(nodes) - 1),
             "nodes per step",
         )
+        yield from further(seen, last)
 
 
 def grows(nodes: list[int]) -> bool:
