@@ -24,6 +24,12 @@ class Told:
     def sampled(self) -> None:
         """Every step is watched."""
 
+    def spaced(self) -> None:
+        """Every step is watched."""
+
+    def place(self, _probe: str, put: Any) -> None:
+        put(self)
+
     def on(self, event: str, listener: Any) -> None:
         self.listeners[event] = listener
 
@@ -42,11 +48,10 @@ def test_the_second_epoch_is_that_of_the_longest_loader() -> None:
     job = Told()
     containers.containers(job)  # type: ignore[arg-type]
     training, validation = range(6), range(2)
-    job.listeners["batch"](training, None)
-    for loader in (validation, validation, validation, *[training] * 5):
-        job.listeners["batch"](loader, None)
+    for loader, given in ((training, 0), (validation, 0), (validation, 2), (validation, 4)):
+        job.listeners["begun"](loader, given)
     assert job.kept == []
-    job.listeners["batch"](training, None)
+    job.listeners["begun"](training, 6)
     assert [kind for kind, _ in job.kept] == ["second-epoch"]
 
 
@@ -56,6 +61,7 @@ def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
     weight = torch.ones(1, requires_grad=True)
     kept = []
     for step in [*range(25), *range(25)]:
+        job.step = step
         if step == 0:
             kept.clear()
         kept.append(weight * 2)
