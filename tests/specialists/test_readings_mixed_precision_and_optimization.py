@@ -234,7 +234,9 @@ def searching(skipped: int, of: int = 60) -> Events:
     [
         pytest.param([*searching(12), SCHEDULE], True, id="a fifth of the schedule"),
         pytest.param([*searching(12, 6000), SCHEDULE], False, id="12 of 6000"),
-        pytest.param([*searching(12, 150), SCHEDULE], False, id="12 of 150, all of a search"),
+        pytest.param([*searching(12, 150), SCHEDULE], True, id="12 of 150, all of a search from far above"),
+        pytest.param([*searching(12, 300), SCHEDULE], False, id="12 of 300, all of a search"),
+        pytest.param([*searching(6, 70), {**SCHEDULE, "skips": 6, "followed": 6}], False, id="6 of 70, a search"),
         pytest.param([*searching(2), {**SCHEDULE, "skips": 2, "followed": 2}], False, id="two"),
         pytest.param([*searching(12), {**SCHEDULE, "advances": 8, "followed": 3}], False, id="a schedule by epochs"),
         pytest.param([*searching(45), SCHEDULE], False, id="a scale that collapses"),

@@ -54,11 +54,17 @@ def near(root: Any) -> Iterator[tuple[Any, bool]]:
         node, alone = queue.pop(0)
         yield node, alone
         name = kind(node)
-        if name not in JOINTS or (name == "Sub" and shape(node)):
+        if name not in JOINTS or (name == "Sub" and shape(node) and not _shifts(node)):
             continue
         below = {each for each, _ in node.next_functions if each is not None} - seen
         seen |= below
         queue += [(each, alone and len(below) == 1 and name in SCALES) for each in below]
+
+
+def _shifts(node: Any) -> bool:
+    """Whether a difference takes something from a term of a loss, and is not the error that the loss judges."""
+    below = [each for each, _ in node.next_functions if each is not None]
+    return len(below) == 1 and kind(below[0]) in JOINTS - _MOVES - {"Expand"} and shape(below[0]) == shape(node)
 
 
 def mark(node: Any, **facts: Any) -> None:

@@ -7,6 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
@@ -163,30 +165,52 @@ def late_clips(job: Job) -> None:
     """Clips of gradients that a step has used and no backward has touched since."""
     watch = _LateClips(job)
     job.sampled()
-    job.listen(watch.watching, watch.backward, watch.stepped, watch.skipped, watch.clipping, watch.ending)
+    job.listen(
+        watch.watching, watch.backward, watch.stepping, watch.stepped, watch.skipped, watch.clipping, watch.ending
+    )
 
 
 class _LateClips:
-    """late: clips after the step that used the gradients; cut: those that cut something off."""
+    """late: clips after the step that used the gradients; cut: those that cut something off.
+
+    A clip within the step of an optimizer of the user's own is late when the weights had moved before it, and did not
+    move after it.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job, self.probe = job, job.placing
         self.used: list[weakref.ref[Any]] = []
         self.seen = False  # a backward pass since the window of watched steps began
+        self.running: tuple[weakref.ref[Any], Any, int] | None = None  # a step: its optimizer, a parameter, its version
+        self.within: tuple[int, Callable[[], None]] | None = None  # a clip in it: the version then, and what tells it
         self.late = self.cut = 0
         self.where: dict[str, Any] = {}
         self.step: tuple[str, int] = ("", 0)  # the line of the last one before the first of those clips
 
     def watching(self) -> None:
-        self.used, self.seen = [], False
+        self.used, self.seen, self.running = [], False, None
 
     def backward(self, _roots: Any) -> None:
-        self.used, self.seen = [], True
+        self.used, self.seen, self.running = [], True, None
+
+    def stepping(self, optimizer: Any) -> None:
+        """That of a class may run that of its base."""
+        owner = next((p for group in optimizer.param_groups for p in group["params"] if p.grad is not None), None)
+        if owner is not None and (self.running is None or self.running[0]() is not optimizer):
+            self.running, self.within = (weakref.ref(optimizer), weakref.ref(owner), owner._version), None
 
     def stepped(self, optimizer: Any) -> None:
         self.used.append(weakref.ref(optimizer))
         if not self.where:
             self.step = self.job.caller()
+        owner = self.running[1]() if self.running else None
+        if self.within and owner is not None:
+            version, tell = self.within
+            if owner._version == version:
+                tell()
+            else:
+                self.job.withdraw(self.probe)
+        self.running, self.within = None, None
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         self.stepped(optimizer)
@@ -195,19 +219,33 @@ class _LateClips:
         first = next((p for p in parameters if p.grad is not None), None)
         if first is None or not self.seen or float(limit) == float("inf"):
             return
-        steps = [optimizer for kept in self.used if (optimizer := kept()) is not None]
-        if not any(p is first for optimizer in steps for group in optimizer.param_groups for p in group["params"]):
+        used = any(_holds(optimizer, first) for kept in self.used if (optimizer := kept()) is not None)
+        where = (call, float(limit), *self.job.caller())
+        if used:
+            self.came_late(where, norm)
+        elif (version := self.moved_for(first)) is not None:
+            self.within = version, lambda: self.came_late(where, norm)
+        else:
             self.job.withdraw(self.probe)  # one in time: whatever comes late is meant to
-            return
+
+    def moved_for(self, parameter: Any) -> int | None:
+        """The version of the weights, when the step of the optimizer that holds PARAMETER runs and has moved them."""
+        optimizer, owner = (self.running[0](), self.running[1]()) if self.running else (None, None)
+        if optimizer is None or owner is None or not _holds(optimizer, parameter):
+            return None
+        version = int(owner._version)
+        return version if self.running and version != self.running[2] else None
+
+    def came_late(self, where: tuple[str, float, str, int], norm: Any) -> None:
         self.late += 1
+        call, limit, path, line = where
         if not self.where:
-            path, line = self.job.caller()
-            self.where = {"call": call, "limit": float(limit), "at": self.job.step, "path": path, "line": line}
+            self.where = {"call": call, "limit": limit, "at": self.job.step, "path": path, "line": line}
             self.where["further"] = [("the step that has used them stands here", *self.step)]
         if norm is None:
             self.cut += 1
         else:
-            self.job.late.read(norm, lambda value: self.count(value > float(limit)))
+            self.job.late.read(norm, lambda value: self.count(value > limit))
         if self.late in _TIMES:
             self.write()
 
@@ -220,6 +258,10 @@ class _LateClips:
 
     def write(self) -> None:
         self.job.record("late-clip", **self.where, late=self.late, cut=self.cut)
+
+
+def _holds(optimizer: Any, parameter: Any) -> bool:
+    return any(each is parameter for group in optimizer.param_groups for each in group["params"])
 
 
 def _plain(gradient: Any) -> bool:

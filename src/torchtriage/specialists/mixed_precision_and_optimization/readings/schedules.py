@@ -12,6 +12,8 @@ from torchtriage.specialists.mixed_precision_and_optimization.readings import sc
 FEW = 3  # advances on skipped steps that are too few to move a schedule
 EVERY_STEP = 0.9  # advances for each turn of the optimizer that show a schedule by steps, not by epochs
 SEARCHING = 0.1  # of the steps, where the scaler only looked for its first scale: a short warm-up is lost then
+FAR = 10  # skipped steps of a search that began 1000 times too high, as no default does
+SEARCHING_FAR = 0.05  # of the steps, then
 COLLAPSING = 0.02  # of scale-collapsing: then that is the fault
 
 
@@ -27,7 +29,8 @@ def scheduler_on_skipped_step(record: RankRecord) -> Iterator[Sighting]:
         return
     skipped = sum(bool(step["skipped"]) for step in steps)
     share = event["followed"] / event["skips"] * skipped / len(steps)
-    if scaling.skips_after_search(record) < FEW and share < SEARCHING:
+    bound = SEARCHING_FAR if event["followed"] >= FAR else SEARCHING
+    if scaling.skips_after_search(record) < FEW and share < bound:
         return
     place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["first"])
     fact = (
