@@ -32,7 +32,9 @@ def norms(optimizer: Any, *, apart: bool) -> Any:
         return None
     few = not apart and gradients[0].is_cpu and sum(each.numel() for each in gradients) <= FEW
     if few and all(each.dtype is torch.float32 for each in gradients):  # a third of the time
-        flat = torch._utils._flatten_dense_tensors(gradients)
+        from torch._utils import _flatten_dense_tensors
+
+        flat = _flatten_dense_tensors(gradients)
         return torch.linalg.vector_norm(flat, dtype=torch.float64).reshape(1)
     found = torch._foreach_norm(gradients)  # pyright: ignore  # public in all but its name
     return torch.stack([each.float() for each in found])
