@@ -56,9 +56,10 @@ def _default(tree: ast.AST | None, name: str) -> Any:
         return None
     given = function.args
     plain = [*given.posonlyargs, *given.args]
-    pairs = [*zip(plain[len(plain) - len(given.defaults) :], given.defaults, strict=True)]
-    pairs += [(arg, value) for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None]
-    return next((getattr(value, "value", None) for arg, value in pairs if arg.arg == name), None)
+    late = plain[len(plain) - len(given.defaults) :]
+    by_name: dict[str, ast.expr | None] = {arg.arg: value for arg, value in zip(late, given.defaults, strict=True)}
+    by_name |= {arg.arg: value for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True)}
+    return getattr(by_name.get(name), "value", None)
 
 
 def _of_a_module(frame: FrameType, flag: ast.Attribute) -> bool:
