@@ -51,7 +51,8 @@ def _by_default(job: Job, frame: FrameType, name: str) -> bool:
 
 
 def _default(tree: ast.AST | None, name: str) -> Any:
-    function = next(iter(getattr(tree, "body", ())), None)
+    body: list[Any] = getattr(tree, "body", [])
+    function = next(iter(body), None)
     if not isinstance(function, ast.FunctionDef):
         return None
     given = function.args
