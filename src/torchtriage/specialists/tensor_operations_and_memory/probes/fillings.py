@@ -77,9 +77,8 @@ def made_at(job: Job, holder: Holder) -> tuple[str, int]:
     """Where it is made: the first assignment to the name; ("", 0) when there is none."""
     for path, tree, _ in _trees(job, holder):
         for node in ast.walk(tree):
-            targets = _targets(node) if isinstance(node, (ast.Assign, ast.AnnAssign)) else []
-            if any(_names(each, holder) for each in targets):
-                return path, node.lineno  # type: ignore[attr-defined]
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_names(each, holder) for each in _targets(node)):
+                return path, node.lineno
     return "", 0
 
 
