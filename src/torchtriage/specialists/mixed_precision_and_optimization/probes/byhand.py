@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _TOLD = 8  # changes that are written down
+_UNTOUCHED = 24  # turns after which a script that has changed nothing is taken to change nothing
 _TRIES = 4  # steps in which the line is looked for
 _SAMPLE = 256  # numbers of one gradient
 
@@ -38,7 +39,7 @@ class _ByHand:
         self.looks: dict[int, _Look] = {}
         self.follower: Any = None
         self.lines: list[tuple[str, int]] = []
-        self.told = self.tries = self.hooked = 0
+        self.told = self.tries = self.hooked = self.untouched = 0
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:
@@ -119,6 +120,10 @@ class _ByHand:
             self.lines, self.follower = self.follower.stop(), None
         if look is not None and scaler.is_enabled() and look.changed():
             self.tell(look, self.job.clock.scale or scaler._init_scale)
+        elif look is not None:
+            self.untouched += 1
+            if self.untouched >= _UNTOUCHED and not self.told:
+                self.job.withdraw(self.probe)
 
     def tell(self, look: _Look, scale: float) -> None:
         self.told += 1
