@@ -132,7 +132,9 @@ def test_a_format_without_its_scaler_is_called_when_it_is_a_habit(
 
 
 def test_a_scaler_that_is_off_is_told() -> None:
-    (item,) = evidence(formats.scaler_missing, [{**FLOAT16, "off": True}])
+    further = [["the scaler that is switched off is built here", "t.py", 3], ["autocast is turned on here", "", 0]]
+    item, built = evidence(formats.scaler_missing, [{**FLOAT16, "off": True, "further": further}])
+    assert built.place.line == 3
     assert item.fact == (
         "4 of 6 parameters of SGD were used in float16, and it stepped on their gradients 3 times though no loss was "
         "scaled: the GradScaler that takes the step is switched off"
@@ -175,6 +177,9 @@ MICRO = {
         pytest.param({"reached": 2}, False, id="tasks with heads of their own"),
         pytest.param({"reached": 0}, False, id="nothing known of the parameters"),
         pytest.param({"calls": [1, 2, 1, 1]}, False, id="several calls of the model"),
+        pytest.param({"calls": [3, 3, 3, 3]}, False, id="three calls of the model, of who knows what"),
+        pytest.param({"calls": [3, 3, 3, 3], "delivered": True}, True, id="triplets of a batch"),
+        pytest.param({"calls": [3, 1, 3, 3], "delivered": True}, False, id="triplets, and once one of them"),
         pytest.param({"calls": [1, 0, 0, 0]}, False, id="several losses of one call"),
         pytest.param({"batches": 1}, False, id="several passes for one batch"),
         pytest.param({"batches": 1, "lengths": [8, 8, 8, 8]}, True, id="pieces of one batch"),

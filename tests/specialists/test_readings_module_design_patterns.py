@@ -188,6 +188,8 @@ def test_a_layer_in_several_places_is_called_with_what_it_weighs() -> None:
     assert found(repeating.layers_shared_by_repetition, [*steps(40), REPEATED]) == {"layers-shared-by-repetition"}
     (item,) = evidence(repeating.layers_shared_by_repetition, [*steps(40), REPEATED])
     assert item.fact == "6 of 6 places of a ModuleList are one and the same Linear: 272 weights in all"
+    items = evidence(repeating.layers_shared_by_repetition, [*steps(40), {**REPEATED, "again": "layers.1"}])
+    assert [each.place.module for each in items] == ["layers", "layers.1"]
 
 
 END = {"kind": "end", "step": 40, "why": "exit"}

@@ -57,6 +57,7 @@ class _Accumulation:
         self.length = 0  # of the last batch
         self.begun = 0  # length of the first input of the first call since the last backward
         self.calls: list[_Spot] = []  # the first input of each call since the last backward
+        self.delivered: set[int] = set()  # addresses of the tensors of the last batch
         self.within = False  # whether the first of them went on from an earlier call
         self.given: set[int] = set()  # addresses of what the last call gave
         self.fed_back = False
@@ -79,7 +80,8 @@ class _Accumulation:
     def batch(self, loader: Any, batch: Any) -> None:
         self.loaders.append(id(loader))
         values = batch.values() if isinstance(batch, dict) else batch
-        self.length = _length(next(iter(_tensors([*values] if isinstance(values, (list, tuple)) else values)), None))
+        tensors = _tensors([*values] if isinstance(values, (list, tuple)) else values)
+        self.length, self.delivered = _length(next(iter(tensors), None)), {losses.address(each) for each in tensors}
 
     def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
         first, *others = [*args, *kwargs.values()] or [None]
@@ -111,6 +113,7 @@ class _Accumulation:
             leaves = frozenset(id(n.variable) for n in losses.nodes(top, losses.NODES) if hasattr(n, "variable"))
         self.part = _Part(kind, target, leaves, self.calls, within=self.within)
         self.part.length = self.begun
+        self.part.delivered = {address for address, _ in self.calls} <= self.delivered
         self.calls = []
 
     def backwarded(self, _roots: Any) -> None:
@@ -161,6 +164,7 @@ class _Accumulation:
             loaders=len(set(self.loaders)),
             length=self.length,
             lengths=[part.length for part in parts],
+            delivered=all(part.delivered for part in parts),
             again=sum(a.is_again(b) for a, b in pairs),
             fed_back=self.fed_back,
             edited=filled.edited,
@@ -179,6 +183,7 @@ class _Part:
         self.kind, self.target, self.leaves, self.calls, self.within = kind, target, leaves, calls, within
         self.places: list[tuple[str, int]] = []
         self.length = 0  # of what the model was given
+        self.delivered = False  # whether each call was given a tensor of the batch, as it came
 
     def is_again(self, other: _Part) -> bool:
         """Whether OTHER has the same targets or inputs, or goes on in this one's graph."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Any
 
 from . import losses
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _TIMES = frozenset({1, 3, 10, 100, 1000, 10_000, 100_000})
 _WALKS = 12  # graphs that are looked through in the first window, each for a millisecond or so
 _LATER = 2  # and in every later one
+_FRAMES = 24  # above a module's forward in which the statement that turns autocast on is looked for
 _TURN = 2  # of one turn of an optimizer: of many micro-batches one is as good as the others
 
 
@@ -62,6 +64,7 @@ class _Formats:
         self.scalers: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.walks = _WALKS
         self.turn = 0  # graphs looked through since the last turn of an optimizer
+        self.region: tuple[str, int] = ("", 0)  # the statement that turned autocast on for the first of them
         self.autocast = ""  # the format of the last forward pass with gradients, for parts that are compiled
         self.seen: _Seen | None = None  # in the graph of the pass under way
         self.counts: dict[tuple[Any, ...], int] = {}
@@ -85,6 +88,8 @@ class _Formats:
             kinds = ("cuda", "cpu") if torch.cuda.is_initialized() else ("cpu",)
             on = next((kind for kind in kinds if torch.is_autocast_enabled(kind)), None)
             self.autocast = str(torch.get_autocast_dtype(on)).removeprefix("torch.") if on else ""
+            if on and not self.region[1]:
+                self.region = _region(self.job)
 
     def backward(self, roots: Any) -> None:
         self.seen = None
@@ -119,7 +124,7 @@ class _Formats:
         if scaler is not None and scaler.is_enabled():
             self._scaled(scaler, filled)
         else:
-            self._plain(optimizer, filled, scaler is not None)
+            self._plain(optimizer, filled, scaler)
 
     def stepped(self, optimizer: Any) -> None:
         if self.walks:
@@ -143,7 +148,7 @@ class _Formats:
             path, line = self.scalers.get(scaler, ("", 0))
             self._told("scaled-bfloat16", (path, line), path=path, line=line)
 
-    def _plain(self, optimizer: Any, filled: Filled, off: bool) -> None:
+    def _plain(self, optimizer: Any, filled: Filled, off: Any) -> None:
         """No scaler takes the step, or one that is off: what of the optimizer's own was cast to float16."""
         parts = [seen for seen in filled.parts if seen]
         if filled.edited or any(seen.by_hand for seen in parts):
@@ -152,7 +157,12 @@ class _Formats:
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if cast & owned:
             (path, line), name = parts[-1].place, type(optimizer).__name__
-            facts = {"optimizer": name, "cast": len(cast & owned), "of": len(owned), "off": off}
+            facts = {"optimizer": name, "cast": len(cast & owned), "of": len(owned), "off": off is not None}
+            built = self.scalers.get(off, ("", 0)) if off is not None else ("", 0)
+            facts["further"] = [
+                ("the scaler that is switched off is built here", *built),
+                ("autocast is turned on here", *self.region),
+            ]
             self._told("unscaled-float16", (path, line, name), **facts, path=path, line=line)
 
     def _told(self, kind: str, key: tuple[Any, ...], **facts: Any) -> None:
@@ -168,3 +178,18 @@ class _Seen:
     def __init__(self, cast: dict[str, set[int]], found: set[str], by_hand: bool) -> None:
         self.cast, self.found, self.by_hand = cast, found, by_hand
         self.place: tuple[str, int] = ("", 0)
+
+
+def _region(job: Job) -> tuple[str, int]:
+    """The statement of the user's code, around the line that runs, that turned autocast on; ("", 0) for none."""
+    frame = job.frame()
+    for _ in range(_FRAMES):
+        if frame is None:
+            break
+        tree = job.written.tree_of(frame.f_code) if job.path_of(frame.f_code) else None
+        for node in ast.walk(tree) if tree is not None else ():
+            around = isinstance(node, ast.With) and node.lineno <= frame.f_lineno <= (node.end_lineno or 0)
+            if around and any("autocast" in ast.unparse(each.context_expr) for each in node.items):
+                return str(job.path_of(frame.f_code)), node.lineno
+        frame = frame.f_back
+    return "", 0

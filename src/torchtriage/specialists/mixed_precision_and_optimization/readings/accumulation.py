@@ -34,11 +34,13 @@ def loss_not_averaged_over_accumulation(record: RankRecord) -> Iterator[Sighting
 
 
 def _summed(event: dict[str, Any]) -> bool:
-    """Micro-batches of one loss: one line, one kind, the same parameters, a call of the model and a batch for each."""
+    """Micro-batches of one loss: one line, one kind, the same parameters, a batch and a call of the model for each, or
+    as many calls each, of several tensors of the batch.
+    """
     one_of_each = (
         event["places"] == 1 and event["reached"] == 1 and len(event["kinds"]) == 1 and bool(event["kinds"][0])
     )
-    once = set(event["calls"]) == {1}
+    once = set(event["calls"]) == {1} or (len(set(event["calls"])) == 1 and bool(event.get("delivered")))
     fed = event["batches"] == 0 or (event["batches"] == event["passes"] and event["loaders"] == 1) or _cut(event)
     return one_of_each and once and fed and not (event["again"] or event["fed_back"] or event["edited"])
 

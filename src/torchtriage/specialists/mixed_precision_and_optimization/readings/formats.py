@@ -7,6 +7,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 AGAIN = 3  # times that make a habit of what may have happened once
@@ -21,7 +22,7 @@ def scaler_missing(record: RankRecord) -> Iterator[Sighting]:
             f"{event['cast']} of {event['of']} parameters of {event['optimizer']} were used in float16, and it stepped "
             f"on their gradients {event['times']} times though no loss was scaled{off}"
         )
-        yield Sighting(_place(record, event), fact, float(event["times"]), "steps")
+        yield from further(Sighting(_place(record, event), fact, float(event["times"]), "steps"), event)
 
 
 @detector("run/scaler-with-bf16")

@@ -81,6 +81,8 @@ class _Repeating:
                 if any(each.requires_grad for each in own):
                     kind = type(next(part for part in container if any(True for _ in part.parameters()))).__name__
                     names = {"module": module, "layer": kind, "container": type(container).__name__}
+                    again = _again(container)
+                    names["again"] = again if module == type(container).__name__ else f"{module}.{again}"
                     size = sum(each.numel() for each in own)
                     self.job.record("repeated", places=len(container), parameters=size, **names, **facts)
                 del self.found[key]
@@ -97,6 +99,16 @@ def _repeats(parts: list[Any]) -> list[int]:
         if len(distances) == 1 and any(True for _ in part.parameters()):
             found.append(len(at))
     return found
+
+
+def _again(container: Any) -> str:
+    """The name of the first place at which a part with weights stands for the second time."""
+    seen: set[int] = set()
+    for name, part in container._modules.items():
+        if id(part) in seen and any(True for _ in part.parameters()):
+            return str(name)
+        seen.add(id(part))
+    return ""
 
 
 def _multiplied(job: Job, frame: FrameType) -> int:

@@ -17,3 +17,6 @@ def layers_shared_by_repetition(record: RankRecord) -> Iterator[Sighting]:
         fact = f"{event['times']} of {event['places']} places of a {event['container']} are one and the same"
         said = f"{fact} {event['layer']}: {event['parameters']:,} weights in all"
         yield Sighting(place, said, float(event["times"]), "places")
+        if event.get("again"):
+            told = f"{event['again']} is the same {event['layer']} as one before it"
+            yield Sighting(Place(rank=record.rank, module=event["again"]), told, float(event["times"]), "places")

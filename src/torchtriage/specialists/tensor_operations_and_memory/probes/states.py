@@ -89,8 +89,12 @@ class _States:
         if older and self.carried:
             self.counts.append(count)
             if len(self.counts) in _TIMES:
+                further = [
+                    *self.carried.get("further", ()),
+                    ("this backward pass reaches back to it", *self.job.caller()),
+                ]
                 facts = {"nodes": self.counts, "retained": self.job.retaining, **self.carried}
-                self.job.record("carried-state", **facts)
+                self.job.record("carried-state", **{**facts, "further": further})
             if count >= _LONG:
                 self.job.withdraw(self.probe)
 
