@@ -7,6 +7,7 @@ import dis
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Set
     from types import CodeType
 
     from torchtriage.examine.run.job.job import Job
@@ -30,7 +31,7 @@ def samples(job: Job, loader: Any) -> list[Told]:
     if collate is not None and job.path_of(collate) is not None:
         found += _returned(job, collate, "the batch is put together here")
     if start is None:
-        return (found + _called(job))[:_MOST]
+        return (found + _called(job, _MADE))[:_MOST]
     name = kind.__name__
     found += _returned(job, start, f"a sample of {name} is made here")
     for word in start.co_names:
@@ -40,7 +41,7 @@ def samples(job: Job, loader: Any) -> list[Told]:
         found += [
             (f"{word} of {name} is set here", *where) for code in named.values() for where in _set(job, code, word)
         ]
-    return found[:_MOST]
+    return [*found[:_MOST], *_called(job, {name})[:1]]
 
 
 def _set(job: Job, code: CodeType, name: str) -> list[tuple[str, int]]:
@@ -56,12 +57,12 @@ def _returned(job: Job, code: CodeType, says: str) -> list[Told]:
     return [(says, str(job.path_of(code)), max(lines))] if lines else []
 
 
-def _called(job: Job) -> list[Told]:
-    """Where the file that is running makes data sets of tensors."""
+def _called(job: Job, kinds: Set[str]) -> list[Told]:
+    """Where the file that is running makes data sets of these KINDS."""
     frame = job.frame()
     tree = job.written.file_of(frame.f_code) if frame is not None else None
     path = str(job.path_of(frame.f_code)) if frame is not None else ""
     calls = [each for each in ast.walk(tree or ast.Pass()) if isinstance(each, ast.Call)]
     names = {each.lineno: each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", "")
              for each in calls}  # fmt: skip
-    return [(f"{name} is made here", path, line) for line, name in sorted(names.items()) if name in _MADE]
+    return [(f"{name} is made here", path, line) for line, name in sorted(names.items()) if name in kinds]

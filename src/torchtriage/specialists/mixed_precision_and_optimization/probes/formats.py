@@ -187,8 +187,8 @@ def _region(job: Job) -> tuple[str, int]:
         if frame is None:
             break
         tree = job.written.tree_of(frame.f_code) if job.path_of(frame.f_code) else None
-        for node in ast.walk(tree) if tree is not None else ():
-            around = isinstance(node, ast.With) and node.lineno <= frame.f_lineno <= (node.end_lineno or 0)
+        for node in [each for each in ast.walk(tree or ast.Pass()) if isinstance(each, ast.With)]:
+            around = node.lineno <= frame.f_lineno <= (node.end_lineno or 0)
             if around and any("autocast" in ast.unparse(each.context_expr) for each in node.items):
                 return str(job.path_of(frame.f_code)), node.lineno
         frame = frame.f_back
