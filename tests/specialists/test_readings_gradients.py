@@ -74,6 +74,11 @@ LOG = {**NAN, "stage": "loss", "chain": ["Mean", "Log"]}
     [
         pytest.param([*steps(40, loss=lambda n: 1.2**n), *norms(RISING)], {"gradients-exploding"}, id="with the loss"),
         pytest.param([*steps(40), *norms(RISING), NAN], {"gradients-exploding"}, id="until a number is not finite"),
+        pytest.param(
+            [*steps(40, loss=lambda n: 9.0 ** max(0, n - 36)), *norms([1.0] * 38 + [1e4, 1e9])],
+            {"gradients-exploding"},
+            id="until the script gives up",
+        ),
         pytest.param([*steps(40), *norms(RISING), LOG], set(), id="until a logarithm of zero"),
         pytest.param([*steps(40), *norms(RISING)], set(), id="while the loss stays"),
         pytest.param([*steps(40, loss=lambda n: 1.2**n), *norms([1.1**n for n in range(40)])], set(), id="45 times"),

@@ -59,7 +59,7 @@ class _Origins:
         self.turn = self.row = 0  # backward passes begun; of them, in a row, those of a loss that is not finite
         self.held: _Held | None = None
         self.first: _Held | None = None  # of the row
-        self.latest: list[Any] = []  # losses of this backward, weakly
+        self.latest: list[Any] = []  # roots of this backward, weakly
         self.unread: Any = None  # on a device: whether the loss of this backward is finite
 
     def scale(self, original: Any) -> Any:
@@ -85,6 +85,7 @@ class _Origins:
         if self.done:
             return
         self.turn, self.unread = self.turn + 1, None
+        self.latest = [weakref.ref(root) for root in roots]
         known = self.job.loss
         if known is None or len(roots) > 1 or not isfinite(known):  # where a scaled loss is finite, so is the loss
             self.judge(roots)
@@ -95,7 +96,6 @@ class _Origins:
 
         unscaled = [self.before_scaling(root) for root in roots] if self.scaled else roots
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and _has_numbers(loss)]
-        self.latest = [weakref.ref(loss) for loss in losses]
         for loss in losses:
             if loss.is_cuda:
                 self.unread = torch.isfinite(loss.detach()).all()

@@ -183,10 +183,15 @@ def _cut(layers: Sequence[list[Any]]) -> float | None:
 def _rise(norms: Sequence[float], ended: bool) -> tuple[float, float] | None:
     """The usual norm at the start and that at the end, or before the first that was not finite, where that ENDED it."""
     if len(norms) >= 2 * BEGIN:
-        return _positive(median(norms[:BEGIN]), norms[-1] if ended else median(norms[-BEGIN:]))
+        return _positive(median(norms[:BEGIN]), norms[-1] if ended else _end(norms))
     if ended and len(norms) > 1 and norms[-1] == max(norms):
         return _positive(norms[0], norms[-1])
     return None
+
+
+def _end(values: Sequence[float]) -> float:
+    """Where VALUES went: the usual one of the last, or what both of the last two are above, where a script gives up."""
+    return max(median(values[-BEGIN:]), min(values[-2:]))
 
 
 def _positive(usual: float, end: float) -> tuple[float, float] | None:
@@ -206,7 +211,7 @@ def _lost(losses: Sequence[float], record: RankRecord, *, soon: bool) -> bool:
         return True
     if len(losses) < 2 * BEGIN:
         return False
-    return median(losses[-BEGIN:]) > WORSE * max(median(losses[:BEGIN]), 1e-12)
+    return _end(losses) > WORSE * max(median(losses[:BEGIN]), 1e-12)
 
 
 def _grown(events: Sequence[dict[str, Any]]) -> tuple[str, float] | None:
