@@ -173,6 +173,18 @@ def test_an_operation_that_made_nan_from_finite_inputs_speaks_for_itself() -> No
     assert found(origins.non_finite_origin, [*steps(20), event]) == {"non-finite-origin"}
 
 
+@pytest.mark.parametrize(("persists", "skipped", "is_called"), [(False, 5, False), (False, 30, True), (True, 5, True)])
+def test_what_only_float16_cannot_hold_is_left_to_a_scale_that_collapses(
+    persists: bool, skipped: int, is_called: bool
+) -> None:
+    """Every fifth step is skipped, or every thirtieth."""
+    event = {**BROUGHT, "batch": None, "stage": "forward", "op": "sum", "module": "a", "value": "inf"}
+    event.update(autocast="float16", persists=persists)
+    skips = [{"kind": "skip", "step": n, "scale": 2.0**-n} for n in range(100) if n % skipped == 0]
+    events = [*steps(100, skipped=lambda n: int(n % skipped == 0)), event, *skips]
+    assert bool(found(origins.non_finite_origin, events)) == is_called
+
+
 def test_the_batch_is_named_with_its_share() -> None:
     (item,) = evidence(origins.input_not_finite, [*steps(20), BROUGHT])
     assert (item.place.line, item.place.step, item.value) == (20, 11, 0.02)

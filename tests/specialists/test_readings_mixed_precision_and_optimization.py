@@ -273,6 +273,9 @@ def test_the_first_module_is_that_of_the_first_skip_after_the_search() -> None:
     assert (item.place.step, item.place.module) == (20, "head.bias")
     assert "4 of 54 steps" in item.fact
     assert "2 of 4 gradients were not finite" in item.fact
+    origin = {"kind": "non-finite", "step": 20, "path": "net.py", "line": 8, "module": "blocks.2"}
+    _, place = (each.place for each in evidence(scaling.scale_collapsing, [*rows, *late, origin]))
+    assert (place.line, place.module) == (8, "blocks.2")
 
 
 @pytest.mark.parametrize(("by", "is_called"), [(1.0, False), (0.5, True)])

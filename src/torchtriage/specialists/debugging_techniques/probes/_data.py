@@ -63,6 +63,8 @@ def _called(job: Job, kinds: Set[str]) -> list[Told]:
     tree = job.written.file_of(frame.f_code) if frame is not None else None
     path = str(job.path_of(frame.f_code)) if frame is not None else ""
     calls = [each for each in ast.walk(tree or ast.Pass()) if isinstance(each, ast.Call)]
-    names = {each.lineno: each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", "")
-             for each in calls}  # fmt: skip
-    return [(f"{name} is made here", path, line) for line, name in sorted(names.items()) if name in kinds]
+    names = {
+        (each.lineno, each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", ""))
+        for each in calls
+    }
+    return [(f"{name} is made here", path, line) for line, name in sorted(names) if name in kinds]

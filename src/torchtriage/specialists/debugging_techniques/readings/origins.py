@@ -12,6 +12,9 @@ from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.debugging_techniques.readings import seen
 from torchtriage.specialists.debugging_techniques.readings.gradients import gradients_exploding
 
+LONG = 20  # steps after which no scaler is looking for its first scale any more
+FEW, OFTEN = 3, 0.1  # steps, and their share, that are skipped later still
+
 
 @detector("run/non-finite-origin")
 def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
@@ -20,7 +23,9 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
     for event in record.all("non-finite"):
         if _brought_in(event) or (seen.overflowed(event) and any(gradients_exploding.look(record))):
             continue  # the batch is the fault, not the operation that met it; or what made all numbers grow is
-        step = event.get("at", event["step"])
+        step: int = event["at"] if "at" in event else event["step"]
+        if seen.too_narrow(event) and _held_back(record, step):
+            continue  # the format is too narrow, and the scale falls for it: that is told with this place
         place = Place(
             path=event.get("path") or None,
             line=event.get("line") or None,
@@ -53,6 +58,14 @@ def input_not_finite(record: RankRecord) -> Iterator[Sighting]:
 def _brought_in(event: dict[str, Any]) -> bool:
     """Whether the batch held what is not finite, and no operation made it from finite inputs."""
     return bool(event.get("batch")) and event["stage"] != "forward" and event["stage"] != "parameter"
+
+
+def _held_back(record: RankRecord, since: int) -> bool:
+    """Whether a scaler has gone on skipping steps, with an ever lower scale, long after step SINCE."""
+    later = [step for step in record.every_step if step["step"] >= since + LONG]
+    scales = [event["scale"] for event in record.all("skip") if event["step"] >= since]
+    skipped = sum(bool(step["skipped"]) for step in later)
+    return skipped >= max(FEW, OFTEN * len(later)) and scales[-1:] < scales[:1]
 
 
 def _seen(event: dict[str, Any]) -> str:

@@ -26,3 +26,8 @@ def overflowed(event: dict[str, Any]) -> bool:
         made = [event["op"]] if event["stage"] == "forward" else event["chain"]
         return not any(str(op).lower().lstrip("_").startswith(BOUNDED) and "oftmax" not in op for op in made)
     return event["stage"] in ("unknown", "parameter")
+
+
+def too_narrow(event: dict[str, Any]) -> bool:
+    """Whether a number is infinite in float16 alone."""
+    return event["stage"] == "forward" and event.get("autocast") == "float16" and not event.get("persists")

@@ -63,6 +63,11 @@ def scale_collapsing(record: RankRecord) -> Iterator[Sighting]:
         "of the steps",
         _wilson(count, after),
     )  # fmt: skip
+    for event in record.all("non-finite")[:1]:
+        if event.get("line"):
+            where = {name: event.get(name) or None for name in ("path", "line", "module")}
+            told = "the first loss or gradient that was not finite before scaling comes from here"
+            yield Sighting(Place(rank=record.rank, **where), told, count / after, "of the steps")
 
 
 def collapses(record: RankRecord, bound: float) -> bool:
