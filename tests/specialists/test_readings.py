@@ -454,6 +454,12 @@ def test_gradients_are_called_carried_after_three_steps_in_a_row(running: int, s
     assert found(updates.gradients_not_zeroed, [*steps(9), event]) == slugs
 
 
+def test_of_equally_long_chains_of_carried_gradients_the_first_is_told() -> None:
+    chain = {"kind": "carried", "optimizer": "SGD", "running": 10, "path": "t.py", "line": 3}
+    (item,) = evidence(updates.gradients_not_zeroed, [*steps(120), {**chain, "step": 10}, {**chain, "step": 107}])
+    assert item.place.step == 10
+
+
 LEDGER = {
     "kind": "updates", "step": 0, "optimizer": "SGD", "built": "t.py:4", "backwards": 30, "steps": 0, "moved": False,
     "path": "t.py", "line": 8, "last": True,

@@ -24,7 +24,8 @@ def gradients_not_zeroed(record: RankRecord) -> Iterator[Sighting]:
     seen.anything_learned(record)
     longest: dict[str, dict[str, Any]] = {}
     for event in record.all("carried"):
-        if event["running"] >= RUNNING or _often(event):
+        before = longest.get(event["optimizer"])
+        if (event["running"] >= RUNNING or _often(event)) and (before is None or event["running"] > before["running"]):
             longest[event["optimizer"]] = event
     for name, event in longest.items():
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])
