@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ._births import Told
 
 _MOST = 6  # lines
+_DRAWN = 3  # lines that draw an order
+_ORDERS = frozenset({"randperm", "permutation", "shuffle"})
 _MADE = frozenset({"TensorDataset", "random_split"})
 
 
@@ -57,14 +59,25 @@ def _returned(job: Job, code: CodeType, says: str) -> list[Told]:
     return [(says, str(job.path_of(code)), max(lines))] if lines else []
 
 
+def orders(job: Job) -> list[Told]:
+    """Where the file that is running draws an order: of inputs and labels each, they belong together no longer."""
+    says = "an order is drawn here: inputs and labels must go by the same one"
+    return [(says, path, line) for path, line, _ in _calls(job, _ORDERS)][:_DRAWN]
+
+
 def _called(job: Job, kinds: Set[str]) -> list[Told]:
     """Where the file that is running makes data sets of these KINDS."""
+    return [(f"{name} is made here", path, line) for path, line, name in _calls(job, kinds)]
+
+
+def _calls(job: Job, names: Set[str]) -> list[tuple[str, int, str]]:
+    """The calls of functions and methods of these NAMES in the file that is running: path, line, name."""
     frame = job.frame()
     tree = job.written.file_of(frame.f_code) if frame is not None else None
     path = str(job.path_of(frame.f_code)) if frame is not None else ""
     calls = [each for each in ast.walk(tree or ast.Pass()) if isinstance(each, ast.Call)]
-    names = {
+    found = {
         (each.lineno, each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", ""))
         for each in calls
     }
-    return [(f"{name} is made here", path, line) for line, name in sorted(names) if name in kinds]
+    return [(path, line, name) for line, name in sorted(found) if name in names]

@@ -11,7 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from . import _nodes
-from ._data import samples
+from ._data import orders, samples
 from ._lines import Lines
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class _Losses:
             self.lines.follow("entropies")
         loader = self.loader() if number == min(_FOLLOWED) and self.loader is not None else None
         if loader is not None:
-            self.job.record("samples", further=samples(self.job, loader))
+            self.job.record("samples", further=[*samples(self.job, loader), *orders(self.job)])
 
     def look_at_activation(self, node: Any, words: tuple[str, ...], loss: str, consumer: Any) -> None:
         """NODE takes the softmax or sigmoid of its input: is that one already?"""
