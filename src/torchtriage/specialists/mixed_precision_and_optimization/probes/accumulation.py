@@ -79,8 +79,7 @@ class _Accumulation:
 
     def batch(self, loader: Any, batch: Any) -> None:
         self.loaders.append(id(loader))
-        values = batch.values() if isinstance(batch, dict) else batch
-        tensors = _tensors([*values] if isinstance(values, (list, tuple)) else values)
+        tensors = _tensors([*batch.values()] if isinstance(batch, dict) else batch)
         self.length, self.delivered = _length(next(iter(tensors), None)), {losses.address(each) for each in tensors}
 
     def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
