@@ -1,4 +1,4 @@
-"""Where optimizers were built."""
+"""The optimizers of the job, and where they were built."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
     from .job import Job
 
 
 class Built:
-    """The user's line that built each optimizer; of one that is older than the watch, nothing."""
+    """The optimizers, and the user's line that built each; of one that is older than the watch, nothing."""
 
     def __init__(self) -> None:
         self._lines: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._lines))
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
 
     def at(self, optimizer: Any) -> tuple[str, int]:
         return self._lines.get(optimizer, ("", 0))
 
     def place(self, job: Job) -> None:
         import torch
+
+        for older in job.alive(torch.optim.Optimizer):
+            self._lines[older] = ("", 0)
 
         def building(original: Any) -> Any:
             def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:

@@ -35,7 +35,6 @@ class Births:
         for name, function in list(vars(torch.nn.init).items()):
             if name.endswith("_") and not name.startswith("_") and callable(function):
                 job.wrap(torch.nn.init, name, self.filling)
-        job.wrap(torch.optim.Optimizer, "__init__", self.building)
         job.wrap(torch.optim.lr_scheduler.LRScheduler, "__init__", self.scheduling)
 
     def filling(self, original: Any) -> Any:
@@ -54,13 +53,6 @@ class Births:
 
         return filled
 
-    def building(self, original: Any) -> Any:
-        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            _note(self.built, optimizer, self.job.caller(), again=False)
-            original(optimizer, *args, **kwargs)
-
-        return built
-
     def scheduling(self, original: Any) -> Any:
         def scheduled(schedule: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
             if optimizer not in self.schedules:
@@ -73,7 +65,7 @@ class Births:
         """Where it was built, and the schedule of its learning rate."""
         name, schedule = type(optimizer).__name__, self.schedules.get(optimizer, ("", 0))
         found = [(f"the schedule of {name} is built here", *schedule)]
-        found.append((f"{name}, which has its learning rate, is built here", *_noted(self.built, optimizer)))
+        found.append((f"{name}, which has its learning rate, is built here", *self.job.built.at(optimizer)))
         return [each for each in found if each[2]]
 
     def of_parameter(self, parameter: Any, name: str) -> list[Told]:

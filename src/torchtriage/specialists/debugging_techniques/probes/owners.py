@@ -31,7 +31,6 @@ def unowned(job: Job) -> None:
     watch.find(job.alive(torch.optim.Optimizer), job.alive(torch.nn.Module))
     job.listen(watch.backwarded, watch.ending)
     job.wrap(torch.autograd, "grad", watch.asking)
-    job.wrap(torch.optim.Optimizer, "__init__", watch.building)
     job.wrap(torch.optim.Optimizer, "add_param_group", watch.adding)
     job.wrap(torch.nn.Module, "register_parameter", watch.registering)
     job.wrap(torch.nn.Module, "load_state_dict", watch.loading)
@@ -94,26 +93,16 @@ class _Unowned:
         self.met = 0  # the one at which an orphan was met last
         self.told = False
         self.astray = False  # no optimizer has any parameter of a module that is called
-        self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
         self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
         self.registered, self.asked = _Noted(), _Noted()  # with a module, and by autograd.grad
 
     def find(self, optimizers: list[Any], modules: list[Any]) -> None:
         """What is older than the watch: nobody saw whether a module was loaded, so it counts as loaded."""
-        for optimizer in optimizers:
-            self.built[optimizer] = ("", 0)
-            for parameter in (p for group in optimizer.param_groups for p in group["params"]):
-                self.owned.note(parameter)
+        for parameter in (p for each in optimizers for group in each.param_groups for p in group["params"]):
+            self.owned.note(parameter)
         for parameter in (p for module in modules for p in module._parameters.values() if p is not None):
             self.loaded.note(parameter)
-
-    def building(self, original: Any) -> Any:
-        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            self.built[optimizer] = self.job.caller(_within_optimizer)
-            original(optimizer, *args, **kwargs)
-
-        return built
 
     def adding(self, original: Any) -> Any:
         def add_param_group(optimizer: Any, *args: Any, **kwargs: Any) -> None:
@@ -130,7 +119,7 @@ class _Unowned:
             original(module, name, param, *rest)
             if param is not None:
                 self.registered.note(param)
-            if self.built and param is not None:
+            if self.job.built and param is not None:
                 self.born.note(param, self.job.caller(_within_construction))
 
         return register_parameter
@@ -169,8 +158,8 @@ class _Unowned:
         now = self.backwards
         if now < self.next:
             return
-        if self.built:
-            self.largest = max(map(self.sized, self.built), key=lambda each: each[0])[1:]
+        if self.job.built:
+            self.largest = max(map(self.sized, self.job.built), key=lambda each: each[0])[1:]
             self.look(roots)
             self.write()
         self.next = self.following(now)
@@ -182,7 +171,7 @@ class _Unowned:
 
     def sized(self, optimizer: Any) -> tuple[int, str, tuple[str, int]]:
         size = sum(len(group["params"]) for group in optimizer.param_groups)
-        return size, type(optimizer).__name__, self.built[optimizer]
+        return size, type(optimizer).__name__, self.job.built.at(optimizer)
 
     def look(self, roots: Any) -> None:
         for root, name, parameter in [*self.homeless(), *self.free(roots)]:
@@ -210,7 +199,7 @@ class _Unowned:
         self.astray = not any(self.owned.of(p) for root in list(self.job.roots) for p in root.parameters())
         if not self.astray:
             return True
-        owned = [p for optimizer in self.built for group in optimizer.param_groups for p in group["params"]]
+        owned = [p for optimizer in self.job.built for group in optimizer.param_groups for p in group["params"]]
         return bool(owned) and all(p.grad is None and self.registered.of(p) for p in owned)
 
     def homeless(self) -> Iterator[tuple[str, str, Any]]:
@@ -272,13 +261,6 @@ def _plain(parameter: Any) -> bool:
     if gradient is None or type(parameter) not in kinds or type(gradient) not in kinds:
         return False
     return not gradient.is_sparse and not gradient.is_meta
-
-
-def _within_optimizer(frame: Any) -> bool:
-    """Whether a frame builds an optimizer of the user's own class: whoever asked for it is of interest."""
-    import torch
-
-    return frame.f_code.co_name == "__init__" and isinstance(frame.f_locals.get("self"), torch.optim.Optimizer)
 
 
 def _within_construction(frame: Any) -> bool:
