@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import io
 import logging
 import os
@@ -63,13 +64,21 @@ def says(name: str, /, **fields: Any) -> Callable[[Provoke], Provoke]:
 
 
 def alone(act: Provoke) -> Provoke:
-    """ACT in a process group of one rank, whose store is in memory."""
+    """ACT in a process group of one rank, whose store is in memory.
+
+    What the frames of its error hold goes before the group does. A wrapper that outlives the group would end it with
+    the interpreter's lock held, which the group's threads may be waiting for: both would wait for ever.
+    """
 
     def within() -> object:
         dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
         try:
             return act()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is handed on
+            raise error.with_traceback(None) from None
         finally:
+            gc.collect()
+            dist.barrier()
             dist.destroy_process_group()
 
     return within
