@@ -22,7 +22,7 @@ def cases(tmp_path: Path, fault: Fault, seen: Callable[..., Evidence]) -> None:
     clips = Finding(fault, (seen("run/clips", value=0.6, unit="of the steps", spread=(0.5, 0.7)),))
     fewer = Finding(fault, (seen("run/clips", value=0.4, unit="of the steps", spread=(0.35, 0.45)),))
     looked = (Observed("run/clips"),)
-    hinted = replace(clips, fault=replace(fault, persona=Persona.PEDANTIC))
+    hinted = replace(clips, fault=replace(fault, persona=Persona.PEDANTIC, signs=fault.signs[1:]))
     made = {
         "ill": Case(findings=(clips,), outcomes=looked, measurements=RUN),
         "better": Case(findings=(fewer,), outcomes=looked, measurements=RUN),

@@ -15,6 +15,7 @@ _SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt",
 _LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum", "Maximum", "Minimum"}
 _SHAPES = {"Exp", "Log", "Log1P", "Cosh", "Tanh", "Softplus", "Sigmoid", "LogSigmoid", "Relu", "LeakyRelu"}
 JOINTS = frozenset(_MOVES | _SUMS | _LIMITS | _SHAPES | {"Expand"})  # between a backward's root and the losses in it
+_TERMS = JOINTS - _MOVES - {"Expand", "Sum", "Mean"}  # each number is of one sample: what is summed may be a prediction
 SCALES = frozenset(
     {"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View", "Mean"}
 )  # a loss times a number is still that loss
@@ -64,7 +65,7 @@ def near(root: Any) -> Iterator[tuple[Any, bool]]:
 def _shifts(node: Any) -> bool:
     """Whether a difference takes something from a term of a loss, and is not the error that the loss judges."""
     below = [each for each, _ in node.next_functions if each is not None]
-    return len(below) == 1 and kind(below[0]) in JOINTS - _MOVES - {"Expand"} and shape(below[0]) == shape(node)
+    return len(below) == 1 and kind(below[0]) in _TERMS and shape(below[0]) == shape(node)
 
 
 def mark(node: Any, **facts: Any) -> None:
