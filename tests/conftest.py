@@ -7,10 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from torchtriage.core.evidence import Evidence, Place
 from torchtriage.core.fault import Confidence, EditSafety, Fault, FaultClass, Persona, Remedy, Sign
 from torchtriage.core.plan import Plan, Stage, Step
+
+# How long an example takes says more about the machine than about the code.
+settings.register_profile("no-clock", deadline=None)
+settings.load_profile("no-clock")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 import torchtriage
-
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("no-clock", deadline=None)
-settings.load_profile("no-clock")
 
 SENTENCES = (
     "GPU utilization is low.",
