@@ -111,9 +111,9 @@ def test_a_file_that_may_not_be_read_is_inconclusive(tree: Path, monkeypatch: py
     assert "Permission denied" in outcome.why
 
 
-def test_files_without_torch_are_counted_and_not_parsed(tree: Path) -> None:
-    write(tree / "a.py", "def broken(:\n")
-    examined = examine([Path("a.py")], [marked])
+def test_files_of_a_folder_without_torch_are_counted_and_not_parsed(tree: Path) -> None:
+    write(tree / "job/a.py", "def broken(:\n")
+    examined = examine([Path("job")], [marked])
     assert examined.outcomes == (Observed("source/marked"),)
     assert examined.files == 1
 
@@ -186,3 +186,10 @@ def test_a_link_that_leads_to_itself_says_that_its_target_is_missing(tree: Path)
     (tree / "job/link.py").symlink_to("link.py")
     ((why, _),) = reasons(["job"])
     assert "target link.py is missing" in why
+
+
+def test_a_file_that_was_named_is_read_even_where_it_mentions_no_torch(tree: Path) -> None:
+    write(tree / "job/broken.py", "x = (\n")
+    (named,) = examine([Path("job/broken.py")], [marked]).outcomes
+    assert isinstance(named, Inconclusive)
+    assert named.why.startswith("job/broken.py:1: ")

@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
 from torchtriage.examine.detector import Detector
 from torchtriage.examine.source.ignored import Ignored
-from torchtriage.examine.source.seen import Memory, Seen, look
+from torchtriage.examine.source.seen import Memory, Seen, look, mentions_torch
 
 STDIN = Path("-")
 
@@ -44,13 +45,15 @@ class Examined(Struct, frozen=True):
 class Means(Struct, frozen=True):
     """How files are examined. stdin: what stands for the path "-". memory: what was seen before. jobs: processes.
 
-    passes_over: of a file that was found in a folder, whether the user's settings leave it out.
+    passes_over: of a file that was found in a folder, whether the user's settings leave it out. asked: files that were
+    named one by one: they are read even where they mention no torch.
     """
 
     stdin: bytes = b""
     memory: Memory | None = None
     jobs: int = 1
     passes_over: Callable[[Path], bool] = lambda _: False
+    asked: frozenset[Path] = frozenset()
 
 
 def examine(paths: Sequence[Path], detectors: Sequence[Detector], means: Means | None = None) -> Examined:
@@ -59,7 +62,7 @@ def examine(paths: Sequence[Path], detectors: Sequence[Detector], means: Means |
     Raises TriageError when a path does not exist or no Python file is there. A file that is no readable Python is
     Inconclusive and the others are examined all the same.
     """
-    means = means or Means()
+    means = replace(means or Means(), asked=frozenset(paths))
     merged = _Merged(detectors)
     for seen in _shown(found(paths, passes_over=means.passes_over), detectors, means):
         merged.add(seen)
@@ -109,6 +112,8 @@ def _look(detectors: Sequence[Detector], means: Means, path: Path) -> Seen | Inc
     except OSError as error:
         why = f"{name}:1: cannot be read: {error.strerror}"
         return Inconclusive("source", why, "Give permission to read it, or leave it out.")
+    if path not in means.asked and not mentions_torch(data):
+        return Seen()
     known = means.memory.recall(name, data) if means.memory is not None else None
     if known is not None:
         return known

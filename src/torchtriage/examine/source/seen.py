@@ -40,18 +40,22 @@ class Seen(Struct, frozen=True):
     absent: tuple[str, ...] = ()
 
 
-def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
-    """Shows the file PATH with the content DATA to DETECTORS. One that mentions no torch shows nothing.
+def mentions_torch(data: bytes) -> bool:
+    """Whether a file names torch, or a framework under which it may train without naming torch itself."""
+    return any(name in data for name in _MENTIONED)
 
-    Nor one of the frameworks under which a file may train without naming torch itself.
+
+def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
+    """Shows the file PATH with the content DATA to DETECTORS. One that can be read and mentions no torch shows
+    nothing.
     """
-    if not any(name in data for name in _MENTIONED):
-        return Seen()
     try:
         text, unread = text_of(path, data)
         script = Script(path, text.data, text)
     except UnreadableError as reason:
         return Seen((), (Inconclusive("source", reason.why, reason.unblock),), is_read=False)
+    if not mentions_torch(data):
+        return Seen()
     evidence: list[Evidence] = []
     inconclusive = [Inconclusive("source", why, "Mend the cell: the others are examined.") for why in unread]
     for outcome in perform(detectors, script):

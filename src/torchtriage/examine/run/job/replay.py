@@ -18,26 +18,40 @@ from .contained import contained
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+STILL = 32
+
 
 class Call:
-    """One forward pass of a root module, and what is needed to repeat it: inputs, random state, autocast."""
+    """One forward pass of a root module, and what is needed to repeat it: inputs, autocast and, unless it is known to
+    draw none, the state of random numbers.
+    """
 
     __slots__ = ("args", "autocast", "kwargs", "module", "random", "random_cuda", "versions")
 
-    def __init__(self, module: Any, args: Any, kwargs: Any) -> None:
+    def __init__(self, module: Any, args: Any, kwargs: Any, *, draws: bool = True) -> None:
         import torch
 
         self.module = weakref.ref(module)
-        if len(args) == 1 and not kwargs and type(args[0]) is torch.Tensor and not args[0].requires_grad:
+        first: Any = args[0] if len(args) == 1 and not kwargs else None
+        if type(first) is torch.Tensor and not first.requires_grad:
             self.args, self.kwargs = args, kwargs  # nearly always
+            self.versions = [] if first.is_inference() else [first._version]
         else:
             self.args, self.kwargs = tuple(map(_detached, args)), _detached(kwargs) if kwargs else kwargs
-        self.versions = self.seen_versions()
-        self.random = torch.default_generator.get_state()
+            self.versions = self.seen_versions()
         cuda = torch.cuda.is_initialized()
-        self.random_cuda = torch.cuda.get_rng_state() if cuda else None
+        self.random = torch.default_generator.get_state() if draws else None
+        self.random_cuda = torch.cuda.get_rng_state() if cuda and draws else None
         kinds = ("cuda", "cpu") if cuda else ("cpu",)
         self.autocast = [(kind, torch.get_autocast_dtype(kind)) for kind in kinds if torch.is_autocast_enabled(kind)]
+
+    def drew(self) -> bool:
+        """Whether random numbers have been drawn since; False where it is not known."""
+        import torch
+
+        random, cuda = self.random, self.random_cuda
+        drew = random is not None and not torch.equal(random, torch.default_generator.get_state())
+        return drew or (cuda is not None and not torch.equal(cuda, torch.cuda.get_rng_state()))
 
     def seen_versions(self) -> list[int]:
         """Of the inputs that are tensors themselves; what is nested deeper is seldom changed in place."""
@@ -65,18 +79,29 @@ class Call:
 
 
 class Calls(list[Call]):
-    """The forward passes since the last backward: the first 16, and how many more were missed."""
+    """The forward passes since the last backward: the first 16, and how many more were missed.
 
-    missed = 0
+    draws: whether passes are taken to draw random numbers. A copy of their state is the dearest part of a pass that
+    is kept; after STILL watched backward passes in a row before which none was drawn, only watched passes have one.
+    """
 
-    def keep(self, module: Any, args: Any, kwargs: Any) -> None:
+    missed = still = 0
+    draws = True
+
+    def keep(self, module: Any, args: Any, kwargs: Any, *, watched: bool = True) -> None:
         if len(self) < 16:
-            self.append(Call(module, args, kwargs))
+            self.append(Call(module, args, kwargs, draws=self.draws or watched))
         else:
             self.missed += 1
 
+    def watched(self) -> None:
+        """The passes kept were watched ones, and their backward begins."""
+        if self:
+            self.still = 0 if any(call.drew() for call in self) else self.still + 1
+            self.draws = self.still < STILL
+
     def clear(self) -> None:
-        super().clear()
+        list.clear(self)
         self.missed = 0
 
 
@@ -100,10 +125,12 @@ def replaying(call: Call, module: Any, stack: list[Any], *, autocast: bool = Tru
         undo.callback(random.setstate, ours[1])
         if numpy:
             undo.callback(numpy.random.set_state, ours[2])
-        if call.random_cuda is not None:
+        if torch.cuda.is_initialized():
             undo.callback(torch.cuda.set_rng_state, torch.cuda.get_rng_state())
+        if call.random_cuda is not None:
             torch.cuda.set_rng_state(call.random_cuda)
-        torch.set_rng_state(call.random)
+        if call.random is not None:
+            torch.set_rng_state(call.random)
         for part, buffers, flags, kept in before:
             undo.callback(part.__dict__.update, {**flags, **kept})
             part.__dict__.update({name: _copied(value) for name, value in kept.items()})
