@@ -37,6 +37,7 @@ class Built:
             def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
                 self._lines[optimizer] = job.caller(_within_optimizer)
                 original(optimizer, *args, **kwargs)
+                job.fire("built", optimizer)
 
             return built
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .writer import Writer
 
 EVENTS = (
+    "built",  # (optimizer): it has its parameters; told to sampled probes at any time
     "begun",  # (loader, given): a pass over a DataLoader begins, which has given so many batches so far
     "batch",  # (loader, batch): a DataLoader delivered
     "forward",  # (module, args, kwargs): a root module is about to run

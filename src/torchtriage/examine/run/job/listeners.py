@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     Listening: TypeAlias = tuple[tuple[str, Callable[..., None]], ...]
 
+SELDOM = ("built", "ending")  # told to everyone, whoever sees the step
+
 
 class Listeners:
     """Of every event: the probes that listen, in the order in which they were placed.
@@ -45,6 +47,6 @@ class Listeners:
         now = self._views.get(view)
         if now is None:
             now = {event: tuple(each for each in told if governor.sees(each[0])) for event, told in self.all.items()}
-            now["ending"] = self.all.get("ending", ())
+            now |= {event: self.all[event] for event in SELDOM if event in self.all}
             self._views[view] = now
         self.now = now

@@ -31,8 +31,7 @@ def updates(job: Job) -> None:
 
     watch = _Updates(job)
     watch.find(job.alive(torch.optim.Optimizer))
-    job.wrap(torch.optim.Optimizer, "__init__", watch.building)
-    job.listen(watch.ending)
+    job.listen(watch.built, watch.ending)
 
 
 class _Updates:
@@ -47,12 +46,8 @@ class _Updates:
         for number, optimizer in enumerate(older, start=1):
             self.add(self.job.ledger(optimizer, number))
 
-    def building(self, original: Any) -> Any:
-        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            original(optimizer, *args, **kwargs)
-            self.add(self.job.ledger(optimizer))
-
-        return built
+    def built(self, optimizer: Any) -> None:
+        self.add(self.job.ledger(optimizer))
 
     def add(self, ledger: Any) -> None:
         for gone in [each for each in self.ledgers if each.optimizer() is None]:

@@ -30,12 +30,15 @@ class Book:
 
         self.on = True
         self._of: weakref.WeakKeyDictionary[Any, Filled] = weakref.WeakKeyDictionary()
-        job.wrap(torch.optim.Optimizer, "__init__", self._built)
+        job.listen(self.built)
         job.wrap(torch.amp.GradScaler, "unscale_", self._edit)
         for owner in (clip_grad, utils):
             for name in _CLIPS:
                 if hasattr(owner, name):
                     job.wrap(owner, name, self._edit)
+
+    def built(self, optimizer: Any) -> None:
+        self.of(optimizer)
 
     def of(self, optimizer: Any) -> Filled:
         return self._of.setdefault(optimizer, Filled(optimizer))
@@ -50,13 +53,6 @@ class Book:
     def forget(self) -> None:
         for filled in self:
             filled.forget()
-
-    def _built(self, original: Any) -> Any:
-        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            original(optimizer, *args, **kwargs)
-            self.of(optimizer)
-
-        return init
 
     def _edit(self, original: Any) -> Any:
         def editing(*args: Any, **kwargs: Any) -> Any:

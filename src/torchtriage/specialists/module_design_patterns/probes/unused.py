@@ -21,8 +21,7 @@ def unused(job: Job) -> None:
     import torch
 
     watch = _Unused(job)
-    job.listen(watch.ending)
-    job.wrap(torch.optim.Optimizer, "__init__", watch.building)
+    job.listen(watch.built, watch.ending)
     watch.fresh.update(job.alive(torch.optim.Optimizer))
     watch.follow()
 
@@ -95,13 +94,9 @@ class _Unused:
         self.known: weakref.WeakKeyDictionary[Any, _Turns] = weakref.WeakKeyDictionary()
         self.turns: list[_Turns] = []
 
-    def building(self, original: Any) -> Any:
-        def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            original(optimizer, *args, **kwargs)
-            self.fresh.add(optimizer)
-            self.follow()
-
-        return built
+    def built(self, optimizer: Any) -> None:
+        self.fresh.add(optimizer)
+        self.follow()
 
     def follow(self) -> None:
         """Listens while an optimizer may have a parameter without a gradient."""

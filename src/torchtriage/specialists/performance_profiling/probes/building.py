@@ -21,7 +21,7 @@ def optimizers(job: Job) -> None:
     made: weakref.WeakKeyDictionary[Any, _Line] = weakref.WeakKeyDictionary()
     restored: dict[int, int] = {0: -1, 1: 0}  # the last step in which weights were loaded, and how many there were
 
-    def built(optimizer: Any, *_: Any, **__: Any) -> None:
+    def built(optimizer: Any) -> None:
         line = lines.here(type(optimizer).__name__)
         first = next((each for group in optimizer.param_groups for each in group["params"]), None)
         if first is None:
@@ -52,9 +52,8 @@ def optimizers(job: Job) -> None:
 
         return load_state_dict
 
-    job.wrap(torch.optim.Optimizer, "__init__", _after(built))
     job.wrap(torch.nn.Module, "load_state_dict", load)
-    job.listen(lines.ending)
+    job.listen(built, lines.ending)
 
 
 def workers(job: Job) -> None:
