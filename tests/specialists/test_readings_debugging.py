@@ -56,6 +56,27 @@ def test_a_clip_is_late_when_three_were_and_one_cut_something_off(change: dict[s
     assert found(order.clip_after_step, [*steps(9), {**LATE, **change}]) == slugs
 
 
+SHRUNK = {
+    "kind": "late-shrunk", "step": 30, "scaled": 30, "cut": 0, "factors": [0.1, 0.6], "path": "t.py", "line": 9,
+    "further": [["the step that has used them stands here", "t.py", 8]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"clip-after-step"}, id="by a norm"),
+        pytest.param({"scaled": 0, "cut": 9, "factors": [1.0, 0.0]}, {"clip-after-step"}, id="cut off at a value"),
+        pytest.param({"scaled": 2}, set(), id="two"),
+        pytest.param({"factors": [0.0625, 0.0625]}, set(), id="always the same factor: another unit"),
+    ],
+)
+def test_gradients_made_smaller_after_the_step_count_when_the_factors_differ(
+    change: dict[str, object], slugs: set[str]
+) -> None:
+    assert found(order.clip_after_step, [*steps(9), {**SHRUNK, **change}]) == slugs
+
+
 def test_a_schedule_that_led_is_told_with_its_first_line() -> None:
     event = {"kind": "schedule-led", "step": 9, "schedule": "StepLR", "optimizer": "SGD", "calls": 5}
     (item,) = evidence(schedules.scheduler_before_optimizer, [*steps(9), {**event, "path": "t.py", "line": 4}])

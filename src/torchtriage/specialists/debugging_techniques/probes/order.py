@@ -6,6 +6,8 @@ import weakref
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ._shrunk import Shrunk
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -168,6 +170,18 @@ def late_clips(job: Job) -> None:
     job.listen(
         watch.watching, watch.backward, watch.stepping, watch.stepped, watch.skipped, watch.clipping, watch.ending
     )
+
+
+def late_cuts(job: Job) -> None:
+    """Gradients that the script's own lines make smaller after the step that used them, and then clears."""
+    import torch
+
+    watch = Shrunk(job)
+    job.sampled()
+    job.listen(watch.watching, watch.backward, watch.stepping, watch.stepped, watch.skipped)
+    job.listen(watch.clipping, watch.ending)
+    job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)
+    job.wrap(torch.nn.Module, "zero_grad", watch.clearing)
 
 
 class _LateClips:

@@ -10,6 +10,8 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
+VARIES = 1.01  # the largest of factors over the least: a clip by norm divides by a norm, which differs
+
 
 @detector("run/zeroed-before-step")
 def zeroed_before_step(record: RankRecord) -> Iterator[Sighting]:
@@ -35,6 +37,15 @@ def clip_after_step(record: RankRecord) -> Iterator[Sighting]:
         fact += f"gradients above {limit:g} went into the weights whole ({event['cut']} times)"
         place = _place(record, {**event, "step": event["at"]})
         yield from further(Sighting(place, fact, float(late), "steps"), event)
+    for event in record.all("late-shrunk")[-1:]:
+        least, most = event["factors"]
+        if not event["cut"] and most < VARIES * least:
+            continue  # always the same factor: another unit, for somebody to look at
+        late = event["scaled"] + event["cut"]
+        fact = f"the gradients were made smaller only after the optimizer's step had used them, {late} times"
+        if event["scaled"]:
+            fact += f" (to {least:.2g} of them and more)"
+        yield from further(Sighting(_place(record, event), fact, float(late), "steps"), event)
 
 
 def _last(record: RankRecord, kind: str, key: str) -> dict[Any, dict[str, Any]]:
