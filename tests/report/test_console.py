@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from torchtriage.core.case import Case
-from torchtriage.core.evidence import Evidence, Observed, Place
+from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Place
 from torchtriage.core.fault import Fault
 from torchtriage.core.finding import Finding
 from torchtriage.report.console import render
@@ -56,6 +56,14 @@ def test_the_verdict_is_the_worst_finding_else_what_was_and_was_not_seen(
     story = outline(cases[name])
     assert story.tone == tone
     assert said in story.verdict
+
+
+def test_a_job_that_broke_off_is_not_called_good(cases: dict[str, Case]) -> None:
+    end = Inconclusive("run/end", "rank 0 ended at step 8 with RuntimeError at train.py:6", "Ask about its message.")
+    healthy = cases["healthy-run"]
+    story = outline(replace(healthy, outcomes=(*healthy.outcomes, end)))
+    assert story.tone == "unknown"
+    assert story.verdict.startswith("The job broke off: rank 0 ended at step 8 with RuntimeError at train.py:6. ")
 
 
 def test_a_verdict_that_is_also_a_fault_is_told_once(ill_run: Case) -> None:

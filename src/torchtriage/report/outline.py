@@ -15,6 +15,7 @@ from torchtriage.core.evidence import Evidence, Inconclusive, Verdict
 from torchtriage.core.fault import Remedy
 from torchtriage.core.finding import Finding
 from torchtriage.core.plan import Plan, Question, Referral, Route, Step
+from torchtriage.examine.run.unseen import END
 from torchtriage.report import measures
 from torchtriage.report.figure import figure, measured
 from torchtriage.report.measures import Share
@@ -171,11 +172,14 @@ def _verdict(case: Case) -> tuple[str, str]:
         return _worst(case)
     unseen = len({item.detector for item in case.inconclusive})
     rest = f" {count(unseen, 'detector')} could not tell: see what was not seen." if unseen else ""
+    looked = count(len({item.detector for item in case.observed}), "detector")
+    broken = next((item.why for item in case.inconclusive if item.detector == END), "")
+    if broken:
+        return "unknown", f"The job broke off: {line(broken)}. Nothing was found in what came before: {looked} looked."
     if case.verdicts:
         return "good", f"Nothing wrong was found. {_spoken(case.verdicts)}{rest}"
     if case.observed:
-        looked = len({item.detector for item in case.observed})
-        return "good", f"Nothing was found: {count(looked, 'detector')} looked.{rest}"
+        return "good", f"Nothing was found: {looked} looked.{rest}"
     if unseen:
         return "unknown", f"Nothing could be seen: {count(unseen, 'detector')} could not look."
     return "unknown", f"Nothing has been examined yet. {_before(case.route)}".strip()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.record import RankRecord
 
 Event = dict[str, Any]
+END = "run/end"  # the detector that cannot tell what came after a job broke off
 
 
 def unseen(
@@ -106,7 +107,7 @@ def _death(record: RankRecord) -> Iterator[Inconclusive]:
     error = next(iter(record.all("error")), None)
     if error is None:
         yield Inconclusive(
-            "run/end",
+            END,
             f"rank {record.rank} wrote nothing after step {last}: it was killed, or left by os._exit, or the disk "
             "was full",
             "What was recorded until then has been judged. Let the job come to its end to see the rest.",
@@ -114,7 +115,7 @@ def _death(record: RankRecord) -> Iterator[Inconclusive]:
     elif error.get("error") != "KeyboardInterrupt":
         place = f" at {error['path']}:{error['line']}" if error.get("path") else ""
         yield Inconclusive(
-            "run/end",
+            END,
             f"rank {record.rank} ended at step {last} with {error.get('error')}{place}",
             "What was recorded until then has been judged. `torchtriage ask` decodes the message of the error.",
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import TYPE_CHECKING, Any
+
+from . import wrapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,14 +37,19 @@ class Built:
             self._lines[older] = ("", 0)
 
         def building(original: Any) -> Any:
-            def built(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-                self._lines[optimizer] = job.caller(_within_optimizer)
+            @functools.wraps(original)
+            def __init__(optimizer: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+                if not job.idle:
+                    job.safely(self._note, optimizer, job)
                 original(optimizer, *args, **kwargs)
                 job.fire("built", optimizer)
 
-            return built
+            return __init__
 
-        job.wrap(torch.optim.Optimizer, "__init__", building)
+        job.undo(wrapping.replace(torch.optim.Optimizer, "__init__", building))
+
+    def _note(self, optimizer: Any, job: Job) -> None:
+        self._lines[optimizer] = job.caller(_within_optimizer)
 
 
 def _within_optimizer(frame: FrameType) -> bool:
