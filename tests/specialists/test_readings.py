@@ -77,18 +77,19 @@ def test_what_others_take_of_the_machine_is_no_wait(workers: int, queued: float,
     ("queued", "samples", "slugs"),
     [
         pytest.param(0.02, 0.008, None, id="busy, and workers make a batch in time"),
+        pytest.param(0.02, None, None, id="busy, and workers do not live long enough to tell"),
         pytest.param(0.02, 0.2, {"input-bound"}, id="busy, and they do not"),
         pytest.param(0.0, 0.008, {"input-bound"}, id="quiet"),
     ],
 )
-def test_workers_of_a_busy_machine_deliver_late(queued: float, samples: float, slugs: set[str] | None) -> None:
+def test_workers_of_a_busy_machine_deliver_late(queued: float, samples: float | None, slugs: set[str] | None) -> None:
     fetch = {
         "kind": "fetch",
         "step": 9,
         "workers": 2,
         "worker": 0,
-        "batches": 20,
-        "samples": 20 * samples,
+        "batches": 20 if samples else 4,
+        "samples": 20 * (samples or 0.008),
         "collate": 0.0,
     }
     events = [{**LOADER, "num_workers": 2}, fetch, *steps(40, data=0.05, cpu=0.02, queued=queued)]

@@ -188,6 +188,12 @@ def test_a_batch_that_is_not_finite_speaks_and_the_operation_that_met_it_does_no
     assert found(origins.non_finite_origin, [*steps(20), event]) == set()
 
 
+@pytest.mark.parametrize(("times", "slugs"), [(2, {"input-not-finite"}), (1, set())])
+def test_batches_that_are_left_aside_count_when_there_are_several(times: int, slugs: set[str]) -> None:
+    event = {"kind": "refused", "step": 9, "at": 3, "times": times, "batch": BROUGHT["batch"]}
+    assert found(origins.input_not_finite, [*steps(20), event]) == slugs
+
+
 def test_an_operation_that_made_nan_from_finite_inputs_speaks_for_itself() -> None:
     event = {**BROUGHT, "stage": "forward", "op": "log", "module": "a", "value": "NaN"}
     assert found(origins.input_not_finite, [*steps(20), event]) == set()

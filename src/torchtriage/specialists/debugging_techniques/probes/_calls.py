@@ -24,7 +24,7 @@ def calls_in_sight(job: Job, name: str, of: Any = None) -> list[tuple[str, int]]
     while frame is not None and frames and len(found) < _MOST:
         for code in _codes(job, frame, own=of is None):
             for line, given in _calls(job.written.tree_of(code), name):
-                if of is None or any(_value(each, frame) is of for each in given):
+                if of is None or any(value_of(each, frame) is of for each in given):
                     found[str(job.path_of(code)), line] = None
         frame, frames = job.frame(frame.f_back) if frame.f_back is not None else None, frames - 1
     return list(found)[:_MOST]
@@ -48,10 +48,10 @@ def _calls(tree: ast.AST | None, name: str) -> Iterator[tuple[int, list[ast.expr
             yield named.lineno, [named.value, *(node.args if isinstance(node, ast.Call) else ())]
 
 
-def _value(node: ast.AST, frame: FrameType) -> Any:
+def value_of(node: ast.AST, frame: FrameType) -> Any:
     """What a name or an attribute stands for in FRAME, with no property asked; None for all else."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id))
     if isinstance(node, ast.Attribute):
-        return getattr(_value(node.value, frame), "__dict__", {}).get(node.attr)
+        return getattr(value_of(node.value, frame), "__dict__", {}).get(node.attr)
     return None

@@ -6,6 +6,8 @@ import ast
 import dis
 from typing import TYPE_CHECKING, Any
 
+from ._undefined import of_samples
+
 if TYPE_CHECKING:
     from collections.abc import Set
     from types import CodeType
@@ -22,10 +24,7 @@ _MADE = frozenset({"TensorDataset", "random_split"})
 
 def samples(job: Job, loader: Any) -> list[Told]:
     """What a sample goes through on its way into the batches of LOADER, from the batch backwards."""
-    data = loader.dataset
-    while type(data).__name__ == "Subset":
-        data = data.dataset
-    kind = type(data)
+    kind = type(_data(loader))
     named = {code.co_name: code for code in job.written.codes(kind)}
     start = named.get("__getitem__") or named.get("__iter__")
     collate = job.written.code_of(getattr(loader, "collate_fn", None))
@@ -44,6 +43,22 @@ def samples(job: Job, loader: Any) -> list[Told]:
             (f"{word} of {name} is set here", *where) for code in named.values() for where in _set(job, code, word)
         ]
     return [*found[:_MOST], *_called(job, {name})[:1]]
+
+
+def undefined(job: Job, loader: Any) -> list[Told]:
+    """Where what goes into the batches of LOADER may have become NaN or infinite."""
+    data = _data(loader)
+    named = {code.co_name: code for code in job.written.codes(type(data))}
+    starts = [named.get(name) for name in ("__getitem__", "__getitems__", "__iter__")]
+    return of_samples(job, data, [*starts, job.written.code_of(getattr(loader, "collate_fn", None))])
+
+
+def _data(loader: Any) -> Any:
+    """What a loader reads in the end."""
+    data = loader.dataset
+    while type(data).__name__ == "Subset":
+        data = data.dataset
+    return data
 
 
 def _set(job: Job, code: CodeType, name: str) -> list[tuple[str, int]]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from ._data import samples
+from ._data import samples, undefined
+from ._undefined import of_inputs
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _NAMED = 3  # samples and tensors told by their number
+_TIMES = frozenset({2, 10, 100, 1000})  # batches that were left aside after which that is written down
 
 
 class _Source:
@@ -47,14 +49,54 @@ class Delivered:
         """What is not finite in the batch, or, where no loader delivered one, in what was given to a root module."""
         if self.source is not None:
             bad, loader = _bad(self.job, _leaves(self.held, "batch", 3)), self.source.loader()
-            lines = samples(self.job, loader) if bad and loader is not None else []
+            lines = undefined(self.job, loader) + samples(self.job, loader) if bad and loader is not None else []
             whence = {**self.source.facts, "further": lines}
             return {"batch": {"index": self.source.given - 1, "tensors": bad, **whence}} if bad else {}
         given = {}
         for call in calls:
             given.update(_leaves([*call.args, *call.kwargs.values()], "input", 3))
         bad = _bad(self.job, given)
-        return {"batch": {"index": None, "tensors": bad}} if bad else {}
+        return {"batch": {"index": None, "tensors": bad, "further": of_inputs(self.job)}} if bad else {}
+
+
+class Refused:
+    """Batches that were not finite, as what the model made of them, and through which no backward pass went then."""
+
+    def __init__(self, job: Job, delivered: Delivered) -> None:
+        self.job, self.delivered = job, delivered
+        self.found: dict[str, Any] = {}  # of the latest pass
+        self.first: dict[str, Any] = {}
+        self.times = 0
+
+    def place(self, job: Job) -> None:
+        job.sampled()
+        job.listen(self.batch, self.forwarded, self.backward, self.ending)
+
+    def forwarded(self, module: Any, output: Any) -> None:
+        import torch
+
+        found = [output] if isinstance(output, torch.Tensor) else _leaves(output, "", 2).values()
+        made: Any = next(iter(found), None)
+        if type(made) is not torch.Tensor or not made.is_cpu or not (module.training and torch.is_grad_enabled()):
+            return
+        if made.is_floating_point() and bool(made.detach().isnan().any()):
+            facts = self.delivered.facts(()) if self.delivered.source is not None else {}
+            self.found = {"at": self.job.step, **facts} if facts else {}
+
+    def backward(self, _roots: Any) -> None:
+        self.found = {}  # it was no batch to be left aside
+
+    def batch(self, _loader: Any, _batch: Any) -> None:
+        """The next one: what was found in the one before was left aside."""
+        if self.found:
+            self.first, self.found, self.times = self.first or self.found, {}, self.times + 1
+            if self.times in _TIMES:
+                self.job.record("refused", times=self.times, **self.first)
+
+    def ending(self) -> None:
+        self.batch(None, None)
+        if self.times:
+            self.job.record("refused", times=self.times, **self.first)
 
 
 def _leaves(value: Any, name: str, depth: int) -> dict[str, Any]:

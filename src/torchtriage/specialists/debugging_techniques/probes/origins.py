@@ -8,7 +8,7 @@ from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
 from . import _singular
-from ._delivered import Delivered
+from ._delivered import Delivered, Refused
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -30,6 +30,7 @@ def origins(job: Job) -> None:
     import torch
 
     watch = _Origins(job)
+    job.place(f"{job.placing} refused", Refused(job, watch.delivered).place)
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
     job.listen(
         watch.delivered.batch,

@@ -13,6 +13,7 @@ from torchtriage.specialists.debugging_techniques.readings import seen
 from torchtriage.specialists.debugging_techniques.readings.gradients import gradients_exploding
 
 LONG = 20  # steps after which no scaler is looking for its first scale any more
+SEVERAL = 2  # batches that were left aside
 FEW, OFTEN = 3, 0.1  # steps, and their share, that are skipped later still
 
 
@@ -40,19 +41,27 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
 def input_not_finite(record: RankRecord) -> Iterator[Sighting]:
     """The batch that made the loss or a gradient NaN held NaN or infinity itself."""
     for event in record.all("non-finite"):
-        if not _brought_in(event):
-            continue
-        batch, step = event["batch"], event.get("at", event["step"])
-        spot = batch if batch.get("line") else event
-        wrong = batch["tensors"][0]
-        which = (
-            "what the model was given" if batch["index"] is None else f"batch {batch['index']} of {batch['dataset']}"
-        )
-        share = wrong["bad"] / wrong["of"]
-        fact = f"{which} held {wrong['value']} before anything was computed: {wrong['bad']} of {wrong['of']} values of "
-        fact += f"{wrong['name']} ({share:.2g}), in samples {', '.join(map(str, wrong['samples']))}; {_seen(event)} "
-        place = Place(path=spot.get("path") or None, line=spot.get("line") or None, rank=record.rank, step=step)
-        yield from further(Sighting(place, f"{fact}is not finite at step {step}", share, "of the values"), batch)
+        if _brought_in(event):
+            yield from _in_batch(
+                record, event, f"{_seen(event)} is not finite at step {event.get('at', event['step'])}"
+            )
+            return
+    for event in record.all("refused")[-1:]:
+        times = event["times"]
+        if times >= SEVERAL:
+            yield from _in_batch(record, event, f"the model gave NaN, and {times} such batches were left aside")
+
+
+def _in_batch(record: RankRecord, event: dict[str, Any], then: str) -> Iterator[Sighting]:
+    batch, step = event["batch"], event.get("at", event["step"])
+    spot = batch if batch.get("line") else event
+    wrong = batch["tensors"][0]
+    which = "what the model was given" if batch["index"] is None else f"batch {batch['index']} of {batch['dataset']}"
+    share = wrong["bad"] / wrong["of"]
+    fact = f"{which} held {wrong['value']} before anything was computed: {wrong['bad']} of {wrong['of']} values of "
+    fact += f"{wrong['name']} ({share:.2g}), in samples {', '.join(map(str, wrong['samples']))}; {then}"
+    place = Place(path=spot.get("path") or None, line=spot.get("line") or None, rank=record.rank, step=step)
+    yield from further(Sighting(place, fact, share, "of the values"), batch)
 
 
 def _brought_in(event: dict[str, Any]) -> bool:

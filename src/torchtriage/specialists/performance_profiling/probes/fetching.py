@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_TIMES = frozenset({8, 64, 512, 4096, 32_768})  # batches after which the sums are written down
+_TIMES = frozenset({4, 8, 64, 512, 4096, 32_768})  # batches after which the sums are written down: epochs may be short
 
 
 def fetching(job: Job) -> None:

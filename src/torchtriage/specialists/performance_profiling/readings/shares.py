@@ -17,6 +17,7 @@ from torchtriage.specialists.performance_profiling.readings.lines import dominat
 ENOUGH_STEPS = 10
 OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
 BUSY, UNEXPLAINED = 0.8, 1.5  # share of the CPU time it wants that a thread gets; of the time in which workers make one
+VERY_BUSY = 0.67  # the same share, where it is not known how long workers take
 LONG = (
     3.0  # times the floor, which workers need for a batch that is no toy, however short the wait of a busy machine is
 )
@@ -120,10 +121,12 @@ def _others_have_the_cpus(
     """Workers on a busy machine deliver late without being slow: a wait that their own making does not explain."""
     workers, free = loader.get("num_workers") or 0, _free(steps, loader)
     parts = fetching.batch_seconds(record, workers)
-    if workers and parts is not None and free < BUSY and wait > UNEXPLAINED * sum(parts) / workers:
+    explained = wait <= UNEXPLAINED * sum(parts) / workers if parts is not None and workers else free >= VERY_BUSY
+    if workers and free < BUSY and not explained:
+        made = f"in {sum(parts) * 1e3:.1f} ms" if parts is not None else "in a time that is not known"
         raise CannotSee(
-            f"the loop waits {wait * 1e3:.1f} ms for a batch, which each of {workers} workers makes in "
-            f"{sum(parts) * 1e3:.1f} ms; and the thread that trains got a CPU for {free:.0%} of the time it wanted one",
+            f"the loop waits {wait * 1e3:.1f} ms for a batch, which each of {workers} workers makes {made}; "
+            f"and the thread that trains got a CPU for {free:.0%} of the time it wanted one",
             "Run the job on a machine that has nothing else to do.",
         )
 
