@@ -113,6 +113,60 @@ def stack(count: int, of: int = 100, phase: str = "other", since: int = 90) -> d
     return {"kind": "stacks", "step": since + 9, "since": since, "samples": of, "parts": {phase: of}, "lines": lines}
 
 
+def on_a_busy_machine(n: int) -> float:
+    """How many times as long all takes in step N: ever less."""
+    return 3 - n / 60
+
+
+BUSY_LESS_AND_LESS = steps(
+    120,
+    seconds=lambda n: (0.1 + n / 1e3) * on_a_busy_machine(n),
+    cpu=lambda n: 0.1 + n / 2e3,
+    data=0.0,
+    **{name: lambda n: 0.03 * on_a_busy_machine(n) for name in ("forward", "backward")},
+    optimizer=0.01,
+)
+BEATS = [
+    {**row, "seconds": row["seconds"] + 0.4 * (row["step"] // 13 % 3 == 0 and row["step"] % 3 > 0)}
+    for row in growing(lambda n: n, forward=0.02, backward=0.03)
+]
+
+
+@pytest.mark.parametrize(
+    ("events", "grows"),
+    [
+        pytest.param(BUSY_LESS_AND_LESS, True, id="a machine that gets free"),
+        pytest.param([{**row, "cpu": 0.1} for row in BUSY_LESS_AND_LESS], False, id="and a step that does not grow"),
+        pytest.param([{**row, "cpu": 0.1} for row in BEATS], True, id="bursts of other processes"),
+    ],
+)
+def test_other_processes_do_not_hide_a_step_that_grows(events: Events, grows: bool) -> None:
+    assert found(progressive_slowdown, [*events, *work()]) == ({"progressive-slowdown"} if grows else set())
+
+
+def calls(*lines: tuple[int, int, int, str]) -> dict[str, Any]:
+    """A look at 100 samples of what is in no phase, spread over lines, with those that call: their number, depth,
+    samples and phase.
+    """
+    each = [[phase, "train.py", number, "f", False, depth, count] for number, depth, count, phase in lines]
+    return {**stack(0, since=90), "lines": [["other", "train.py", 90 + n, "g", False, 25] for n in range(4)],
+            "calls": each, "loop": [["train.py", 60]]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "lines"),
+    [
+        (calls((60, 0, 100, "other"), (30, 1, 80, "other"), (31, 1, 10, "other"), (7, 2, 60, "other")), [7, 30]),
+        (calls((30, 0, 90, "other"), (30, 0, 40, "forward"), (7, 1, 60, "other")), [7]),
+        (calls((30, 0, 45, "other"), (31, 0, 40, "other")), [None]),
+    ],
+    ids=["the outermost below the loop, and the innermost", "not what runs the model too", "spread"],
+)
+def test_the_lines_that_call_what_grows_are_named(event: dict[str, Any], lines: list[int | None]) -> None:
+    seen = evidence(progressive_slowdown, [*growing(lambda n: n), *work(), event])
+    assert [item.place.line for item in seen] == lines
+
+
 @pytest.mark.parametrize(
     ("event", "line"),
     [
@@ -277,6 +331,20 @@ def test_waiting_names_the_line_of_the_samples_where_one_takes_most(
     assert (item.place.line, [each.place.line for each in beside]) == (line, others)
     assert "making a batch takes 40.0 ms for its samples and 10.0 ms in collate_fn" in item.fact
     assert ("sample.py:3 (decode)" in item.fact) == (line == 3)
+
+
+def test_the_line_of_the_datasets_own_is_named_beside_what_it_calls_and_the_loader() -> None:
+    standing = ["data", "sample.py", 3, "decode", True]
+    called = [
+        *[[*standing, 3, 90]],
+        ["data", "data.py", 8, "__getitem__", True, 2, 99],
+        ["data", "train.py", 9, "fit", False, 1, 100],
+    ]
+    look = {**stack(90, phase="data"), "lines": [[*standing, 90]], "calls": called, "loop": []}
+    seen = evidence(data_wait, [{**LOADER, "built": ["train.py", 2]}, *steps(40, data=0.05), fetched(), look])
+    assert [(each.place.path, each.place.line) for each in seen] == [
+        ("sample.py", 3), ("data.py", 8), ("train.py", 7), ("train.py", 2),
+    ]  # fmt: skip
 
 
 def test_a_function_that_collates_is_named_where_it_takes_longer_than_the_samples() -> None:

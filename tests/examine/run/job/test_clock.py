@@ -17,7 +17,10 @@ from torchtriage.examine.run.job.writer import Writer
 
 
 class Optimizer:
-    """Only its identity matters to the clock."""
+    """Only its identity and its parameters matter to the clock."""
+
+    def __init__(self, *parameters: object) -> None:
+        self.param_groups = [{"params": parameters}]
 
 
 def job_in(folder: Path, steps: int | None = None) -> Job:
@@ -100,6 +103,13 @@ def test_an_optimizer_that_is_made_anew_in_every_iteration_still_ends_each(tmp_p
     job.leave("exit")
 
     assert job.step == 6
+
+
+def test_an_optimizer_of_the_same_parameters_takes_the_place_of_one_that_is_kept(tmp_path: Path) -> None:
+    job, parameter = job_in(tmp_path), object()
+    kept = {name: Optimizer(parameter) for name in "ABCDEF"}
+    play(job, "".join(f"bfw{name}" for name in kept), kept)
+    assert [row["batches"] for row in written(job, tmp_path) if row["kind"] == "step"] == [1] * 6
 
 
 def test_nested_phases_count_once_in_the_inner_one(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from .work import Work
 from .writer import inode, kept, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from .job import Job
 
@@ -130,7 +130,7 @@ class Clock:
             self._last, self.settled = weakref.ref(optimizer), False
             self._turns.add(me)
             return
-        newly_last = not known and not self.fetched and not self._turns
+        newly_last = not known and (_follows(optimizer, closer) or (not self.fetched and not self._turns))
         self._deserted += me in self._turns
         self._turns.add(me)
         if closer is None or newly_last or self._deserted >= DESERTED:
@@ -215,6 +215,19 @@ class Clock:
             known = {"rss": self.resident(), **_allocated()}
             self._known_memory = ",".join(f'"{name}":{"null" if v is None else v}' for name, v in known.items())
         return self._known_memory
+
+
+def _follows(optimizer: Any, closer: Any) -> bool:
+    """Whether a new OPTIMIZER has the parameters of the CLOSER, which need not be gone yet."""
+    return closer is not None and any(_first(optimizer) is each for each in _all(closer))
+
+
+def _first(optimizer: Any) -> Any:
+    return next(_all(optimizer), optimizer)
+
+
+def _all(optimizer: Any) -> Iterator[Any]:
+    return (each for group in getattr(optimizer, "param_groups", ()) for each in group["params"])
 
 
 def _spelt(value: float) -> str:

@@ -22,6 +22,7 @@ EVERY = 0.005  # seconds between two samples, or longer where a step is long
 SAMPLES = 200
 SPREAD = 8  # steps, at least, over which the samples are spread
 LINES = 16  # the most frequent ones, which are told
+CALLS = 32  # the same of lines that call
 DEPTH = 200  # frames that are looked at
 SWITCH = 0.0001  # seconds after which Python code is interrupted while samples are taken; 0.005 is Python's own
 GOLDEN = 0.618034  # its multiples, taken modulo 1, are spread evenly: no beat with the steps, no random numbers
@@ -37,7 +38,8 @@ HOOKS = {  # which function stands in the stack during a phase
 
 
 class Sampler:
-    """At most SAMPLES looks at the innermost line of the user's code, and at the phase that it runs in.
+    """At most SAMPLES looks at the innermost line of the user's code, at those that call it, and at the phase that it
+    runs in.
 
     A thread that samples is held up by Python code that runs; it waits SWITCH at most. It ends before the process
     forks: a child would inherit whatever it holds.
@@ -47,7 +49,7 @@ class Sampler:
         self.job = job
         self.running = False
         self.cost = 0  # nanoseconds of CPU time
-        self._counts: Counter[tuple[str, str, int, str, bool]] = Counter()
+        self._forget()
         self._every = EVERY
         self._stop = self._ended = _thread.allocate_lock()
         self._hooked = False
@@ -58,7 +60,7 @@ class Sampler:
             return False
         self._end_before_forks()
         self._every = max(EVERY, SPREAD * step / SAMPLES)
-        self._counts = Counter()
+        self._forget()
         self._stop, self._ended = _thread.allocate_lock(), _thread.allocate_lock()
         self._stop.acquire()
         self._ended.acquire()
@@ -75,12 +77,21 @@ class Sampler:
             self.running = False
 
     def facts(self) -> dict[str, Any]:
-        """What was seen: [phase, path, line, function, whether that was called by the phase, samples] of lines."""
+        """What was seen: [phase, path, line, function, whether that was called by the phase, samples] of lines; and of
+        lines that stand or call [phase, path, line, function, whether called by the phase, depth from 0, samples].
+        """
         every = [[*where, count] for where, count in self._counts.most_common(LINES)]
+        calls = [[*where, self._depths[where], count] for where, count in self._calls.most_common(CALLS)]
         parts = Counter[str]()
         for (phase, *_), count in self._counts.items():
             parts[phase] += count
-        return {"samples": sum(parts.values()), "every": self._every, "parts": dict(parts), "lines": every}
+        facts = {"samples": sum(parts.values()), "every": self._every, "parts": dict(parts)}
+        return {**facts, "lines": every, "calls": calls}
+
+    def _forget(self) -> None:
+        self._counts: Counter[tuple[str, str, int, str, bool]] = Counter()
+        self._calls: Counter[tuple[str, str, int, str, bool]] = Counter()
+        self._depths: dict[tuple[str, str, int, str, bool], int] = {}
 
     def _sample(self, thread: int) -> None:
         switch = sys.getswitchinterval()
@@ -106,18 +117,22 @@ class Sampler:
             self._ended.release()
 
     def _look(self, frame: FrameType | None) -> None:
-        """Counts the innermost line of the user's code that FRAME runs, and the innermost phase."""
-        user: tuple[str, int, str] | None = None
-        phase, within, depth = "other", False, 0
-        while frame is not None and depth < DEPTH and (user is None or phase == "other"):
+        """Counts the innermost line of the user's code that FRAME runs, those that call it, and the innermost phase."""
+        stood: list[tuple[str, int, str]] = []  # the innermost first
+        phase, inner, depth = "other", 0, 0
+        while frame is not None and depth < DEPTH:
             code = frame.f_code
             if phase == "other" and code.co_name in HOOKS and _is_hook(code):
-                phase, within = HOOKS[code.co_name][1], user is not None
-            if user is None and (path := places.path_of(code)) is not None:
-                user = (path, frame.f_lineno, code.co_name)
+                phase, inner = HOOKS[code.co_name][1], len(stood)
+            if (path := places.path_of(code)) is not None and frame.f_lineno:
+                stood.append((path, frame.f_lineno, code.co_name))
             frame, depth = frame.f_back, depth + 1
-        if user is not None and phase != "probes":
-            self._counts[(phase, *user, within)] += 1
+        if not stood or phase == "probes":
+            return
+        keys = [(phase, *where, at < inner) for at, where in enumerate(stood)]
+        self._counts[keys[0]] += 1
+        self._calls.update(set(keys))
+        self._depths.update((key, len(keys) - 1 - at) for at, key in enumerate(keys))
 
     def _end_before_forks(self) -> None:
         if not self._hooked and hasattr(os, "register_at_fork"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,8 +21,12 @@ def tells_no_mode(job: Job, frame: FrameType, stated: str, position: int) -> boo
     other than that of a module.
     """
     call = job.written.call_in(frame)
-    if call is None or not any(each in _name(call.func) for each in _NAMED):
+    if call is None:
         return False
+    part = _part(frame, call.func)
+    if stated in part.keywords or not any(each in name for each in _NAMED for name in (_name(call.func), part.name)):
+        return False
+    position -= part.given
     said = next((each.value for each in call.keywords if each.arg == stated), None)
     if said is None and len(call.args) > position:
         said = call.args[position]
@@ -30,6 +35,33 @@ def tells_no_mode(job: Job, frame: FrameType, stated: str, position: int) -> boo
     if isinstance(said, ast.Name):
         return _by_default(job, frame, said.id)
     return isinstance(said, ast.Attribute) and said.attr in _FLAGS and not _of_a_module(frame, said)
+
+
+class _Part:
+    """What a name in a call stands for: the function's own NAME, and what a partial of it has been GIVEN already."""
+
+    def __init__(self, value: Any) -> None:
+        self.given, self.keywords = 0, set[str]()
+        while isinstance(value, functools.partial):
+            self.given += len(value.args)
+            self.keywords |= set(value.keywords)
+            value = value.func
+        of_torch = str(getattr(value, "__module__", "")).startswith("torch.nn.")
+        self.name = str(getattr(value, "__name__", "")) if of_torch else ""
+
+
+def _part(frame: FrameType, function: ast.expr) -> _Part:
+    """What FUNCTION names in FRAME, found without running code."""
+    names: list[str] = []
+    while isinstance(function, ast.Attribute):
+        names.insert(0, function.attr)
+        function = function.value
+    first = function.id if isinstance(function, ast.Name) else ""
+    value = frame.f_locals.get(first, frame.f_globals.get(first))
+    for name in names:
+        found = (vars(each) for each in (value, type(value)) if hasattr(each, "__dict__"))
+        value = next((own[name] for own in found if name in own), None)
+    return _Part(value)
 
 
 def _by_default(job: Job, frame: FrameType, name: str) -> bool:

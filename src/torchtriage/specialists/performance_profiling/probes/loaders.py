@@ -9,10 +9,22 @@ if TYPE_CHECKING:
 
 
 def loaders(job: Job) -> None:
-    """Every DataLoader once: its arguments, its dataset's class, and where the code stands that makes a sample."""
+    """Every DataLoader once: its arguments, its dataset's class, where it was built, where the code is that makes
+    a sample.
+    """
     import weakref
 
+    from torch.utils.data import DataLoader
+
     known: weakref.WeakSet[Any] = weakref.WeakSet()
+    lines: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+
+    def building(original: Any) -> Any:
+        def __init__(loader: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            lines[loader] = job.caller()
+            original(loader, *args, **kwargs)
+
+        return __init__
 
     def begun(loader: Any, _given: int) -> None:
         if loader in known:
@@ -28,6 +40,7 @@ def loaders(job: Job) -> None:
             path=path,
             line=line,
             collate=collate,
+            built=lines.get(loader),
             length=_length(loader),
             batch_size=loader.batch_size,
             num_workers=loader.num_workers,
@@ -36,6 +49,7 @@ def loaders(job: Job) -> None:
             prefetch_factor=loader.prefetch_factor,
         )
 
+    job.wrap(DataLoader, "__init__", building)
     job.listen(begun)
 
 

@@ -15,6 +15,7 @@ _SLOWER = 1.5  # times as long as when the lines were last asked for
 _TIMES = 5  # that lines are asked for in a run
 _SHORTEST = 1_000_000  # nanoseconds of a step below which a line of Python is all there is to see
 _FEW = 20  # samples that tell nothing yet
+_DEEP = 12  # lines of the loop, the innermost first
 
 
 def stacks(job: Job) -> None:
@@ -34,6 +35,7 @@ class _Watch:
         self.steps = self.took = self.data = self.known = 0
         self.base = 0.0
         self.since: int | None = None  # the step in which the lines were asked for
+        self.loop: list[tuple[str, int]] = []  # the lines that end a step, and those that call them
         self.asked = self.seen = 0
 
     def iterated(self, step: int) -> None:
@@ -58,13 +60,14 @@ class _Watch:
         self.base = self.base or mean
         if wanted and mean > _SHORTEST and self.asked < _TIMES and self.job.stacks.start(mean / 1e9):
             self.base, self.since, self.asked = mean, step, self.asked + 1
+            self.loop = self.job.callers(_DEEP)
         self.steps = self.took = self.data = self.known = 0
 
     def tell(self) -> None:
         facts: dict[str, Any] = self.job.stacks.facts()
         self.job.governor.book(self.probe, self.job.stacks.cost)
         if facts["samples"] >= _FEW:
-            self.job.record("stacks", since=self.since, **facts)
+            self.job.record("stacks", since=self.since, loop=self.loop, **facts)
         self.since = None
 
     def ending(self) -> None:

@@ -11,7 +11,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.measure import own_seconds
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.performance_profiling.readings.lines import dominating, sharing
+from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating, sharing
 
 ENOUGH_BATCHES = 8
 ENOUGH_STEPS = 20
@@ -43,13 +43,14 @@ def worker_count(record: RankRecord) -> Iterator[Sighting]:
 
 def places_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[list[Place], str]:
     """The line in which the making of samples spends most of its time, where the process that trains makes them, or
-    those that share it; and the function that makes a sample, or a batch of them. And the parts in words.
+    those that share it; the lines that call it; and the function that makes a sample, or a batch of them. And the parts
+    in words.
     """
     said, looks = _parts(record, loader), record.all("stacks")
     alone = not loader.get("num_workers")
     line = dominating(looks, "data") if alone else None
     lines = [(line.path, line.number)] if line is not None and line.within else []
-    lines = lines or (sharing(looks, "data") if alone else [])
+    lines = [*(lines or sharing(looks, "data")), *calling(looks, "data")] if alone else []
     parts = batch_seconds(record, loader.get("num_workers") or 0)
     function = (loader.get("path"), loader.get("line"))
     if parts is not None and parts[1] > parts[0] and loader.get("collate"):

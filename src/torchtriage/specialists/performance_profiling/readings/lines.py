@@ -11,6 +11,7 @@ from msgspec import Struct
 ENOUGH_SAMPLES = 20  # of a phase
 PART = 0.2  # of its samples, from which a line of the phase's own is named beside others
 MOST = 0.5  # of its samples, from which one line stands for it
+ALONE = 0.9  # of a line's samples, which belong to the phase that it stands for
 
 
 class Line(Struct, frozen=True):
@@ -40,7 +41,7 @@ def sharing(events: Iterable[dict[str, Any]], phase: str) -> list[tuple[str, int
     """The lines that PHASE calls and in which a good part of its samples stood, the most frequent first."""
     best: tuple[int, list[tuple[str, int]]] = (0, [])
     for event in events:
-        known = sum(count for name, count in event["parts"].items() if name == phase)
+        known = _known(event, phase)
         counts: Counter[tuple[str, int]] = Counter()
         for name, path, number, _, within, count in event["lines"]:
             if name == phase and within:
@@ -50,8 +51,38 @@ def sharing(events: Iterable[dict[str, Any]], phase: str) -> list[tuple[str, int
     return best[1]
 
 
+def calling(events: Iterable[dict[str, Any]], phase: str | None) -> list[tuple[str, int]]:
+    """The lines below which most samples of PHASE stood, in the look at it that had the most: the innermost, and the
+    outermost that is no line of the loop itself, which other phases go through too.
+    """
+    looks = [(_known(event, phase), event) for event in events if event.get("calls")]
+    known, event = max(looks, key=lambda look: look[0], default=(0, {}))
+    if known < ENOUGH_SAMPLES:
+        return []
+    loop = {(path, number) for path, number in event.get("loop") or ()}
+    samples: dict[tuple[str, int], dict[str, int]] = {}
+    depths: dict[tuple[str, int], int] = {}
+    for name, path, number, _, within, depth, count in event["calls"]:
+        if (path, number) not in loop and (within or phase != "data"):
+            counts = samples.setdefault((path, number), {})
+            counts[name] = max(counts.get(name, 0), count)
+            depths[path, number] = max(depth, depths.get((path, number), 0))
+    found = [where for where, counts in samples.items() if _stands_for(counts, phase, known)]
+    ordered = sorted(found, key=lambda where: depths[where])
+    return list(dict.fromkeys([*ordered[-1:], *ordered[:1]]))
+
+
+def _stands_for(counts: dict[str, int], phase: str | None, known: int) -> bool:
+    whole = sum(counts.values())
+    return (whole if phase is None else counts.get(phase, 0)) >= max(MOST * known, ALONE * whole)
+
+
+def _known(event: dict[str, Any], phase: str | None) -> int:
+    return sum(count for name, count in event["parts"].items() if phase in (None, name))
+
+
 def _dominating(event: dict[str, Any], phase: str | None) -> Line | None:
-    known = sum(count for name, count in event["parts"].items() if phase in (None, name))
+    known = _known(event, phase)
     counts: Counter[tuple[str, int]] = Counter()
     first: dict[tuple[str, int], tuple[str, bool]] = {}
     for name, path, number, function, within, count in event["lines"]:

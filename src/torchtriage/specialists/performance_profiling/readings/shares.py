@@ -15,9 +15,10 @@ from torchtriage.specialists.performance_profiling.readings import building, fet
 from torchtriage.specialists.performance_profiling.readings.lines import dominating
 
 ENOUGH_STEPS = 10
-OWN_WORK = 0.002, 0.00002  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
+OWN_WORK = 0.002, 0.00006  # seconds per step and per sample that a loader itself needs: input-bound.md defends them
 BUSY, UNEXPLAINED = 0.8, 1.5  # share of the CPU time it wants that a thread gets; of the time in which workers make one
 VERY_BUSY = 0.67  # the same share, where it is not known how long workers take
+PART = 0.3  # of the time in which workers make a batch, that the rest of the step must leave over: input-bound's bound
 LONG = (
     3.0  # times the floor, which workers need for a batch that is no toy, however short the wait of a busy machine is
 )
@@ -53,6 +54,10 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
     )
     for number, place in enumerate(places):
         yield Sighting(place, "this makes the batches too" if number else fact, share, "of the step", spread)
+    path, line = loader.get("built") or ("", 0)
+    if path:
+        where = Place(path=path, line=line, rank=record.rank)
+        yield Sighting(where, "the loader is built here", share, "of the step", spread)
 
 
 @detector("run/compute-share")
@@ -120,9 +125,12 @@ def _others_have_the_cpus(
 ) -> None:
     """Workers on a busy machine deliver late without being slow: a wait that their own making does not explain."""
     workers, free = loader.get("num_workers") or 0, _free(steps, loader)
+    if not workers or free >= BUSY:
+        return
     parts = fetching.batch_seconds(record, workers)
-    explained = wait <= UNEXPLAINED * sum(parts) / workers if parts is not None and workers else free >= VERY_BUSY
-    if workers and free < BUSY and not explained:
+    every, rest = sum(parts or ()) / workers, sum(_seconds(steps)) / len(steps) - wait
+    explained = free >= VERY_BUSY if parts is None else wait <= UNEXPLAINED * every and every - rest >= PART * every
+    if not explained:
         made = f"in {sum(parts) * 1e3:.1f} ms" if parts is not None else "in a time that is not known"
         raise CannotSee(
             f"the loop waits {wait * 1e3:.1f} ms for a batch, which each of {workers} workers makes {made}; "

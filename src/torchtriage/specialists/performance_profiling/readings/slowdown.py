@@ -12,12 +12,15 @@ from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run import trend
 from torchtriage.examine.run.measure import PHASES, own_seconds
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.performance_profiling.readings.lines import dominating
+from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating
 
 ENOUGH_STEPS = 60
 PARTS = 6  # of the run, each of which is slower than the last but one before it
 BOUND = 1.5  # progressive-slowdown.md defends it
 LEAST = 0.0001  # seconds of a step, below which there is nothing to compare
+QUIET, SMOOTH = 5, 9  # neighbouring steps, some of which a busy machine disturbs; half of which it may
+MODEL = ("forward", "backward", "optimizer")
+TOO_FAST = 4.0  # times the usual speed of the model, above which nothing is concluded from it
 SEEN = 1.25  # times as long, in wall time, where CPU time shows the growth
 STEADY = 0.2  # of the slope of the whole run, at least, in each third
 FLOOR = 0.001  # seconds by which a step grows over the run, at least
@@ -33,35 +36,94 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     rows = [row for row in record.steps if row.get("seconds")]
     if len(rows) < ENOUGH_STEPS:
         return
-    steps = np.array([row["step"] for row in rows], dtype=float)
-    wall, worked = _columns(rows)["step"], _columns(rows)["cpu"]
-    computed = _grows(steps, worked)
-    if not (computed or _grows(steps, wall)) or _least(wall, -1) < SEEN * _least(wall, 0):
+    steps, columns = np.array([row["step"] for row in rows], dtype=float), _columns(rows)
+    times, unit = _growing(steps, columns, _own(record, rows))
+    if times is None:
         return
-    times, span = worked if computed else wall, float(steps[-1] - steps[0])
+    span = float(steps[-1] - steps[0])
     first, (slope, spread) = max(_median(times, 0), LEAST), trend.slope(steps, times)
-    unit = "of CPU time at first" if computed else "at first"
     said = f"a step takes {_ms(_median(times, 0))} {unit} and {_ms(_median(times, -1))} at the end of {len(rows)} steps"
     if _more_work(record, rows, said) or any(event.get("alive", 0) >= HOOKS for event in record.all("hooks")):
         return  # hooks that pile up have a page of their own
     phase, told = _phase(rows, said)
-    place, line = _line(record, phase, float(steps[-1]))
+    places, line = _lines(record, phase, float(steps[-1]))
     low, high = (1 + each * span / first for each in spread)
-    yield Sighting(place, f"{said}{told}{line}", 1 + slope * span / first, "times as long", (low, high))
+    for number, place in enumerate(places):
+        fact = "this is under way for most of that time too" if number else f"{said}{told}{line}"
+        yield Sighting(place, fact, 1 + slope * span / first, "times as long", (low, high))
+
+
+def _own(record: RankRecord, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """The phases besides the model that are this thread's own work: no wait for a device or for workers."""
+    if any(row.get("allocated") for row in rows):
+        return ()
+    return ("other",) if any(loader.get("num_workers") for loader in record.all("loader")) else ("other", "data")
+
+
+def _growing(steps: Any, columns: dict[str, Any], own: Sequence[str]) -> tuple[Any, str]:
+    """The times that grow, and what they are; None where none do.
+
+    CPU time, which other processes disturb least; wall time; or one of its OWN parts, as it is while nobody else has
+    the CPU, or against what the model takes at the time: a busy machine slows both down. Such a part counts where a
+    step takes longer in all, too.
+    """
+    wall, worked = columns["step"], columns["cpu"]
+    parts = [each for phase in own for each in _freed(columns, phase)]
+    if (_seen(wall) or any(map(_seen, parts))) and _grows(steps, worked):
+        return worked, "of CPU time at first"
+    if _seen(wall) and any(_grows(steps, times) for times in (wall, _quiet(wall))):
+        return wall, "at first"
+    if any(_rises(steps, times) for times in (wall, worked)):
+        for times in parts:
+            if _seen(times) and _grows(steps, times):
+                return times, "at first, other processes aside,"
+    return None, ""
 
 
 def _grows(steps: Any, times: Any) -> bool:
-    """Whether TIMES rise to the end, by half of what they were at the start: from each sixth of the run to the next
-    but one, and no third of it is surely level.
+    """Whether TIMES rise to the end: from each sixth of the run to the next but one, and no third of it is surely
+    level.
     """
     slope, _ = trend.slope(steps, times)
-    if slope * (steps[-1] - steps[0]) < max(FLOOR, (BOUND - 1) * _median(times, 0)):
-        return False
     thirds = zip(np.array_split(steps, 3), np.array_split(times, 3), strict=True)
-    if min(trend.slope(*third)[1][1] for third in thirds) < STEADY * slope:
+    if not _rises(steps, times) or min(trend.slope(*third)[1][1] for third in thirds) < STEADY * slope:
         return False
     medians = [_median(times, part) for part in range(PARTS)]
     return all(before < after for before, after in zip(medians, medians[2:], strict=False))
+
+
+def _rises(steps: Any, times: Any) -> bool:
+    """Whether TIMES rise by half of what they were at the start."""
+    return trend.slope(steps, times)[0] * (steps[-1] - steps[0]) >= max(FLOOR, (BOUND - 1) * _median(times, 0))
+
+
+def _seen(times: Any) -> bool:
+    return _least(times, -1) >= SEEN * _least(times, 0)
+
+
+def _freed(columns: dict[str, Any], phase: str) -> Iterator[Any]:
+    """What a step takes if all of it but PHASE takes what it takes at the median: PHASE at its shortest, and at the
+    speed that the model has at the time.
+    """
+    rest = float(np.median(columns["step"] - columns[phase]))
+    yield rest + _quiet(columns[phase])
+    model = _smooth(sum(columns[name] for name in MODEL))
+    usual = float(np.median(model))
+    if usual >= max(REST[0] * float(np.median(columns["step"])), REST[1]):
+        yield rest + _smooth(columns[phase]) * usual / np.maximum(model, usual / TOO_FAST)
+
+
+def _smooth(times: Any) -> Any:
+    return np.median(_neighbours(times, SMOOTH), axis=1)
+
+
+def _quiet(times: Any) -> Any:
+    """What the shortest of some neighbouring steps takes: while nobody else has the CPU."""
+    return _neighbours(times, QUIET).min(axis=1)
+
+
+def _neighbours(times: Any, number: int) -> Any:
+    return np.lib.stride_tricks.sliding_window_view(np.pad(times, number // 2, mode="edge"), number)
 
 
 def _median(values: Any, part: int) -> float:
@@ -125,13 +187,17 @@ def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**told, "other": other, "step": step, "cpu": worked}
 
 
-def _line(record: RankRecord, phase: str | None, last: float) -> tuple[Place, str]:
-    """The line in which the growing phase spent most of its time, in the later part of the run."""
+def _lines(record: RankRecord, phase: str | None, last: float) -> tuple[list[Place], str]:
+    """The line in which the growing phase spent most of its time, in the later part of the run, and those that call
+    it there.
+    """
     told = [event for event in _since_numbered(record, "stacks") if event["since"] >= last / 8]
     line = dominating(told, phase)
-    if line is None:
-        return Place(rank=record.rank), ""
-    return Place(path=line.path, line=line.number, rank=record.rank), f"; {line.said}"
+    lines = [(line.path, line.number)] if line is not None else []
+    places = [
+        Place(path=path, line=at, rank=record.rank) for path, at in dict.fromkeys([*lines, *calling(told, phase)])
+    ]
+    return places or [Place(rank=record.rank)], f"; {line.said}" if line is not None else ""
 
 
 def _since_numbered(record: RankRecord, kind: str) -> list[dict[str, Any]]:
