@@ -94,7 +94,7 @@ def _grows(steps: Any, times: Any) -> bool:
 
 def _rises(steps: Any, times: Any) -> bool:
     """Whether TIMES rise by half of what they were at the start."""
-    return trend.slope(steps, times)[0] * (steps[-1] - steps[0]) >= max(FLOOR, (BOUND - 1) * _median(times, 0))
+    return float(trend.slope(steps, times)[0] * (steps[-1] - steps[0])) >= max(FLOOR, (BOUND - 1) * _median(times, 0))
 
 
 def _seen(times: Any) -> bool:
