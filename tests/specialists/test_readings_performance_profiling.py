@@ -233,6 +233,11 @@ def test_the_line_and_what_is_lost_are_named() -> None:
     assert item.fact == "Adam over the same parameters is built anew, and forgets its state, in 40 of 40 steps"
 
 
+def test_the_line_that_asks_for_what_is_built_is_named_too() -> None:
+    seen = evidence(built_in_loop, built("optimizer", calls=[["train.py", 21]]))
+    assert [item.place.line for item in seen] == [5, 21]
+
+
 # Aids that stay on
 
 
@@ -267,6 +272,11 @@ NAN = {"kind": "non-finite", "step": 39, "at": 39, "seen": "loss", "stage": "inp
 )
 def test_an_aid_that_is_on_all_the_time_and_finds_nothing_is_called(events: Events, called: bool) -> None:
     assert found(debug_left_on, events) == ({"debug-left-on"} if called else set())
+
+
+def test_the_line_that_calls_what_switches_an_aid_on_is_named_too() -> None:
+    seen = evidence(debug_left_on, [{**aid(60, 60), "calls": [["train.py", 21]]}])
+    assert [item.place.line for item in seen] == [3, 21]
 
 
 # Compiled again and again
@@ -304,6 +314,14 @@ def test_the_guard_and_the_outcome_are_named() -> None:
         "forward was compiled 8 times (9.0 s), 7 times because `self.calls == 7` or its like no longer held; "
         "then torch gave it up: it runs uncompiled"
     )
+
+
+def test_what_changes_and_who_asks_for_the_compiler_is_named_beside_the_guard() -> None:
+    told = {"changed": [["model.py", 12], ["train.py", 30]], "compiled": ["train.py", 20]}
+    seen = evidence(recompiling, [{**compiled(8, 7, given_up=True), **told}])
+    assert [(item.place.path, item.place.line) for item in seen] == [
+        ("model.py", 12), ("train.py", 30), ("train.py", 20),
+    ]  # fmt: skip
 
 
 # Who makes the batches, and where
@@ -351,6 +369,14 @@ def test_a_function_that_collates_is_named_where_it_takes_longer_than_the_sample
     told = {**fetched(samples=0.4), "collate": 0.9}
     (item,) = evidence(data_wait, [{**LOADER, "collate": ["collate.py", 5]}, *steps(40, data=0.05), told])
     assert (item.place.path, item.place.line) == ("collate.py", 5)
+
+
+def test_the_line_of_a_worker_is_named_from_the_samples_in_which_it_makes_batches() -> None:
+    lines = [["data", "train.py", 30, "main", False, 60], ["data", "sample.py", 3, "decode", True, 40]]
+    look = {"kind": "making", "samples": 100, "parts": {"data": 100}, "lines": lines, "calls": []}
+    told = [fetched(2, 0), fetched(2, 1), look]
+    item, *_ = evidence(data_wait, [{**LOADER, "num_workers": 2}, *steps(40, data=0.05), *told])
+    assert item.place.line == 3
 
 
 def test_workers_add_up_by_their_last_sums() -> None:

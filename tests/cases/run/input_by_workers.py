@@ -11,8 +11,8 @@ class Slow(Dataset):
     def __len__(self) -> int:
         return 640
 
-    def __getitem__(self, index: int) -> torch.Tensor:  # expect: input-bound
-        time.sleep(0.002)
+    def __getitem__(self, index: int) -> torch.Tensor:
+        time.sleep(0.002)  # expect: input-bound
         return torch.full((16,), index % 7 / 7)
 
 

@@ -29,6 +29,7 @@ GOLDEN = 0.618034  # its multiples, taken modulo 1, are spread evenly: no beat w
 HERE = Path(__file__).resolve().parent
 HOOKS = {  # which function stands in the stack during a phase
     "ask": ("batches.py", "data"),
+    "fetch": ("torch/utils/data/_utils/fetch.py", "data"),
     "_run": ("roots.py", "forward"),
     "backward": ("gradients.py", "backward"),
     "fire": ("job.py", "probes"),

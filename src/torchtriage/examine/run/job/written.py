@@ -127,7 +127,11 @@ def tree_of(code: CodeType) -> ast.AST | None:
 
 def file_of(code: CodeType) -> ast.AST | None:
     """The whole file that CODE stands in."""
-    return _parsed("".join(linecache.getlines(code.co_filename)), 1)
+    return file_at(code.co_filename)
+
+
+def file_at(path: str) -> ast.AST | None:
+    return _parsed("".join(linecache.getlines(path)), 1)
 
 
 def _parsed(text: str, first: int) -> ast.AST | None:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _AIDS = ("anomaly mode", "a profiler")
+_CALLERS = 2  # the line that switches an aid on, and the one that calls it
 _TIMES = frozenset({50, 100, 1000, 10_000, 100_000})  # backward passes at which the counts are written down
 
 
@@ -31,7 +32,7 @@ class _Aids:
 
     def __init__(self, job: Job, asks: dict[str, Any]) -> None:
         self.job, self.probe, self.asks = job, job.placing, asks
-        self.began: dict[str, tuple[str, int]] = {}
+        self.began: dict[str, list[tuple[str, int]]] = {}
         self.counts = dict.fromkeys(asks, 0)
         self.listens = False
 
@@ -47,7 +48,7 @@ class _Aids:
             def begin(*args: Any, **kwargs: Any) -> Any:
                 given = original(*args, **kwargs)
                 if self.asks[aid]():
-                    self.began[aid] = self.job.caller()
+                    self.began[aid] = self.job.callers(_CALLERS)
                     self.listen()
                 return given
 
@@ -65,5 +66,5 @@ class _Aids:
         of = self.job.clock.count("backwards")
         for aid, count in self.counts.items():
             if count:
-                path, line = self.began.get(aid, ("", 0))
-                self.job.record("aid", aid=aid, on=count, of=of, path=path, line=line)
+                (path, line), *calls = self.began.get(aid) or [("", 0)]
+                self.job.record("aid", aid=aid, on=count, of=of, path=path, line=line, calls=calls)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
+_CALLERS = 2  # the line that builds, and the one that calls it
 _TIMES = frozenset({10, 100, 1000, 10_000, 100_000})  # when a line is written down again
 
 
@@ -156,10 +157,11 @@ class _Lines:
 
     def here(self, name: str) -> _Line:
         """The user's line that is running, which builds once more; a new one when the steps are numbered anew."""
-        where, step = self.job.caller(), self.job.step
+        (where, *calls), step = self.job.callers(_CALLERS) or [("", 0)], self.job.step
         line = self.lines.get(where)
         if line is None or step < line.step:
             line = self.lines[where] = _Line(name, step)
+        line.facts["calls"] = calls
         line.facts["times"] += 1
         line.facts["steps"] += step != line.step
         line.step = step

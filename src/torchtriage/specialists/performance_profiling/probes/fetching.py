@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({4, 8, 64, 512, 4096, 32_768})  # batches after which the sums are written down: epochs may be short
+_WARM = 2  # batches of a worker before its lines are asked for
+_SHORTEST = 0.001  # seconds of a batch, below which they are not
+_LOOK = 0.4  # seconds of making batches, for which they are
 
 
 def fetching(job: Job) -> None:
@@ -56,7 +59,10 @@ class _Spent:
         self.restart()
 
     def restart(self) -> None:
+        from torch.utils.data import get_worker_info
+
         self.process, self.batches, self.samples, self.collate = os.getpid(), 0, 0, 0
+        self.worker, self.looks = get_worker_info(), False
 
     def add(self, samples: int, collate: int) -> None:
         if self.process != os.getpid():
@@ -66,15 +72,25 @@ class _Spent:
         self.collate += collate
         if self.batches in _TIMES:
             self.tell()
+        if self.worker is not None and not self.worker.id:
+            self.look((self.samples + self.collate) / 1e9)
+
+    def look(self, seconds: float) -> None:
+        """Where the first worker stands, from its third batch on, for some time: written down once."""
+        stacks = self.job.stacks
+        if self.batches == _WARM and seconds >= _WARM * _SHORTEST:
+            self.looks = stacks.start(seconds / _WARM)
+        elif self.looks and self.batches > _WARM and seconds * (1 - _WARM / self.batches) >= _LOOK:
+            self.looks = False
+            stacks.end()
+            self.job.writer.aside({"kind": "making", **stacks.facts()})
 
     def ending(self) -> None:
         if self.batches and self.process == os.getpid():
             self.tell()
 
     def tell(self) -> None:
-        from torch.utils.data import get_worker_info
-
-        worker = get_worker_info()
+        worker = self.worker
         facts = {"batches": self.batches, "samples": self.samples / 1e9, "collate": self.collate / 1e9}
         if worker is None:
             self.job.record("fetch", workers=0, **facts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import re
 import sys
 from collections import Counter
@@ -11,16 +13,33 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _LOOKS = frozenset({32, 128, 512, 2048, 8192, 32_768})  # steps after which the compiler's own account is read
+_ASKED = 64  # calls of the compiler that are noted
+_CHANGING = 3  # lines that change what a guard holds, which are told
 _ENOUGH = 4  # compilations of one frame from which it is written down
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
 _VALUE = re.compile(r"'[^']*'|-?\d+(\.\d+)?(e[-+]?\d+)?")
+_NAME = re.compile(r"^(\w+)((?:\.\w+)*)")
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/torch/")
 
 
 def recompiles(job: Job) -> None:
-    """Frames that were compiled often: how often, and which guard failed most. Dynamo is read, never imported."""
+    """Frames that were compiled often: how often, and which guard failed most; where the compiler was asked for, and
+    the lines that change what the guard holds. Dynamo is read, never imported.
+    """
+    import torch
+
     job.spaced()
     told: dict[Any, int] = {}
+    asked: list[tuple[str, int]] = []
+
+    def make(original: Any) -> Any:
+        @functools.wraps(original)
+        def compile(*args: Any, **kwargs: Any) -> Any:  # noqa: A001 - its name in torch
+            if len(asked) < _ASKED:
+                asked.append(job.caller())
+            return original(*args, **kwargs)
+
+        return compile
 
     def iterated(step: int) -> None:
         if step in _LOOKS:
@@ -32,8 +51,11 @@ def recompiles(job: Job) -> None:
         for number, frame in _frames(account() if account is not None else []).items():
             if frame.compiles >= _ENOUGH and told.get(number) != frame.compiles + frame.given_up:
                 told[number] = frame.compiles + frame.given_up
-                job.record("recompiles", **frame.facts())
+                compiled = next(iter(asked), None) if len(set(asked)) == 1 else None
+                job.record("recompiles", **frame.facts(), compiled=compiled, changed=_changing(job, frame))
 
+    job.wrap(torch, "compile", make)
+    job.wrap(torch.nn.Module, "compile", make)
     job.listen(iterated)
     job.on("ending", look)
 
@@ -61,8 +83,13 @@ class _Frame:
             self.guards[kind] += 1
             self.example[kind] = guard[:120], _users(reason)
 
+    @property
+    def most(self) -> tuple[str, int]:
+        """The kind of guard that failed most, and how often."""
+        return next(iter(self.guards.most_common(1)), ("", 0))
+
     def facts(self) -> dict[str, Any]:
-        kind, repeated = next(iter(self.guards.most_common(1)), ("", 0))
+        kind, repeated = self.most
         guard, place = self.example.get(kind, ("", None))
         path, line = place or self.where
         counts = {"compiles": self.compiles, "repeated": repeated, "seconds": self.seconds}
@@ -70,6 +97,36 @@ class _Frame:
             **counts, "given_up": self.given_up, "name": self.name, "guard": guard, "path": _as_written(path),
             "line": line,
         }  # fmt: skip
+
+
+def _changing(job: Job, frame: _Frame) -> list[tuple[str, int]]:
+    """The lines, in the file of FRAME, that change what the guard that failed most holds: that set an attribute of its
+    name outside of a constructor; or that call the function, for one of its arguments.
+    """
+    kind, _ = frame.most
+    found = _NAME.match(frame.example[kind][0]) if kind else None
+    path, tree = job.path_of(frame.where[0]), job.written.file_at(frame.where[0])
+    if found is None or path is None or tree is None:
+        return []
+    name = found[2].rpartition(".")[2]
+    lines = _setting(tree, name) if name else _calling(tree, frame.name)
+    return [(path, line) for line in lines[:_CHANGING]]
+
+
+def _setting(tree: ast.AST, name: str) -> list[int]:
+    functions = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+    made = {id(inner) for each in functions for inner in ast.walk(each)}
+    return [
+        each.lineno
+        for each in ast.walk(tree)
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store) and each.attr == name
+        if id(each) not in made
+    ]
+
+
+def _calling(tree: ast.AST, name: str) -> list[int]:
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call)]
+    return [each.lineno for each in calls if name == getattr(each.func, "id", getattr(each.func, "attr", ""))]
 
 
 def _frames(account: Any) -> dict[str, _Frame]:

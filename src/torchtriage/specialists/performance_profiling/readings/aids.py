@@ -23,7 +23,11 @@ def debug_left_on(record: RankRecord) -> Iterator[Sighting]:
             continue
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
         fact = f"{aid} was on in {event['on']} of {event['of']} backward passes"
-        yield Sighting(place, fact, event["on"] / event["of"], "of the backward passes")
+        share = event["on"] / event["of"]
+        yield Sighting(place, fact, share, "of the backward passes")
+        for path, line in event.get("calls") or ():
+            where = Place(path=path, line=line, rank=record.rank)
+            yield Sighting(where, "this calls what switches it on", share, "of the backward passes")
 
 
 def _launched(record: RankRecord) -> Iterator[Sighting]:

@@ -22,6 +22,9 @@ def built_in_loop(record: RankRecord) -> Iterator[Sighting]:
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["since"])
         steps, over = event["steps"], event["over"]
         yield Sighting(place, f"{said} in {steps} of {over} steps", steps / over, "of the steps")
+        for path, line in event.get("calls") or ():
+            where = Place(path=path, line=line, rank=record.rank)
+            yield Sighting(where, "this asks for what is built", steps / over, "of the steps")
 
 
 def built(record: RankRecord) -> Iterator[tuple[dict[str, Any], str]]:

@@ -42,15 +42,16 @@ def worker_count(record: RankRecord) -> Iterator[Sighting]:
 
 
 def places_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[list[Place], str]:
-    """The line in which the making of samples spends most of its time, where the process that trains makes them, or
-    those that share it; the lines that call it; and the function that makes a sample, or a batch of them. And the parts
+    """The line in which the making of samples spends most of its time, in the process that makes them, or those that
+    share it; the lines that call it; and the function that makes a sample, or a batch of them. And the parts
     in words.
     """
     said, looks = _parts(record, loader), record.all("stacks")
-    alone = not loader.get("num_workers")
-    line = dominating(looks, "data") if alone else None
+    if loader.get("num_workers"):
+        looks = [_busy(event) for event in record.all("making")]
+    line = dominating(looks, "data")
     lines = [(line.path, line.number)] if line is not None and line.within else []
-    lines = [*(lines or sharing(looks, "data")), *calling(looks, "data")] if alone else []
+    lines = [*(lines or sharing(looks, "data")), *calling(looks, "data")]
     parts = batch_seconds(record, loader.get("num_workers") or 0)
     function = (loader.get("path"), loader.get("line"))
     if parts is not None and parts[1] > parts[0] and loader.get("collate"):
@@ -59,6 +60,12 @@ def places_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[list[P
     told = f"{said}; {line.said}" if line is not None and line.within else said
     known = [each for each in dict.fromkeys(ordered) if each[0]] or [(None, None)]
     return [Place(path=path, line=number, rank=record.rank) for path, number in known], told
+
+
+def _busy(event: dict[str, Any]) -> dict[str, Any]:
+    """What EVENT saw of a worker while it made batches, not while it waited to be asked for one."""
+    lines, calls = ([each for each in event[name] if each[4]] for name in ("lines", "calls"))
+    return {**event, "lines": lines, "calls": calls, "parts": {"data": sum(each[-1] for each in lines)}}
 
 
 def batch_seconds(record: RankRecord, workers: int) -> tuple[float, float] | None:

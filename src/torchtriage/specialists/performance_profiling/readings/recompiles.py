@@ -22,6 +22,16 @@ def recompiling(record: RankRecord) -> Iterator[Sighting]:
         again = event["compiles"] - 1 + event["given_up"]
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
         yield Sighting(place, _said(event), float(again), "recompilations")
+        yield from _beside(record, event, float(again))
+
+
+def _beside(record: RankRecord, event: dict[str, Any], again: float) -> Iterator[Sighting]:
+    """Where the compiler was asked for, and what changes."""
+    told = [(where, "this changes what the guard holds") for where in event.get("changed") or ()]
+    told += [(event["compiled"], "the compiler is asked for here")] if (event.get("compiled") or ("",))[0] else []
+    for (path, line), fact in told:
+        if (path, line) != (event["path"], event["line"]):
+            yield Sighting(Place(path=path, line=line, rank=record.rank), fact, again, "recompilations")
 
 
 def _of_sizes(guard: str) -> bool:
