@@ -56,7 +56,7 @@ def symptoms() -> None:
 
 def commands() -> None:
     """The help of every verb, as the program prints it."""
-    from click import Context
+    from click import Context, Group
 
     from torchtriage.interface.cli import torchtriage as verbs
 
@@ -66,9 +66,10 @@ def commands() -> None:
         command = verbs.get_command(top, verb)
         if command is None:
             raise LookupError(verb)
-        _block(
-            f"torchtriage {verb}", command.get_help(Context(command, info_name=verb, parent=top, terminal_width=100))
-        )
+        own = Context(command, info_name=verb, parent=top, terminal_width=100)
+        _block(f"torchtriage {verb}", command.get_help(own))
+        for name, part in sorted(command.commands.items()) if isinstance(command, Group) else ():
+            _block(f"torchtriage {verb} {name}", part.get_help(Context(part, info_name=name, parent=own)))
 
 
 def _block(title: str, text: str) -> None:

@@ -1,0 +1,116 @@
+"""The pack as files by their path: each room's sheet, topics, scripts and fault pages, and the router's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from torchtriage.catalog import page
+from torchtriage.catalog.load import catalog
+from torchtriage.catalog.walk import ROOMS, SOURCE, pages
+from torchtriage.core.errors import TriageError
+from torchtriage.core.fault import Fault
+from torchtriage.interface.skillpack import ledger
+
+ROUTER = "using-pytorch-engineering"
+_TABLE = re.compile(r"^<!-- table: (\w+) -->$", re.M)
+_COMMENT = re.compile(r"[ \t]*<!--.*?-->", re.S)
+
+
+def skills() -> dict[str, Path]:
+    """The folder that each skill's own files are in, by its name: the router's first."""
+    rooms = {room.specialist: Path(ROOMS, room.specialist.replace("-", "_")) for room in catalog().rooms}
+    return {ROUTER: Path(SOURCE, "routing")} | rooms
+
+
+def pack() -> dict[str, str]:
+    """Every file of the pack by its path below the folder of skills, "<skill>/SKILL.md" first among its skill's."""
+    return {f"{name}/{path}": text for name, folder in skills().items() for path, text in _skill(name, folder)}
+
+
+def _skill(name: str, folder: Path) -> Iterator[tuple[str, str]]:
+    yield "SKILL.md", _filled(name, _text(folder / "SKILL.md"))
+    for topic in sorted(folder.glob("topics/*.md")):
+        yield f"references/{topic.name}", _filled(name, _text(topic))
+    for fault in _faults(name):
+        yield f"references/{fault.slug}.md", _reference(page.read(pages()[fault.slug]))
+    if facts := ledger.read(folder):
+        yield "references/facts.md", ledger.written(facts)
+    for script in sorted(folder.glob("scripts/*.py")):
+        yield f"scripts/{script.name}", _text(script)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        do = "Install torchtriage again: its packages hold it."
+        raise TriageError("a file of the skill pack is missing", str(path), do) from error
+
+
+def _filled(name: str, text: str) -> str:
+    """TEXT with its tables, and without comments, which hold the ids of facts."""
+    tabled = _TABLE.sub(lambda found: "\n".join(TABLES[found.group(1)](name)), text)
+    return _COMMENT.sub("", tabled).strip() + "\n"
+
+
+def _faults(name: str) -> list[Fault]:
+    return [fault for fault in catalog().faults.values() if fault.specialist == name]
+
+
+def faults(name: str) -> Iterator[str]:
+    """The faults that specialist NAME knows, and which command sees each."""
+    yield "| fault | what it is | seen by |"
+    yield "|---|---|---|"
+    for fault in sorted(_faults(name), key=lambda each: each.slug):
+        yield f"| {fault.slug} | {fault.title} | {', '.join(sorted(_verbs(fault)))} |"
+
+
+def specialists(_name: str) -> Iterator[str]:
+    """The specialists and what each is for."""
+    yield "| specialist | for |"
+    yield "|---|---|"
+    yield from (f"| {room.specialist} | {room.does} |" for room in catalog().rooms)
+
+
+def symptoms(_name: str) -> Iterator[str]:
+    """What is heard, whose it is, and when in a plan."""
+    yield "| symptom | specialist | stage | first command |"
+    yield "|---|---|---|---|"
+    for room in catalog().rooms:
+        for each in sorted(room.symptoms, key=lambda one: one.slug):
+            first = f"`{each.examine[0]}`" if each.examine else "read the sheet"
+            yield f"| {each.title} | {room.specialist} | {each.stage.value} | {first} |"
+
+
+TABLES: dict[str, Callable[[str], Iterator[str]]] = {
+    "faults": faults,
+    "specialists": specialists,
+    "symptoms": symptoms,
+}
+
+
+def _verbs(fault: Fault) -> set[str]:
+    """The commands whose detectors may show FAULT."""
+    kinds = {"source": "check", "run": "run"}
+    looked = (sign.detector.partition("/")[0] for sign in fault.signs)
+    return {kinds.get(kind, "read") for kind in looked}
+
+
+def _reference(each: page.Page) -> str:
+    """A fault's page as a reference: what it is, how it is seen, the prose, the remedies."""
+    fault = each.fault
+    verbs = " or ".join(f"`torchtriage {verb}`" for verb in sorted(_verbs(fault)))
+    lines = [f"# {fault.slug}: {fault.title}", "", f"Severity {fault.severity.value}. Seen by {verbs}.", ""]
+    for title, prose in each.sections.items():
+        lines += [f"## {title}", "", prose]
+    lines += ["## Remedies", ""]
+    for remedy in fault.remedies:
+        lines += [
+            f"- **{remedy.title}**",
+            f"  When: {remedy.when}",
+            f"  Cost: {remedy.cost}",
+            f"  Verify: {remedy.verify}",
+        ]
+    return _COMMENT.sub("", "\n".join(lines)).strip() + "\n"
