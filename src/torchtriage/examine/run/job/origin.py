@@ -203,7 +203,9 @@ def _chain(roots: list[Any]) -> list[str]:
     chain: list[str] = []
     node = next((root.grad_fn for root in roots if root.grad_fn is not None), None)
     while node is not None and len(chain) < 6:
-        chain.append(node.name().removesuffix("0").removesuffix("Backward"))
+        power = getattr(node, "_saved_exponent", 0)  # of a square nothing is undefined
+        whole = isinstance(power, (int, float)) and power >= 1
+        chain.append("Square" if whole else node.name().removesuffix("0").removesuffix("Backward"))
         inner = [following for following, _ in node.next_functions if following is not None]
         node = inner[0] if inner else None
     return chain

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import weakref
 from ctypes import string_at
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchtriage.examine.run.job.job import Job
 
 _ROUNDS = 32  # of the workers of a loader, whose batches are compared
 _TIMES = frozenset({4, 8, 16, 32})  # rounds after which they are written down
 _SAMPLES = 8192  # of an epoch whose samples are compared
 _VALUES = 64  # of a sample
+_LINES, _MOST = 3, 8  # of a function, and in all, that are told
 _INNER = "checkpointing_and_reproducibility/repeats within"
 
 
@@ -172,6 +176,32 @@ def _write(job: Job, loader: Any, told: dict[str, Any]) -> None:
     code = job.written.code_of(getattr(kind, "__iter__", None))
     path = job.path_of(code) if code is not None else None
     line = code.co_firstlineno if code is not None and path else 0
-    place = {"path": path or "", "line": line}
+    place = {"path": path or "", "line": line, "further": _further(job, kind, code) if line else []}
     what = "repeats" if "alike" in told else "repeated-samples"
     job.record(what, dataset=kind.__name__, workers=loader.num_workers, **told, **place)
+
+
+def _further(job: Job, kind: type, code: Any) -> list[tuple[str, str, int]]:
+    """The lines that hand the stream on, in __iter__ and the methods that it names, and those that build loaders."""
+    named = {each.co_name: each for each in job.written.codes(kind)}
+    codes = [code, *(named[word] for word in code.co_names if word in named and named[word] is not code)]
+    found: list[tuple[str, str, int]] = []
+    for each in codes:
+        gives = (ast.For, ast.Yield, ast.YieldFrom, ast.Return)
+        lines = sorted({node.lineno for node in _walk(job.written.tree_of(each)) if isinstance(node, gives)})
+        says = f"the stream of {kind.__name__} comes through {each.co_name} here, for each worker alike"
+        found += [(says, str(job.path_of(each)), line) for line in lines[:_LINES]]
+    frame = job.frame()
+    tree = job.written.file_of(frame.f_code) if frame is not None else None
+    for node in _walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and any(word.arg == "num_workers" for word in node.keywords)
+            and frame is not None
+        ):
+            found.append(("workers are asked for here", str(job.path_of(frame.f_code)), node.lineno))
+    return found[:_MOST]
+
+
+def _walk(tree: ast.AST | None) -> Iterator[ast.AST]:
+    return ast.walk(tree) if tree is not None else iter(())

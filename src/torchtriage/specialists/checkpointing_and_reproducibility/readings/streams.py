@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 ROUNDS = 4
@@ -26,7 +27,7 @@ def iterable_not_sharded(record: RankRecord) -> Iterator[Sighting]:
         fact = f"{alike} times in succession the {workers} workers of {event['dataset']} delivered {workers} equal "
         fact += f"batches: each runs the stream from its beginning, an epoch holds every sample {workers} times"
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
-        yield Sighting(place, fact, float(workers), "times every sample")
+        yield from further(Sighting(place, fact, float(workers), "times every sample"), event)
         return
     for event in record.all("repeated-samples"):
         least, different, shared = event["samples"], event["different"], event["shared"]
@@ -38,4 +39,4 @@ def iterable_not_sharded(record: RankRecord) -> Iterator[Sighting]:
         )
         fact += f"an order of its own: each runs the stream to its end, an epoch holds every sample {workers} times"
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
-        yield Sighting(place, fact, float(workers), "times every sample")
+        yield from further(Sighting(place, fact, float(workers), "times every sample"), event)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _SQUASHING = frozenset({"sigmoid", "tanh", "softsign", "hardsigmoid", "hardtanh", "logsigmoid"})
 _OURS = str(Path(__file__).parents[3])
+_TAME = frozenset({"requires_grad_", "detach_", "retain_grad_"})
+_HANDS = 2  # lines
 _SEVERAL = 3  # of such modules: one alone, as at the end, lets little vanish
 
 
@@ -76,8 +78,32 @@ class Births:
             (f"{name} is filled here", *_noted(self.filled, parameter)),
             (f"{name} is built here", *held),
             (f"{name} is made here", *_noted(self.built, parameter)),
+            *((f"{name} may be changed here", *where) for where in self.by_hand(name)[:_HANDS]),
         ]
         return [each for each in found if each[2]]
+
+    def by_hand(self, name: str) -> list[Line]:
+        """The lines of the file in which the model stands that change such a parameter in place, outside of what
+        trains: of a module of that name, or of one that a variable stands for.
+        """
+        above, _, kind = name.rpartition(".")
+        codes = (
+            code for root in self.job.roots for part in root.modules() for code in self.job.written.codes(type(part))
+        )
+        frame = self.job.frame()
+        code = next(codes, frame.f_code if frame is not None else None)
+        if code is None:
+            return []
+        found = []
+        for node in ast.walk(self.job.written.file_of(code) or ast.Pass()):
+            if not isinstance(node, (ast.Call, ast.AugAssign)):
+                continue
+            chain = _chain(node.func if isinstance(node, ast.Call) else node.target)
+            in_place = isinstance(node, ast.AugAssign) or (chain and chain[-1].endswith("_") and chain[-1] not in _TAME)
+            at = chain.index(kind) if kind in chain[1:] and in_place else 0
+            if at == 1 or (at > 1 and chain[at - 1] == above.rpartition(".")[2]):
+                found.append((str(self.job.path_of(code)), node.lineno))
+        return found
 
     def squashing(self, root: Any) -> list[Told]:
         """The first line that gives a network functions whose slope is below 1 everywhere but at 0."""
@@ -96,6 +122,15 @@ class Births:
             if line:
                 return [("a function of a slope below 1 is used here", str(self.job.path_of(code)), line)]
         return []
+
+
+def _chain(node: ast.AST | None) -> list[str]:
+    """The names of an expression such as a.b.c, in that order; empty for another one."""
+    names: list[str] = []
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        names += [node.attr] if isinstance(node, ast.Attribute) else []
+        node = node.value
+    return [*reversed([*names, node.id])] if isinstance(node, ast.Name) else []
 
 
 def _note(notes: dict[int, tuple[weakref.ref[Any], Line]], thing: Any, where: Line, *, again: bool) -> None:

@@ -11,6 +11,7 @@ from ._undefined import of_samples
 if TYPE_CHECKING:
     from collections.abc import Set
     from types import CodeType
+    from typing import TypeGuard
 
     from torchtriage.examine.run.job.job import Job
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 _MOST = 6  # lines
 _DRAWN = 3  # lines that draw an order
 _ORDERS = frozenset({"randperm", "permutation", "shuffle"})
+_SORTS = frozenset({"sort", "sorted", "argsort", "sample", "roll", "flip"})
 _MADE = frozenset({"TensorDataset", "random_split"})
 
 
@@ -74,10 +76,33 @@ def _returned(job: Job, code: CodeType, says: str) -> list[Told]:
     return [(says, str(job.path_of(code)), max(lines))] if lines else []
 
 
-def orders(job: Job) -> list[Told]:
-    """Where the file that is running draws an order: of inputs and labels each, they belong together no longer."""
-    says = "an order is drawn here: inputs and labels must go by the same one"
-    return [(says, path, line) for path, line, _ in _calls(job, _ORDERS)][:_DRAWN]
+def orders(job: Job, loader: Any) -> list[Told]:
+    """Where an order is made of inputs or labels, which belong together no longer unless both go by it: on the way to
+    the batches of LOADER, and where the file that is running draws one.
+    """
+    codes = [job.written.code_of(getattr(loader, "collate_fn", None)), *job.written.codes(type(_data(loader)))]
+    trees = [(str(job.path_of(code)), job.written.tree_of(code)) for code in codes if code and job.path_of(code)]
+    found = [(path, line) for path, tree in trees for line, _ in _calls_in(tree, _SORTS | _ORDERS)]
+    found += [(path, line) for path, line, _ in _calls(job, _ORDERS)]
+    made = [("an order is made here: inputs and labels must go by the same one", *each) for each in found][:_DRAWN]
+    users = {(path, line): None for path, tree in trees for line in _ordered(tree)}
+    frame = job.frame()
+    tree = job.written.file_of(frame.f_code) if frame is not None and not users else None
+    users |= {(str(job.path_of(frame.f_code)), line): None for line in _ordered(tree)} if frame is not None else {}
+    return [*made, *[("something goes by that order here", *each) for each in users][:_DRAWN]]
+
+
+def _ordered(tree: ast.AST | None) -> list[int]:
+    """The lines of TREE that index by a variable which is an order."""
+    nodes = list(ast.walk(tree)) if tree is not None else []
+    stores = [each for each in nodes if isinstance(each, ast.Assign) and _calls_in(each.value, _ORDERS | _SORTS)]
+    names = {each.id for store in stores for target in store.targets for each in ast.walk(target) if _named(each)}
+    by = [(each.lineno, each.slice) for each in nodes if isinstance(each, ast.Subscript)]
+    return sorted({line for line, index in by if any(_named(each) and each.id in names for each in ast.walk(index))})
+
+
+def _named(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
 
 
 def _called(job: Job, kinds: Set[str]) -> list[Told]:
@@ -90,9 +115,13 @@ def _calls(job: Job, names: Set[str]) -> list[tuple[str, int, str]]:
     frame = job.frame()
     tree = job.written.file_of(frame.f_code) if frame is not None else None
     path = str(job.path_of(frame.f_code)) if frame is not None else ""
+    return [(path, *each) for each in _calls_in(tree, names)]
+
+
+def _calls_in(tree: ast.AST | None, names: Set[str]) -> list[tuple[int, str]]:
     calls = [each for each in ast.walk(tree or ast.Pass()) if isinstance(each, ast.Call)]
     found = {
         (each.lineno, each.func.attr if isinstance(each.func, ast.Attribute) else getattr(each.func, "id", ""))
         for each in calls
     }
-    return [(path, line, name) for line, name in sorted(found) if name in names]
+    return [(line, name) for line, name in sorted(found) if name in names]

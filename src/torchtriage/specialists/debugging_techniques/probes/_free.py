@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,8 +30,20 @@ def free(job: Job, roots: Any) -> Iterator[tuple[str, Any]]:
             yield name, parameter
 
 
+def made_at(job: Job, name: str) -> list[tuple[str, int]]:
+    """Where the file that is running makes what a variable or attribute NAME stands for; nothing where it does not."""
+    frame, last = job.frame(), name.rpartition(".")[2]
+    if frame is None:
+        return []
+    for node in ast.walk(job.written.file_of(frame.f_code) or ast.Pass()):
+        targets = [getattr(each, "attr", getattr(each, "id", "")) for each in getattr(node, "targets", ())]
+        if isinstance(node, ast.Assign) and last in targets and isinstance(node.value, ast.Call):
+            return [(str(job.path_of(frame.f_code)), node.lineno)]
+    return []
+
+
 def _variables(job: Job) -> Iterator[tuple[str, Any]]:
-    """Those of the user's innermost frames, and the attributes of their selves that are no modules."""
+    """Those of the user's innermost frames, and the attributes of their selves, and of objects, that are no modules."""
     import torch
 
     frame = job.frame()
@@ -41,6 +54,10 @@ def _variables(job: Job) -> Iterator[tuple[str, Any]]:
         owner = local.get("self")
         if owner is not None and not isinstance(owner, torch.nn.Module):
             yield from ((f"self.{name}", value) for name, value in getattr(owner, "__dict__", {}).copy().items())
-        yield from local.copy().items()
-        yield from frame.f_globals.copy().items()
+        seen = [*local.copy().items(), *frame.f_globals.copy().items()]
+        yield from seen
+        for name, value in seen:  # an object of the script's own classes
+            if type(value).__module__ == frame.f_globals.get("__name__") and not isinstance(value, torch.nn.Module):
+                held = getattr(value, "__dict__", {}).copy()
+                yield from ((f"{name}.{inner}", each) for inner, each in held.items())
         frame = job.frame(frame.f_back) if frame.f_back is not None else None

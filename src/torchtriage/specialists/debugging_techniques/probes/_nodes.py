@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 _MOVES = {"Squeeze", "Unsqueeze", "View", "ReshapeAlias", "ToCopy", "Select", "Index", "MaskedSelect", "Clone", "Alias"}
 _SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt", "Stack", "Cat", "Where", "MaskedFill"}
-_LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum", "Maximum", "Minimum"}
+LIMITS = {"Clamp", "ClampMin", "ClampMax", "NanToNum", "Maximum", "Minimum"}
 _SHAPES = {"Exp", "Log", "Log1P", "Cosh", "Tanh", "Softplus", "Sigmoid", "LogSigmoid", "Relu", "LeakyRelu"}
-JOINTS = frozenset(_MOVES | _SUMS | _LIMITS | _SHAPES | {"Expand"})  # between a backward's root and the losses in it
+JOINTS = frozenset(_MOVES | _SUMS | LIMITS | _SHAPES | {"Expand"})  # between a backward's root and the losses in it
 _TERMS = JOINTS - _MOVES - {"Expand", "Sum", "Mean"}  # each number is of one sample: what is summed may be a prediction
 SCALES = frozenset(
     {"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View", "Mean"}

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import dis
+import ast
 from typing import TYPE_CHECKING, Any
 
 from . import _nodes
+from ._undefined import name_of, rank_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType, FrameType
+    from typing import TypeGuard
 
     from torchtriage.examine.run.job.job import Job
 
 _MANY = 200  # operations of the graph that are looked at, the nearest to the loss first
 _FRAMES = 3  # of the user's code, from the backward pass outwards
 _CODES = 40  # functions that these may call
+_FEW = 3  # lines
+_EDGED = frozenset({"Sqrt", "Rsqrt", "Log", "Log2", "Log10", "Acos", "Asin", "Reciprocal"})  # one argument, kept or not
 _WORDS = {
     "Sqrt": {"sqrt", "std"},
     "Rsqrt": {"rsqrt"},
@@ -35,17 +39,20 @@ _WORDS = {
 }  # what makes such an operation
 
 
-def line(job: Job, root: Any) -> tuple[str, str, int] | None:
-    """Name, file and line of such an operation of the graph of ROOT, where the user's code that may have computed the
-    loss has one only; models are left out, whose passes are repeated instead.
+def lines(job: Job, root: Any) -> list[tuple[str, str, int]]:
+    """Name, file and line of such operations of the graph of ROOT, of the kind nearest to the loss, where the user's
+    code that may have computed the loss has few that nothing keeps from zero; models are left out, whose passes are
+    repeated instead.
     """
-    codes = list(_reached(job))
-    for kind in _kinds(root.grad_fn):
-        places = {place for code in codes for place in _named(job, code, _WORDS[kind])}
-        if len(places) == 1:
-            path, number = places.pop()
-            return kind.lower(), path, number
-    return None
+    trees = [(str(job.path_of(code)), job.written.tree_of(code)) for code in _reached(job)]
+    kinds = _kinds(root.grad_fn)
+    calls = {kind: {(path, *call) for path, tree in trees if tree for call in _calls(tree, kind)} for kind in kinds}
+    for kind in kinds:
+        free = sorted({(path, line) for path, line, kept in calls[kind] if not kept})
+        if 0 < len(free) <= _FEW:
+            return [(kind.lower(), *place) for place in free]
+    every = ((kind, {(path, line) for path, line, _ in calls[kind]}) for kind in kinds)
+    return next(([(kind.lower(), *places.pop())] for kind, places in every if len(places) == 1), [])
 
 
 def _kinds(start: Any) -> list[str]:
@@ -55,7 +62,8 @@ def _kinds(start: Any) -> list[str]:
         if node is None or len(seen) > _MANY:
             break
         kind = _nodes.kind(node)
-        if kind in _WORDS:
+        power = getattr(node, "_saved_exponent", 0) if kind == "Pow" else 0
+        if (kind in _WORDS or kind == "Div") and not (isinstance(power, (int, float)) and power >= 1):
             found[kind] = None
         below = {each for each, _ in node.next_functions if each is not None} - seen
         seen |= below
@@ -95,8 +103,15 @@ def _behind(job: Job, value: Any, models: set[type]) -> Iterator[tuple[CodeType,
                 yield code, getattr(method, "__globals__", {})
 
 
-def _named(job: Job, code: CodeType, words: set[str]) -> Iterator[tuple[str, int]]:
-    if not words.isdisjoint(code.co_names):
-        for each in dis.get_instructions(code):
-            if each.argval in words and each.opname.startswith("LOAD_"):
-                yield str(job.path_of(code)), job.written.line_at(code, each.offset)
+def _calls(tree: ast.AST, kind: str) -> Iterator[tuple[int, bool]]:
+    """The lines of TREE that make an operation of KIND, each with whether something keeps it from zero."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) in _WORDS.get(kind, ()):
+            inner = node.args[0] if node.args else getattr(node.func, "value", node)
+            yield node.lineno, kind in _EDGED and rank_of(inner, tree) is None
+        elif kind == "Div" and _divides(node) and rank_of(node.right, tree) == 1:
+            yield node.lineno, False
+
+
+def _divides(node: ast.AST) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)

@@ -127,28 +127,28 @@ def _dangers(root: ast.AST) -> Iterator[_Danger]:
             yield 0, node.lineno, "NaN is written here"  # type: ignore[attr-defined]
         elif isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div):
             under = node.right if isinstance(node, ast.BinOp) else node.value
-            rank = _rank(under, root)
+            rank = rank_of(under, root)
             if rank is not None:
                 yield rank, under.lineno, "a division stands here, which gives NaN or infinity by zero"
-        elif isinstance(node, ast.Call) and (name := _name(node.func)) in _EDGES:
+        elif isinstance(node, ast.Call) and (name := name_of(node.func)) in _EDGES:
             inner = node.args[0] if node.args else getattr(node.func, "value", node)
-            rank = _rank(inner, root)
+            rank = rank_of(inner, root)
             if rank is not None:
                 yield min(rank, 1), node.lineno, f"{name} stands here, which gives NaN or infinity at zero or below"
 
 
-def _rank(under: ast.AST, scope: ast.AST, depth: int = 2) -> int | None:
+def rank_of(under: ast.AST, scope: ast.AST, depth: int = 2) -> int | None:
     """How likely it is zero what stands UNDER a line: 1 to 3; None for what is kept from it."""
     if isinstance(under, ast.Name) and depth:
         made = list(_makers(scope, {under.id}))
-        ranks = [_rank(each, scope, depth - 1) for each in made]
+        ranks = [rank_of(each, scope, depth - 1) for each in made]
         return min((each for each in ranks if each is not None), default=None) if ranks else 2
     if isinstance(under, ast.Constant):
         return None if under.value else 1
     if isinstance(under, ast.BinOp) and isinstance(under.op, ast.Add):
         parts = under.left, under.right
         return None if any(isinstance(each, ast.Constant) and each.value for each in parts) else 3
-    names = {_name(each.func) for each in ast.walk(under) if isinstance(each, ast.Call)}
+    names = {name_of(each.func) for each in ast.walk(under) if isinstance(each, ast.Call)}
     named = names | {each.attr for each in ast.walk(under) if isinstance(each, ast.Attribute)}
     if named & (_BOUNDS | _SIZES):
         return None
@@ -158,7 +158,7 @@ def _rank(under: ast.AST, scope: ast.AST, depth: int = 2) -> int | None:
 def _is_nan(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return node.attr.lower() == "nan"
-    text = isinstance(node, ast.Call) and _name(node.func) == "float" and len(node.args) == 1 and node.args[0]
+    text = isinstance(node, ast.Call) and name_of(node.func) == "float" and len(node.args) == 1 and node.args[0]
     return isinstance(text, ast.Constant) and str(text.value).lower().strip("+-") == "nan"
 
 
@@ -194,7 +194,7 @@ def _called(node: ast.AST) -> set[str]:
     return uses | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
 
 
-def _name(function: ast.AST) -> str:
+def name_of(function: ast.AST) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 

@@ -20,6 +20,7 @@ _STANDING = frozenset({96, 192, 384, 768})  # steps at which it is asked whether
 _OFTEN = 8  # watched steps of an optimizer, of which one is written down layer by layer
 _LAYERS = 64  # at most, evenly chosen over the depth
 _UNEQUAL = 100.0  # times
+_RISEN = 3.0  # times the highest norm before
 _LARGE = 1e3  # a gradient's root mean square
 _CYCLE = 24  # watched steps in which a unit must get a gradient once, or it counts as dead
 _SCREENED = 8  # watched steps, of which one tells which layers seem dead
@@ -64,6 +65,8 @@ class _Norms:
         self.known: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.numbers = count()  # one that is gone, as of an earlier fold, keeps its number
         self.turns: dict[int, int] = {}
+        self.rising: dict[int, bool] = {}  # of each optimizer: whether the norm has just left what it was
+        self.highest: dict[int, float] = {}
         self.told: set[str] = set()  # names of parameters whose lines are written
 
     def stepping(self, optimizer: Any) -> None:
@@ -71,7 +74,7 @@ class _Norms:
         if getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer divides by the loss scale itself: these are still multiplied by it
         turn = self.turns.get(self.known.get(optimizer, -1), 0) + 1
-        due = turn == 1 or turn % _OFTEN == 0
+        due = turn == 1 or turn % _OFTEN == 0 or self.rising.pop(self.known.get(optimizer, -1), False)
         each = job.norms(optimizer, apart=due)
         if each is None:
             return
@@ -89,6 +92,7 @@ class _Norms:
         def then(values: list[float]) -> None:
             whole = sqrt(sum(v * v for v in values))
             job.record("grad_norm", **said, value=whole, path=path, line=line)
+            self.rise(me, whole)
             if weights:
                 layers, shifts = ([[name, values[at], size] for at, name, size in some] for some in (weights, biases))
                 place = {"path": first[0], "line": first[1]}
@@ -96,6 +100,12 @@ class _Norms:
                 self.tell(layers, shifts)
 
         job.late.read_all(each, then)
+
+    def rise(self, me: int, norm: float) -> None:
+        """The next step is written down layer by layer when the norm has risen several times over."""
+        highest = self.highest.setdefault(me, norm)
+        if norm > _RISEN * highest > 0:
+            self.rising[me], self.highest[me] = True, norm
 
     def tell(self, *sizes: list[list[Any]]) -> None:
         """Writes the lines of the layers, once, when their gradients are so unequal or large that somebody may ask."""

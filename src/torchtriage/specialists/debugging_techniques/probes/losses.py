@@ -120,11 +120,13 @@ class _Losses:
             self.lines.follow("entropies")
         loader = self.loader() if number == min(_FOLLOWED) and self.loader is not None else None
         if loader is not None:
-            self.job.record("samples", further=[*samples(self.job, loader), *orders(self.job)])
+            self.job.record("samples", further=[*samples(self.job, loader), *orders(self.job, loader)])
 
     def look_at_activation(self, node: Any, words: tuple[str, ...], loss: str, consumer: Any) -> None:
         """NODE takes the softmax or sigmoid of its input: is that one already?"""
         made, _ = _nodes.source(node, 0)
+        while made is not None and _nodes.kind(made) in _nodes.LIMITS:  # kept from 0 and 1, they are what they were
+            made, _ = _nodes.source(made, 0)
         if made is None:
             return
         word, told = _nodes.kind(made), _nodes.marked(made)

@@ -155,8 +155,14 @@ class _Origins:
 
     def in_loss(self, losses: list[Any]) -> dict[str, Any]:
         """What can be said of the part of the graph that no repeated pass computes."""
-        found = [_singular.line(self.job, loss) for loss in losses if loss.grad_fn is not None]
-        return {"at_op": found[0][0], "path": found[0][1], "line": found[0][2]} if found and found[0] else {}
+        for loss in losses:
+            found = _singular.lines(self.job, loss) if loss.grad_fn is not None else []
+            if len(found) == 1:
+                return {"at_op": found[0][0], "path": found[0][1], "line": found[0][2]}
+            if found:
+                says = "is called here, whose value or slope is not finite at zero"
+                return {"further": [(f"{op} {says}", path, line) for op, path, line in found]}
+        return {}
 
     def stepped(self, optimizer: Any) -> None:
         self.calls.clear()

@@ -6,7 +6,7 @@ import weakref
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from ._free import free
+from ._free import free, made_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,6 +95,7 @@ class _Unowned:
         self.astray = False  # no optimizer has any parameter of a module that is called
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
         self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
+        self.made: dict[str, list[tuple[str, int]]] = {}  # by name of what no module has: the line that makes it
         self.registered, self.asked = _Noted(), _Noted()  # with a module, and by autograd.grad
 
     def find(self, optimizers: list[Any], modules: list[Any]) -> None:
@@ -179,6 +180,8 @@ class _Unowned:
             if self.orphans.of(parameter) is None:
                 orphan = _Orphan(parameter, name, root, self.steps, born[0] if born else None)
                 self.orphans.note(parameter, orphan)
+                if not root:
+                    self.made[name] = made_at(self.job, name)
                 self.met = self.backwards
             for orphan in self.orphans.of(parameter) or ():
                 orphan.look(self.job, parameter)
@@ -242,6 +245,8 @@ class _Unowned:
         further = [(f"{optimizer} is built here, without them", *built)]
         roots = [each for each in self.job.roots if type(each).__name__ == root]
         further += [(f"{names[0]} comes from here", *self.job.written.made(each, names[0])) for each in roots]
+        if not root:
+            further += [(f"{names[0]} comes from here", *each) for each in self.made.get(names[0], ())]
         told = {"later": born is not None, "optimizer": optimizer, "further": further}
         return {**named, **told, "path": path, "line": line}
 

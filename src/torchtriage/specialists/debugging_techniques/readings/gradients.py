@@ -62,8 +62,11 @@ def _vanished(record: RankRecord, last: dict[str, Any], sizes: str, fallen: list
     spread = fallen[len(fallen) // 5], fallen[-1 - len(fallen) // 5]  # three fifths of the looks
     measure = Measure(median(fallen), "orders of magnitude", spread)
     sighting = Sighting(_place(record, last, _module(first[0])), fact, *measure)
-    yield from further(sighting, {"further": _lines(record, first[0]) if spread[0] > SURELY else ()})
     small = [layer[0] for layer in layers if 0 < _rms(layer) * 1e3 < _rms(deepest)] if spread[0] > SURELY else []
+    names = dict.fromkeys(each for name in small for each in (name, f"{_module(name)}.weight"))
+    filled = [line for name in names for line in _lines(record, name) if line[0].endswith("is filled here")]
+    lines = [*_lines(record, first[0]), *filled[:1]] if spread[0] > SURELY else ()
+    yield from further(sighting, {"further": lines})
     parts = dict.fromkeys(part for name in small for part in _parts(name) if part != sighting.place.module)
     for part in list(parts)[:PARTS]:
         says = f"{part} gets less than a thousandth of what {deepest[0]} gets"
@@ -216,12 +219,13 @@ def _lost(losses: Sequence[float], record: RankRecord, *, soon: bool) -> bool:
 
 def _grown(events: Sequence[dict[str, Any]]) -> tuple[str, float] | None:
     """The weight whose gradient grew most between the first and the last look, and how many times."""
-    if len(events) < 2:
+    looks = [event["layers"] for event in events if any(isfinite(norm) for _, norm, _ in event["layers"])]
+    if len(looks) < 2:
         return None
-    first = {name: norm for name, norm, _ in events[0]["layers"]}
+    first = {name: norm for name, norm, _ in looks[0]}
     grown = [
         (norm / first[name], name)
-        for name, norm, _ in events[-1]["layers"]
+        for name, norm, _ in looks[-1]
         if first.get(name) and isfinite(norm) and isfinite(first[name])
     ]
     return (max(grown)[1], max(grown)[0]) if grown else None

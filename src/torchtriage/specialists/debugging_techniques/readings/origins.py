@@ -34,7 +34,8 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
             step=step,
             module=None if event["stage"] == "input" else event.get("module"),
         )
-        yield Sighting(place, f"{_seen(event)} is not finite at step {step}: {_STORIES[event['stage']](event)}")
+        fact = f"{_seen(event)} is not finite at step {step}: {_STORIES[event['stage']](event)}"
+        yield from further(Sighting(place, fact), event)
 
 
 @detector("run/input-not-finite")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
 ENOUGH = 8  # backward passes
+PARTS = 4  # of the model that are named
 LONG = 1000  # of them, where the job was killed: until its end an optimizer may still be made
 
 
@@ -29,7 +32,12 @@ def parameters_not_in_optimizer(record: RankRecord) -> Iterator[Sighting]:
                 module=group["module"],
                 container=None if group["root"] else group["names"][0],
             )
-            yield from further(Sighting(place, _fact(group, backwards), float(backwards), "backward passes"), group)
+            sighting = Sighting(place, _fact(group, backwards), float(backwards), "backward passes")
+            yield from further(sighting, group)
+            parts = dict.fromkeys(name.rpartition(".")[0] for name in group["names"] if group["root"])
+            for part in [each for each in parts if each and each != group["module"]][:PARTS]:
+                says = f"what {part} has of its own is among them"
+                yield replace(sighting, place=Place(rank=record.rank, module=part), fact=says)
 
 
 def _fact(group: dict[str, Any], backwards: int) -> str:
