@@ -200,6 +200,24 @@ def test_an_operation_that_made_nan_from_finite_inputs_speaks_for_itself() -> No
     assert found(origins.non_finite_origin, [*steps(20), event]) == {"non-finite-origin"}
 
 
+@pytest.mark.parametrize(
+    ("at", "told", "is_called"),
+    [
+        (0, {"finite": 63, "largest": 1.0}, False),
+        (1, {"finite": 64, "largest": 2e30}, False),
+        (0, {"finite": 64, "largest": 0.1}, True),
+        (9, {"finite": 64, "largest": 2e30}, True),
+    ],
+    ids=["not finite", "far too large", "like a filled one", "later"],
+)
+def test_what_is_left_in_memory_that_nobody_filled_is_told_by_its_own_name(
+    at: int, told: dict[str, Any], is_called: bool
+) -> None:
+    event = {**BROUGHT, "batch": None, "stage": "forward", "op": "mm", "module": "a", "value": "inf", "at": at}
+    unfilled = {"kind": "unfilled", "step": 0, "of": 64, **told}
+    assert bool(found(origins.non_finite_origin, [*steps(20), event, unfilled])) == is_called
+
+
 @pytest.mark.parametrize(("persists", "skipped", "is_called"), [(False, 5, False), (False, 30, True), (True, 5, True)])
 def test_what_only_float16_cannot_hold_is_left_to_a_scale_that_collapses(
     persists: bool, skipped: int, is_called: bool
@@ -326,8 +344,10 @@ def test_a_loss_is_compared_with_chance_only_where_it_is_one_cross_entropy(chang
 
 
 def test_a_loss_at_chance_that_something_else_explains_is_left_to_that() -> None:
-    events = [*steps(200, loss=lambda n: log(10) + noise(n)), CLASSES, ZEROED]
-    assert found(losses.loss_at_chance, events) == set()
+    new_layers = {"kind": "made", "step": 64, "passes": 60, "of": 64, "touched": False}
+    for other in (ZEROED, new_layers):
+        events = [*steps(200, loss=lambda n: log(10) + noise(n)), CLASSES, other]
+        assert found(losses.loss_at_chance, events) == set()
 
 
 @pytest.mark.parametrize(

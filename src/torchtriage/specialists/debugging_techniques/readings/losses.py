@@ -58,7 +58,7 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     told = record.all("classes")
     values = _losses(record, told)
     homeless = any(event["groups"] for event in record.all("unowned")[-1:])
-    if len(values) < ENOUGH or homeless or any(record.all(kind) for kind in OTHERS):
+    if len(values) < ENOUGH or homeless or any(record.all(kind) for kind in OTHERS) or _passing(record):
         return
     if any(each for look in (gradients_vanishing, dead_units) for each in look.look(record)):
         return  # the reason has a name
@@ -82,6 +82,11 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     births = [event for event in record.all("births") if "optimizer" in event and slow]
     lines = [line for event in [*births, *record.all("samples")[-1:]] for line in event["further"]]
     yield from further(seen, {"further": lines})
+
+
+def _passing(record: RankRecord) -> bool:
+    """Whether forward passes go through layers that are new each time: what they learn is lost, which is told."""
+    return any(2 * event["passes"] >= event["of"] and not event["touched"] for event in record.all("made"))
 
 
 class _Guess(NamedTuple):

@@ -14,6 +14,7 @@ from torchtriage.specialists.debugging_techniques.readings.gradients import grad
 
 LONG = 20  # steps after which no scaler is looking for its first scale any more
 SEVERAL = 2  # batches that were left aside
+SOON, HUGE = 3, 1e10  # steps; the size of a parameter that no filling gives
 FEW, OFTEN = 3, 0.1  # steps, and their share, that are skipped later still
 
 
@@ -27,6 +28,8 @@ def non_finite_origin(record: RankRecord) -> Iterator[Sighting]:
         step: int = event["at"] if "at" in event else event["step"]
         if seen.too_narrow(event) and _held_back(record, step):
             continue  # the format is too narrow, and the scale falls for it: that is told with this place
+        if step < SOON and _unfilled(record):
+            continue  # what nobody filled is told by its own name
         place = Place(
             path=event.get("path") or None,
             line=event.get("line") or None,
@@ -63,6 +66,11 @@ def _in_batch(record: RankRecord, event: dict[str, Any], then: str) -> Iterator[
     fact += f"{wrong['name']} ({share:.2g}), in samples {', '.join(map(str, wrong['samples']))}; {then}"
     place = Place(path=spot.get("path") or None, line=spot.get("line") or None, rank=record.rank, step=step)
     yield from further(Sighting(place, fact, share, "of the values"), batch)
+
+
+def _unfilled(record: RankRecord) -> bool:
+    """Whether a parameter held what was left in its memory, and that is no number to compute with."""
+    return any(event["finite"] < event["of"] or event["largest"] > HUGE for event in record.all("unfilled"))
 
 
 def _brought_in(event: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from torchtriage.examine.run.measure import PHASES, own_seconds
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating
 
-ENOUGH_STEPS = 60
+ENOUGH_STEPS = 50
 PARTS = 6  # of the run, each of which is slower than the last but one before it
 BOUND = 1.5  # progressive-slowdown.md defends it
 LEAST = 0.0001  # seconds of a step, below which there is nothing to compare
