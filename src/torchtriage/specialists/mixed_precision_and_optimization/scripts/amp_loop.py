@@ -50,8 +50,8 @@ def build(device: str, fmt: str) -> State:
 
 
 def train(state: State, batches: list[Any], device: str, fmt: str, every: int, max_norm: float) -> None:
-    for index, (inputs, targets) in enumerate(batches, start=1):
-        inputs, targets = inputs.to(device), targets.to(device)
+    for index, batch in enumerate(batches, start=1):
+        inputs, targets = (each.to(device) for each in batch)
         with torch.autocast(device, dtype=FORMATS[fmt], enabled=fmt != "fp32"):
             loss = nn.functional.cross_entropy(state.model(inputs), targets) / every  # mean over the accumulation
         state.scaler.scale(loss).backward()  # outside of the region

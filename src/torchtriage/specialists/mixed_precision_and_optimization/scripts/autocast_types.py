@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch.nn import functional as F
+from torch.nn import functional
 
 OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "linear, matmul": lambda x: x @ x.T,
-    "scaled_dot_product_attention": lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]),
-    "relu, gelu": F.gelu,
+    "scaled_dot_product_attention": lambda x: functional.scaled_dot_product_attention(x[None], x[None], x[None]),
+    "relu, gelu": functional.gelu,
     "x + x": lambda x: x + x,
     "x + float32": lambda x: x + x.float(),
     "mean": torch.mean,
@@ -27,17 +27,17 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "pow": lambda x: x.pow(2),
     "softmax": lambda x: x.softmax(-1),
     "logsumexp": lambda x: x.logsumexp(-1),
-    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
-    "F.normalize": F.normalize,
-    "mse_loss": lambda x: F.mse_loss(x, x),
-    "cross_entropy": lambda x: F.cross_entropy(x, torch.arange(len(x), device=x.device)),
+    "layer_norm": lambda x: functional.layer_norm(x, x.shape[-1:]),
+    "F.normalize": functional.normalize,
+    "mse_loss": lambda x: functional.mse_loss(x, x),
+    "cross_entropy": lambda x: functional.cross_entropy(x, torch.arange(len(x), device=x.device)),
 }
 
 
 def types(device: str, dtype: Any) -> Iterator[tuple[str, str]]:
     """Each operation with the type of its result on DEVICE under autocast to DTYPE."""
     with torch.autocast(device, dtype=dtype), torch.no_grad():
-        inputs = F.linear(torch.randn(8, 8, device=device), torch.randn(8, 8, device=device))
+        inputs = functional.linear(torch.randn(8, 8, device=device), torch.randn(8, 8, device=device))
         for name, operation in OPERATIONS.items():
             yield name, str(operation(inputs).dtype).removeprefix("torch.")
 
