@@ -234,7 +234,7 @@ def test_the_line_and_what_is_lost_are_named() -> None:
 
 
 def test_the_line_that_asks_for_what_is_built_is_named_too() -> None:
-    seen = evidence(built_in_loop, built("optimizer", calls=[["train.py", 21]]))
+    seen = evidence(built_in_loop, built("optimizer", calls=[["train.py", 5], ["train.py", 21], ["train.py", 30]]))
     assert [item.place.line for item in seen] == [5, 21]
 
 

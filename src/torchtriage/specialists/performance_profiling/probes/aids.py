@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _AIDS = ("anomaly mode", "a profiler")
-_CALLERS = 2  # the line that switches an aid on, and the one that calls it
+_CALLERS = 4  # lines: the one that switches an aid on, and those that call it
 _TIMES = frozenset({50, 100, 1000, 10_000, 100_000})  # backward passes at which the counts are written down
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-_CALLERS = 2  # the line that builds, and the one that calls it
+_CALLERS = 4  # lines: the one that builds, and those that call it
 _TIMES = frozenset({10, 100, 1000, 10_000, 100_000})  # when a line is written down again
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.performance_profiling.readings.lines import caller
 
 ENOUGH = {"anomaly mode": 50, "a profiler": 200}  # backward passes: debug-left-on.md defends them
 NEARLY = 0.9  # of all backward passes
@@ -25,7 +26,7 @@ def debug_left_on(record: RankRecord) -> Iterator[Sighting]:
         fact = f"{aid} was on in {event['on']} of {event['of']} backward passes"
         share = event["on"] / event["of"]
         yield Sighting(place, fact, share, "of the backward passes")
-        for path, line in event.get("calls") or ():
+        for path, line in caller(event):
             where = Place(path=path, line=line, rank=record.rank)
             yield Sighting(where, "this calls what switches it on", share, "of the backward passes")
 

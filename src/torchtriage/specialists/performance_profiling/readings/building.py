@@ -8,6 +8,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.performance_profiling.readings.lines import caller
 
 ENOUGH = 20  # steps in which it was built: built-in-loop.md defends both
 NEARLY = 0.9  # of the steps since it was first built
@@ -22,7 +23,7 @@ def built_in_loop(record: RankRecord) -> Iterator[Sighting]:
         place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["since"])
         steps, over = event["steps"], event["over"]
         yield Sighting(place, f"{said} in {steps} of {over} steps", steps / over, "of the steps")
-        for path, line in event.get("calls") or ():
+        for path, line in caller(event):
             where = Place(path=path, line=line, rank=record.rank)
             yield Sighting(where, "this asks for what is built", steps / over, "of the steps")
 

@@ -77,6 +77,12 @@ def _stands_for(counts: dict[str, int], phase: str | None, known: int) -> bool:
     return (whole if phase is None else counts.get(phase, 0)) >= max(MOST * known, ALONE * whole)
 
 
+def caller(event: dict[str, Any]) -> list[tuple[str, int]]:
+    """The nearest line that calls the one of EVENT, and is another: a comprehension stands on the line it is in."""
+    calls = [(path, line) for path, line in event.get("calls") or () if (path, line) != (event["path"], event["line"])]
+    return calls[:1]
+
+
 def _known(event: dict[str, Any], phase: str | None) -> int:
     return sum(count for name, count in event["parts"].items() if phase in (None, name))
 
