@@ -126,6 +126,7 @@ def test_a_wish_or_a_lack_is_no_denial(text: str) -> None:
         ("slow and already profiled", ClaimKind.TRIED_FIX, "already profiled"),
         ("NaN. I blame the scheduler, really", ClaimKind.GUESSED_CAUSE, "I blame the scheduler"),
         ("my senior says use DDP, but it is slow", ClaimKind.AUTHORITY, "senior says use DDP"),
+        ("my senior says AMP will fix the slow training", ClaimKind.AUTHORITY, "senior says AMP will fix"),
     ],
 )
 def test_a_claim_is_heard_with_what_it_holds(text: str, kind: ClaimKind, claimed: str) -> None:

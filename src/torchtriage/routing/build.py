@@ -44,8 +44,9 @@ class Words(tables.Row, frozen=True):
 
 
 class Claims(tables.Row, frozen=True):
-    """claims.toml; cures: the names of what people want to do about it."""
+    """claims.toml; cures: the names of what people want to do about it. curing: what comes after is what is seen."""
 
+    curing: tuple[str, ...]
     cures: tuple[str, ...]
     claim: tuple[tables.ClaimRow, ...]
 
@@ -156,6 +157,7 @@ def _topics(words: Words) -> dict[str, tuple[str, ...]]:
 
 def _framing(words: Words, claims: Claims) -> Iterator[tuple[Layer, str, tuple[str, ...]]]:
     yield "cure", "", claims.cures
+    yield "curing", "", claims.curing
     yield "decoy", "", words.decoys
     yield "not", "", words.not_before
     yield "fixed-before", "", words.fixed_before

@@ -20,6 +20,7 @@ Layer: TypeAlias = Literal[
     "pressure",
     "claim",
     "cure",
+    "curing",
     "not",
     "fixed-before",
     "fixed-after",

@@ -81,24 +81,28 @@ def _room(known: Lexicon, symptom: str) -> str:
 def _claims(heard: Heard, known: Lexicon, text: str) -> Iterator[Claim]:
     subjects = (sound for sound in heard.of("symptom") if known.symptoms[sound.name].read)
     cures = sorted((sound.start, sound.end) for sound in (*heard.of("cure"), *subjects))
+    curing = sorted(sound.end for sound in heard.of("curing"))
     asked = Ground.of((sound.start, sound.end) for sound in heard.of("decoy"))
     for sound in heard.of("claim"):
         if asked.covers(sound.start, sound.end):
             continue
         row = known.claims[int(sound.name)]
-        for start, end in _claimed(row.span, sound, cures, text):
+        for start, end in _claimed(row.span, sound, cures, curing, text):
             yield Claim(start, end, text[start:end], kind=row.kind, answer=row.answer)
 
 
-def _claimed(span: str, sound: Sound, cures: Sequence[tuple[int, int]], text: str) -> Iterator[tuple[int, int]]:
-    """CURES: the places of all cures, in order."""
+def _claimed(
+    span: str, sound: Sound, cures: Sequence[tuple[int, int]], curing: Sequence[int], text: str
+) -> Iterator[tuple[int, int]]:
+    """CURES: the places of all cures, in order. CURING: where words like "will fix" end: no claim is what they cure."""
     end = clause_end(text, sound.end)
     match span:
         case "cure":
             nearby = (cures[at] for at in range(bisect_left(cures, (sound.start, 0)), len(cures)))
             yield from (cure for cure in takewhile(lambda place: place[0] < end, nearby) if cure[1] <= end)
         case "clause":
-            yield sound.start, end
+            after = curing[bisect_left(curing, sound.end) :][:1]
+            yield sound.start, min((end, *after))
         case _:
             yield sound.start, sound.end
 
