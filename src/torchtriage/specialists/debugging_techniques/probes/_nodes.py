@@ -55,7 +55,7 @@ def near(root: Any) -> Iterator[tuple[Any, bool]]:
         node, alone = queue.pop(0)
         yield node, alone
         name = kind(node)
-        if name not in JOINTS or (name == "Sub" and shape(node) and not _shifts(node)):
+        if name not in JOINTS | {"Rsub"} or (name in ("Sub", "Rsub") and shape(node) and not _shifts(node)):
             continue
         below = {each for each, _ in node.next_functions if each is not None} - seen
         seen |= below

@@ -71,7 +71,7 @@ class _Losses:
         if table and output.grad_fn is not None and _nodes.kind(output.grad_fn) in _OPAQUE:
             _nodes.mark(output.grad_fn, output=True)
             values = output.detach().float()
-            sums = (values.sum(1) - 1).abs().max() < 1e-3
+            sums = torch.stack([(values.sum(at) - 1).abs().max() for at in (1, -1)]).min() < 1e-3
             self.job.late.read((sums & (values.min() >= 0)).float(), self.judge_output)
 
     def judge_output(self, value: float) -> None:
@@ -106,7 +106,7 @@ class _Losses:
             self.job.record("classes", **facts, **where)
 
     def look_at_entropy(self, node: Any) -> None:
-        below, _ = node.next_functions[0]
+        below, _ = _nodes.source(node, 0)  # of sequences it stands below a reshape
         if below is None or _nodes.kind(below) != "LogSoftmax":
             return
         self.look_at_activation(below, ("Softmax",), "cross_entropy", node)
@@ -136,8 +136,15 @@ class _Losses:
             return
         seen = self.seen.setdefault((word, loss), _Seen("probabilities", self.job.step))
         told_loss = _nodes.marked(consumer)
-        facts = {"word": word.lower(), "loss": loss, "loss_line": told_loss.get("line", 0)}
-        self.saw(seen, {**facts, **_place(told or told_loss)}, sure=bool(told_loss) + 2 * bool(told))
+        line, path = told_loss.get("line", 0), told_loss.get("path", "")
+        facts = {
+            "word": word.lower(),
+            "loss": loss,
+            "loss_line": line,
+            "further": [(f"{loss} is called here", path, line)],
+        }
+        place = _place(told if told.get("line") else told_loss)
+        self.saw(seen, {**facts, **place}, sure=bool(told_loss) + 2 * bool(told))
         if not told_loss or (word != "probabilities" and not told):
             self.suspect(seen, "activations")
 

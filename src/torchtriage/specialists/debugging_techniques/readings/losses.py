@@ -40,7 +40,7 @@ def softmax_before_cross_entropy(record: RankRecord) -> Iterator[Sighting]:
             "is given probabilities" if event["word"] == "probabilities" else f"is given the {event['word']} of them"
         )
         fact = f"{event['loss']}{line} expects logits and {given}, in {event['times']} steps that were watched"
-        yield Sighting(_place(record, event), fact, float(event["times"]), "steps")
+        yield from further(Sighting(_place(record, event), fact, float(event["times"]), "steps"), event)
 
 
 @detector("run/loss-broadcast")
