@@ -123,8 +123,8 @@ def _likely(found: list[_Danger]) -> list[_Danger]:
 
 def _dangers(root: ast.AST) -> Iterator[_Danger]:
     for node in ast.walk(root):
-        if _is_nan(node):
-            yield 0, node.lineno, "NaN is written here"  # type: ignore[attr-defined]
+        if isinstance(node, ast.expr) and _is_nan(node):
+            yield 0, node.lineno, "NaN is written here"
         elif isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.Div):
             under = node.right if isinstance(node, ast.BinOp) else node.value
             rank = rank_of(under, root)
