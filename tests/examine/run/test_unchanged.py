@@ -35,7 +35,9 @@ print("files", sorted(os.listdir()))
 print("path", sys.path)
 print("finders", [getattr(each, "__name__", type(each).__name__) for each in (*sys.meta_path, *sys.path_hooks)])
 print("variables", sorted((name, value) for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("TORCHTRIAGE_")))
-print("threads", __import__("threading").active_count(), sys.excepthook is sys.__excepthook__, sys.gettrace(), sys.getprofile())
+threading = __import__("threading")
+for each in threading.enumerate()[1:]: each.join(9)  # a loader's own, on their way out
+print("threads", threading.active_count(), sys.excepthook is sys.__excepthook__, sys.gettrace(), sys.getprofile())
 print(json.dumps({name: getattr(module, "__file__", None) for name, module in sys.modules.items()}))
 raise SystemExit(3)
 """
