@@ -45,6 +45,7 @@ class Watch:
 
         self.job, self.module, self.compiling = job, module, job.compiling
         self.with_gradients, self.tensor = torch.is_grad_enabled, torch.Tensor
+        self.transformed = _transformed(torch)
         self.inside = False
         self.wanted = SEEKING
         self._adopted: set[type] = set()
@@ -147,9 +148,11 @@ class Watch:
         if not clock.settled:
             job.safely(clock.settle)
         learns = self.with_gradients()
-        aside = not (learns and module.training) or self._resized(module, args) or clock.row >= ODD
+        told = self.transformed() is None  # within torch.func tensors have no numbers that one could look at
+        aside = told and (not (learns and module.training) or self._resized(module, args) or clock.row >= ODD)
         job.learning = learns
-        job.fire("forward", module, args, kwargs)
+        if told:
+            job.fire("forward", module, args, kwargs)
         if aside:
             job.fire("aside", module, args, kwargs)
         entered = clock.enter()
@@ -162,9 +165,17 @@ class Watch:
                 self.seek()
         clock.counts["forwards"] += 1
         clock.row += learns
-        job.fire("forwarded", module, output)
+        if told:
+            job.fire("forwarded", module, output)
         if aside:
             job.fire("asided", module, output)
         if clock.boundary != "optimizer":
             job.safely(clock.passed, "forward")
         return output
+
+
+def _transformed(torch: Any) -> Callable[[], Any]:
+    """What tells the transform of torch.func that is under way; None where there is none, or torch has no such name."""
+    inner = getattr(torch._C, "_functorch", None)
+    peek: Callable[[], Any] = getattr(inner, "peek_interpreter_stack", lambda: None)
+    return peek
