@@ -31,7 +31,7 @@ def expected_error(h: float) -> float:
     return h * h / 6 * THIRD + TINY / h
 
 
-class Swing(torch.autograd.Function):
+class Swing(torch.autograd.Function):  # type: ignore[misc]
     """library, element by element; its gradient is an approximation with a step of h, and is not differentiable."""
 
     @staticmethod
@@ -44,7 +44,7 @@ class Swing(torch.autograd.Function):
         ctx.save_for_backward(x)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor, None]:
         (x,) = ctx.saved_tensors
         h = ctx.h

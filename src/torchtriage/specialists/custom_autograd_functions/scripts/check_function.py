@@ -24,7 +24,7 @@ from torch.autograd import gradcheck, gradgradcheck
 Tensors = tuple[torch.Tensor, ...]
 
 
-class Swish(torch.autograd.Function):
+class Swish(torch.autograd.Function):  # type: ignore[misc]
     """x · sigmoid(beta · x), the example: setup_context keeps forward free of ctx, as torch.func wants it."""
 
     generate_vmap_rule = True
