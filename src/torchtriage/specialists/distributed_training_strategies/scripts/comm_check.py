@@ -92,7 +92,7 @@ def checks(device: Any) -> Iterator[tuple[str, Callable[[], bool]]]:
     def placed() -> bool:
         places: list[Any] = [None] * size
         dist.all_gather_object(places, (socket.gethostname(), str(device), rank if device.type == "cpu" else 0))
-        return len(set(places)) == size
+        return bool(len(set(places)) == size)
 
     yield "all_reduce sums over all ranks", reduced
     yield "broadcast reaches all ranks", sent
