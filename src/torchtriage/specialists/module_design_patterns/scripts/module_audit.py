@@ -1,8 +1,8 @@
 """What a module would do wrong when it is trained, moved, saved or copied: checks on a CPU, one line for each.
 
 Builds the module that --model names (default: one with faults planted) and prints for each check "ok", or the parts
-that fail it: not registered, without a gradient, not finite, shared (right where weights are tied on purpose), random
-in evaluation, not restored by its state dict, not copied by deepcopy.
+that fail it: not registered, without a gradient (from its first output), not finite, shared (right where weights are
+tied on purpose), random in evaluation, not restored by its state dict, not copied by deepcopy.
 
     python module_audit.py --model mypackage.models:build --shape 4,3,32,32
 """
@@ -45,9 +45,17 @@ def unregistered(build: Build, _inputs: torch.Tensor) -> Iterator[str]:
                 yield f"{name}.{attribute}".lstrip(".")
 
 
+def first(output: object) -> torch.Tensor:
+    """The first tensor of what a model gives: itself, or within tuples, lists, dicts and dataclasses."""
+    while not isinstance(output, torch.Tensor):
+        parts = output if isinstance(output, (dict, list, tuple)) else vars(output)
+        output = next(iter(parts.values() if isinstance(parts, dict) else parts))
+    return output
+
+
 def without_gradient(build: Build, inputs: torch.Tensor) -> Iterator[str]:
     model = build()
-    output = model(inputs)
+    output = first(model(inputs))
     if output.requires_grad:
         output.square().sum().backward()
     yield from (name for name, each in model.named_parameters() if each.requires_grad and each.grad is None)
@@ -88,7 +96,7 @@ def differing(one: nn.Module, other: nn.Module, inputs: torch.Tensor, seeds: tup
     for model, seed in zip((one, other), seeds, strict=True):
         torch.manual_seed(seed)
         with torch.no_grad():
-            outputs.append(model.eval()(inputs))
+            outputs.append(first(model.eval()(inputs)))
     if not torch.equal(*outputs):
         yield f"outputs differ by up to {(outputs[0] - outputs[1]).abs().max():.2g}"
 

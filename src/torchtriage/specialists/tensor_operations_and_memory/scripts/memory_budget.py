@@ -1,7 +1,7 @@
 """What will fill the memory: parameters, gradients, optimizer states, and the activations of a batch, on a CPU.
 
 Runs one forward pass on two batch sizes and adds up what autograd saves for backward, each storage once. Prints one
-line for each term with its GiB, which of them is largest, and the largest batch that fits a device of --gib. Not in
+line for each term with its MiB, which of them is largest, and the largest batch that fits a device of --gib. Not in
 it: the workspaces of kernels, fragmentation, CUDA's context. Copy `saved_bytes` to measure a part of a model.
 
     python memory_budget.py --model mypackage.models:build --shape 3,224,224 --batch 64 --gib 40
@@ -71,7 +71,7 @@ def main() -> None:
         "activations": fixed + sample * given.batch,
     }
     for term, size in terms.items():
-        print(f"{term:17} {size / GIB:9.4f} GiB")
+        print(f"{term:17} {size / 2**20:12,.2f} MiB")
     largest = max(terms, key=lambda term: terms[term])
     print(f"largest: {largest}; {sample / 2**20:.2f} MiB of activations for each sample")
     room = given.gib * GIB - sum(terms.values()) + sample * given.batch
