@@ -80,11 +80,20 @@ def each_alone(subject: Subject) -> None:
 
 
 def second_derivative(subject: Subject) -> None:
-    try:
+    if not refuses(subject):
         gradgradcheck(subject, subject.inputs())
+
+
+def refuses(subject: Subject) -> bool:
+    """Whether a second derivative ends in once_differentiable's error; gradgradcheck passes that by and sees zeros."""
+    inputs = subject.inputs()
+    loss = subject(*inputs).square().sum()
+    gradients = torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
+    try:
+        sum(each.sum() for each in gradients if each is not None).backward()
     except RuntimeError as error:
-        if "once_differentiable" not in str(error):
-            raise
+        return "once_differentiable" in str(error)
+    return False
 
 
 def inputs_unchanged(subject: Subject) -> None:
