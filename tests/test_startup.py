@@ -9,7 +9,7 @@ import pytest
 
 import torchtriage
 
-HEAVY = ("torch", "numpy", "rich", "jinja2", "plotly", "fsspec")
+HEAVY = ("torch", "numpy", "rich", "jinja2", "plotly", "fsspec", "mcp", "pydantic", "anyio")
 
 
 def loaded(code: str) -> set[str]:

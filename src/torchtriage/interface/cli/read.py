@@ -50,11 +50,12 @@ def _refuse_other(path: Path) -> None:
 
 
 def _begun(folder: Path) -> Case:
-    """The query and the plan with which the run began; only the record is judged anew."""
+    """The words with which the run began, heard anew; the commands of a plan are never taken from a file."""
     from torchtriage.core.case import Case
     from torchtriage.core.errors import TriageError
+    from torchtriage.triage import begun
 
     with suppress(TriageError):  # without its case the record is as good
-        before = Case.load(folder / "case.json")
-        return Case(before.query, before.route)
+        query = Case.load(folder / "case.json").query
+        return begun(query.text) if query is not None else Case()
     return Case()

@@ -29,6 +29,17 @@ def pack() -> dict[str, str]:
     return {f"{name}/{path}": text for name, folder in skills().items() for path, text in _skill(name, folder)}
 
 
+def sheet(name: str) -> str | None:
+    """The SKILL.md of the skill NAME; None where there is no such skill, or it has no sheet yet."""
+    path = skills().get(name, Path()) / "SKILL.md"
+    return _filled(name, _text(path)) if name in skills() and path.is_file() else None
+
+
+def reference(slug: str) -> str | None:
+    """The reference page of the fault SLUG; None where there is no such fault."""
+    return _reference(page.read(pages()[slug])) if slug in pages() else None
+
+
 def _skill(name: str, folder: Path) -> Iterator[tuple[str, str]]:
     yield "SKILL.md", _filled(name, _text(folder / "SKILL.md"))
     for topic in sorted(folder.glob("topics/*.md")):
