@@ -96,7 +96,7 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {"text": "NaN", "sources": ["/etc"]}, OUTSIDE),
     ("ask", {"text": "NaN", "sources": ["link.py"]}, LEADS_OUT),
     ("ask", {"text": "x" * 200_001}, "at most 200000 characters"),
-    ("explain", {"name": "../../../etc/passwd"}, "no such"),
+    ("explain", {"name": "../../../etc/passwd"}, "nothing is called"),
     ("explain", {"name": "a" * 201}, "at most 200 characters"),
     ("run", {"command": "train.py; rm -rf ~"}, "valid list"),
     ("run", {"command": []}, "at least 1 item"),

@@ -77,9 +77,9 @@ async def _awaited(process: Process, watch: Watch | None) -> int:
     async with anyio.create_task_group() as tasks:
         if watch is not None:
             tasks.start_soon(_watched, watch)
-        code = await process.wait()
+        await process.wait()
         tasks.cancel_scope.cancel()
-    return code
+    return await process.wait()
 
 
 async def _watched(watch: Watch) -> None:

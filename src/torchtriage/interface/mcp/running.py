@@ -34,11 +34,8 @@ async def run(
     with new_folder(None, runs) as out:
         told = ["run", "--json", f"--out={out}", *options, "--", *words]
         done = await call(told, home, limit, _watch(ctx, out, limit), out / "output.log")
-    ended = (
-        f"was ended after {count(limit, 'second')}, its time limit"
-        if done.code == TIMED_OUT
-        else f"ended with {done.code}"
-    )
+    limited = f"was ended after {count(limit, 'second')}, its time limit"
+    ended = limited if done.code == TIMED_OUT else f"ended with {done.code}"
     files = (
         f"The whole case: {out / 'case.json'}; for a person: {out / 'report.html'}; its output: {out / 'output.log'}."
     )

@@ -2,8 +2,8 @@
 
     python -P -m torchtriage.interface.mcp.warden LIMIT WORD…
 
-runs `torchtriage WORD…`. stdin is a pipe that the server holds open. LIMIT: seconds after
-which the processes that the command has started are ended, and it may still tell what they showed; 0 for none. Standard library only, to start fast.
+runs `torchtriage WORD…`. stdin is a pipe that the server holds open. LIMIT: seconds after which the processes that the
+command has started are ended, and it may still tell what they showed; 0 for none. Standard library only, to start fast.
 """
 
 from __future__ import annotations
