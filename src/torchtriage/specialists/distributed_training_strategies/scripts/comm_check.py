@@ -110,6 +110,7 @@ def on_all(device: Any, right: bool) -> bool:
 def milliseconds(device: Any, mib: float) -> float:
     """The time of one all-reduce of MIB after warm-up, the slowest rank waited for."""
     tensor = torch.ones(int(mib * 2**18), device=device)
+    begin = time.perf_counter()
     for turn in range(7):
         if turn == 2:
             begin = time.perf_counter()

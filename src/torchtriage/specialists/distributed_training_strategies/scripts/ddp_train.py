@@ -38,8 +38,8 @@ def enter(folder: str) -> Any:
     return device
 
 
-def wrapped(device: Any) -> nn.Module:
-    model = nn.Sequential(nn.Linear(20, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2))
+def wrapped(device: Any) -> DistributedDataParallel:
+    model: nn.Module = nn.Sequential(nn.Linear(20, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2))
     if device.type == "cuda":
         model = nn.SyncBatchNorm.convert_sync_batchnorm(model)  # only where batches per rank are small
     model = model.to(device)  # first to the device, then wrap, then the optimizer
@@ -51,7 +51,9 @@ def data(seed: int, count: int) -> TensorDataset:
     return TensorDataset(inputs, (inputs[:, 0] > 0).long())
 
 
-def train(model: nn.Module, loader: Any, optimizer: Any, scaler: Any, device: Any, every: int) -> torch.Tensor:
+def train(
+    model: DistributedDataParallel, loader: Any, optimizer: Any, scaler: Any, device: Any, every: int
+) -> torch.Tensor:
     """One epoch; the mean loss over all ranks."""
     model.train()
     total = torch.zeros(2, device=device)
@@ -74,7 +76,7 @@ def train(model: nn.Module, loader: Any, optimizer: Any, scaler: Any, device: An
     return total[0] / total[1]
 
 
-def evaluate(model: nn.Module, dataset: TensorDataset, device: Any) -> torch.Tensor:
+def evaluate(model: DistributedDataParallel, dataset: TensorDataset, device: Any) -> torch.Tensor:
     """The accuracy over the whole set: each rank counts its own samples once, then the counts are added."""
     model.eval()
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -99,7 +101,7 @@ def equal(model: nn.Module) -> bool:
     return bool(flag)
 
 
-def save(model: nn.Module, optimizer: Any, scaler: Any, epoch: int, path: Path) -> None:
+def save(model: DistributedDataParallel, optimizer: Any, scaler: Any, epoch: int, path: Path) -> None:
     """One rank writes, beside the target first; the others wait."""
     if dist.get_rank() == 0:
         parts = {"model": model.module, "optimizer": optimizer, "scaler": scaler}
