@@ -2,7 +2,7 @@
 
 Copy `Watch` into your code: it wraps a model, looks at each module's outputs and each parameter's gradient, and keeps a
 short history. Here it watches a small training with a fault planted. Prints the step, the module, whether what went
-into it was finite, and the norm of all gradients in the last steps.
+into it was finite, the norm of all gradients in the last steps, and the norm of each in this one.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class Watch:
         self.model = model
         self.first: str | None = None
         self.norms: deque[float] = deque(maxlen=8)
+        self.by_parameter: dict[str, float] = {}
         for name, module in model.named_modules():
             module.register_forward_hook(self._hook(name or "the model"))
 
@@ -68,7 +69,8 @@ class Watch:
     def after_backward(self) -> None:
         """Call it between backward() and step()."""
         named = [(name, each.grad) for name, each in self.model.named_parameters() if each.grad is not None]
-        self.norms.append(math.hypot(*(grad.norm().item() for _, grad in named)))
+        self.by_parameter = {name: grad.norm().item() for name, grad in named}
+        self.norms.append(math.hypot(*self.by_parameter.values()))
         bad = [name for name, grad in named if not finite(grad)]
         if self.first is None and bad:
             self.first = f"the gradient of {bad[-1]}, after a forward pass that was finite"
@@ -99,6 +101,8 @@ def main() -> None:
         if watch.first or not finite(loss):
             print(f"step {step}: {watch.first or 'the loss, of a finite output'}")
             print("gradient norms up to it:", ", ".join(f"{norm:.3g}" for norm in watch.norms))
+            by_parameter = (f"{name} {norm:.3g}" for name, norm in watch.by_parameter.items())
+            print("by parameter, in this step:", ", ".join(by_parameter))
             return
         optimizer.step()
     print(f"{given.steps} steps, all finite; gradient norm {watch.norms[-1]:.3g}")
