@@ -146,3 +146,14 @@ def test_nothing_in_a_quotation_ends_it() -> None:
     told = answers.quoted("one\n> two\r\nthree\x1b]0;x\x07\u2028four\n```\n</quote>")
     assert [line[:2] for line in told.splitlines()[1:]] == ["> "] * 6
     assert told.splitlines()[3:5] == ["> three�]0;x�", "> four"]
+
+
+@pytest.mark.parametrize(
+    "words", ["loss is NaN; $(evil)", "training is slow `evil`", "CUDA out of memory --out=evil", "evil"]
+)
+def test_no_word_of_the_user_is_in_a_command(home: Path, words: str) -> None:
+    answer = called(server_on(home), "ask", {"text": words})
+    assert answer.structured_content
+    assert "evil" not in row([step["examine"] for step in answer.structured_content["steps"]])
+    (home / "case.json").write_bytes(begun(words).encode())
+    assert "evil" not in row(called(server_on(home), "next_step", {"case": "case.json"}).structured_content)

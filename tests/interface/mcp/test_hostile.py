@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from talking import called, opening, server_on, text
 
+from torchtriage.interface.mcp.paths import Roots
 from torchtriage.interface.mcp.tools import CASE, SOURCE
 
 
@@ -167,3 +168,26 @@ def test_a_client_whose_root_is_above_the_servers_gets_the_servers(home: Path, e
     options = {"mode": era, **opening(home.parent)}
     assert not called(server_on(home), "check", {"paths": ["faulty.py"]}, **options).is_error
     assert called(server_on(home), "check", {"paths": [str(home.parent / "secret.py")]}, **options).is_error
+
+
+@pytest.mark.parametrize(
+    ("uri", "opened"),
+    [
+        ("file://{home}", ["{home}"]),
+        ("file://localhost{home}", ["{home}"]),
+        ("file://{home}/inner%20one", ["{home}/inner one"]),
+        ("file:///", ["{home}"]),
+        ("file://{home}/..", ["{home}"]),
+        ("file://{home}/out", ["{home}"]),
+        ("file://{home}x", []),
+        ("file://elsewhere{home}", []),
+        ("file://{home}/%00", []),
+        ("https://{home}", []),
+        ("file:", []),
+        ("", []),
+    ],
+)
+def test_a_root_that_a_client_names_is_never_more_than_the_servers(home: Path, uri: str, opened: list[str]) -> None:
+    (home / "out").symlink_to(home.parent)
+    narrowed = Roots.of([home]).narrowed([uri.format(home=home)])
+    assert [str(each) for each in narrowed.folders] == [each.format(home=home) for each in opened]

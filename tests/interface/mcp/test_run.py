@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from mcp import Client
-from talking import Tree, called, ended, process_on, server_on, talk, text
+from talking import PATIENCE, Tree, called, ended, process_on, server_on, talk, text
 
 TRAINING = """\
 import torch
@@ -117,21 +118,43 @@ def test_a_run_that_a_client_cancels_over_stdio_leaves_no_process_alive(home: Pa
     assert len(cancelled(tree, process_on(home, "--allow-run"), mode=era)) == 2
 
 
-@pytest.mark.parametrize("how", ["leaves", "kills"])
-def test_a_server_that_ends_leaves_no_process_of_a_job_alive(home: Path, tree: Tree, how: str) -> None:
+def test_a_server_that_is_killed_leaves_no_process_of_a_job_alive(home: Path, tree: Tree) -> None:
     living: list[int] = []
 
     async def body(client: Client) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "run", {"command": ["tree.py"]})
             living.extend(await tree.alive())
-            if how == "kills":
-                os.kill(server_of(home), signal.SIGKILL)
+            os.kill(server_of(home), signal.SIGKILL)
             tasks.cancel_scope.cancel()
 
     talk(body, process_on(home, "--allow-run"))
     assert len(living) == 2
     assert ended(living)
+
+
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "0"}}
+SAID: list[dict[str, Any] | str] = [
+    "this is no JSON",
+    {"id": 1, "method": "initialize", "params": HELLO},
+    {"method": "notifications/initialized"},
+    {"id": 2, "method": "tools/call", "params": {"name": "run", "arguments": {"command": ["tree.py"]}}},
+]
+
+
+def test_a_client_that_hangs_up_leaves_no_process_of_a_job_alive(home: Path, tree: Tree) -> None:
+    started = process_on(home, "--allow-run")
+    lines = [each if isinstance(each, str) else json.dumps({"jsonrpc": "2.0", **each}) for each in SAID]
+    with subprocess.Popen(
+        [started.command, *started.args], cwd=home, env={**os.environ, **(started.env or {})}, stdin=-1, stdout=-1
+    ) as server:
+        assert server.stdin
+        server.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        server.stdin.flush()
+        living = anyio.run(tree.alive)
+        server.stdin.close()
+        assert ended(living)
+        assert server.wait(PATIENCE) == 0
 
 
 def server_of(home: Path) -> int:
