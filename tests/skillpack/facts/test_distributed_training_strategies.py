@@ -141,3 +141,75 @@ def test_ports() -> None:
 
     assert c10d_rendezvous_backend.DEFAULT_PORT == 29400
     assert "Defaults to 29500" in get_args_parser().format_help()
+
+
+class Branched(torch.nn.Module):
+    """Two layers of which one is used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.unused = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.used(inputs)
+
+
+def test_unused_raises(alone: None) -> None:
+    wrapped = torch.nn.parallel.DistributedDataParallel
+    lenient, strict = wrapped(Branched(), find_unused_parameters=True), wrapped(Branched())
+    for _ in range(2):
+        lenient(torch.ones(1, 2)).sum().backward()
+    strict(torch.ones(1, 2)).sum().backward()
+    with pytest.raises(RuntimeError, match="Expected to have finished reduction"):
+        strict(torch.ones(1, 2))
+
+
+def test_criterion_empty() -> None:
+    criterion = torch.nn.CrossEntropyLoss()
+    assert [*criterion.parameters(), *criterion.buffers()] == []
+
+
+def test_sparse_stays(alone: None) -> None:
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Embedding(4, 2, sparse=True))
+    model(torch.tensor([1])).sum().backward()
+    assert model.module.weight.grad.is_sparse
+
+
+def test_fsdp_keeps_fp32(alone: None) -> None:
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    from torch.distributed.tensor import DTensor
+
+    model = torch.nn.Linear(2, 2)
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+    fully_shard(model, mesh=init_device_mesh("cpu", (1,)), mp_policy=policy)
+    outputs = model(torch.ones(1, 2))
+    outputs.sum().backward()  # the outermost module gathers its shards again only after backward
+    assert outputs.dtype == torch.bfloat16
+    assert isinstance(model.weight, DTensor)
+    assert model.weight.dtype == torch.float32
+
+
+def test_found_inf_reduced() -> None:
+    text = (HOME / "distributed/tensor/_dispatch.py").read_text()
+    assert "_amp_foreach_non_finite_check_and_unscale_.default: found_inf_reduce_handler" in text
+
+
+def test_data_parallel_advice() -> None:
+    said = " ".join((torch.nn.DataParallel.__doc__ or "").split())
+    assert "recommended to use :class:`~torch.nn.parallel.DistributedDataParallel`" in said
+    assert "even if there is only a single node" in said
+
+
+def test_launch_deprecated() -> None:
+    text = (HOME / "distributed/launch.py").read_text()
+    assert "The module torch.distributed.launch is deprecated" in text
+
+
+def test_flight_recorder() -> None:
+    headers = HOME / "include/torch/csrc/distributed/c10d"
+    assert (
+        '{"TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE"}, 2000);'
+        in (headers / "FlightRecorder.hpp").read_text()
+    )
+    assert "TORCH_NCCL_DUMP_ON_TIMEOUT" in (headers / "ProcessGroupNCCL.hpp").read_text()

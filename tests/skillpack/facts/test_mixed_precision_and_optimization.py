@@ -182,3 +182,20 @@ def test_fp8_sixteen() -> None:
 
 def test_tf32_bits() -> None:
     assert "TensorFloat32 datatype (10 mantissa bits" in " ".join(torch.set_float32_matmul_precision.__doc__.split())
+
+
+def test_island_needs_float() -> None:
+    layer = torch.nn.Linear(2, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden = layer(torch.ones(1, 2))
+        with torch.autocast("cpu", enabled=False):
+            with pytest.raises(RuntimeError, match="must have the same dtype"):
+                layer(hidden)
+            assert layer(hidden.float()).dtype == torch.float32
+
+
+def test_cuda_amp_warns() -> None:
+    with pytest.warns(FutureWarning, match="autocast"):
+        torch.cuda.amp.autocast(enabled=False)
+    with pytest.warns(FutureWarning, match="GradScaler"):
+        torch.cuda.amp.GradScaler(enabled=False)
