@@ -47,7 +47,8 @@ def _no_record(notes: set[str]) -> Inconclusive:
         return Inconclusive(
             "run/steps",
             "the job imported torch, but no batch, forward pass, backward pass or optimizer step was seen",
-            "Run the command that trains, long enough for a first step.",
+            "Run the command that trains, long enough for a first step. A step that torch.compile takes as a whole is "
+            "not seen from inside: compile the model instead, for this run.",
         )
     if notes & {"probes-failed", "torch-not-followed"}:
         return Inconclusive("run/record", "no process of the job could be watched", "Solve what is said of run/attach.")
@@ -84,8 +85,16 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
     if record.all("thread"):
         yield Inconclusive(
             "run/threads",
-            f"two threads of rank {record.rank} learned at the same time: the one that began first was watched",
+            f"two threads of rank {record.rank} learned at the same time: of the one that began first the times were "
+            "taken; to look at what the other one writes would be a risk to the job",
             "Train one model at a time, or each in a process of its own.",
+        )
+    for event in record.all("veiled"):
+        yield Inconclusive(
+            "run/modes",
+            f"a TorchDispatchMode of the job was on at {event['events']} events of rank {record.rank}: no probe looked "
+            "then, for the mode would have seen its operations",
+            "Run the job without the mode (FakeTensorMode, FlopCounterMode, a logging mode) to see the rest.",
         )
     yield from _death(record)
     yield from _blind_spots(record)

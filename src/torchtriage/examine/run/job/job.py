@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from _thread import get_ident
 from time import perf_counter_ns as now
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from . import marks, places, stacks, threads, wrapping, written
 from .built import Built
 from .clock import Clock
+from .foreign import thrown_in
 from .governor import Governor
 from .late import Late
 from .listeners import Listeners
@@ -41,6 +43,7 @@ EVENTS = (
     "ending",  # (): the job is ending, or the probes leave it
 )
 MACHINERY = "machinery"
+RETIRING = 1000  # milliseconds that another thread waits for a probe to end
 ALWAYS = "always on"  # whoever listens between the windows, whose shares are not told apart then
 
 
@@ -54,6 +57,7 @@ class Job(Tools):
     it is no plain number on the CPU.
     retaining: whether that backward was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
+    retired: all probes have been taken away, since two threads learn.
     written: what the user's code says. built: where optimizers were. stacks: samples where the watched thread stands.
     marks: to know a batch again.
     """
@@ -62,7 +66,7 @@ class Job(Tools):
         self.writer = writer
         self.steps = steps
         self.midway = midway
-        self.step, self.left = 0, False
+        self.step, self.left, self.retired = 0, False, False
         self.loss: float | None = None
         self.retaining = self.learning = False
         self.roots = places.Roots()
@@ -77,6 +81,8 @@ class Job(Tools):
         self.placing = MACHINERY
         self.written, self.marks = written, marks.marks
         self._idle = False
+        self.modes: Callable[[], int] = int  # how many dispatch modes are active, until torch can tell
+        self.veiled = 0  # events that nobody was told of, since one was
         self.listeners = Listeners(EVENTS, self.governor)
         self._undo: list[tuple[str, Callable[[], None]]] = []
 
@@ -138,7 +144,12 @@ class Job(Tools):
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""
         listeners = self.listeners.now[event]
-        if not listeners or self._idle or (get_ident() != self.watched.thread and not self.watched.passes()):
+        if (
+            not listeners
+            or self._idle
+            or self.under_a_mode()
+            or (get_ident() != self.watched.thread and not self.watched.passes())
+        ):
             return
         governor, closely = self.governor, self.listeners.closely
         began = last = now()
@@ -147,7 +158,9 @@ class Job(Tools):
             for probe, listener in listeners:
                 try:
                     listener(*arguments)
-                except Exception as error:  # noqa: BLE001 - whatever a probe does, the job goes on
+                except Exception as error:  # whatever a probe does, the job goes on
+                    if thrown_in(error):
+                        raise
                     self.switch_off(probe, error)
                 if closely:
                     ended = now()
@@ -160,16 +173,27 @@ class Job(Tools):
             if not closely:
                 governor.book(ALWAYS, ended - began)
 
+    def under_a_mode(self) -> bool:
+        """Whether the job has a TorchDispatchMode on, which would see, count or change what probes compute."""
+        if self.modes():
+            self.veiled += 1
+            return True
+        return False
+
     def safely(self, function: Callable[..., None], *arguments: Any) -> None:
         """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
         try:
             function(*arguments)
-        except Exception as error:  # noqa: BLE001 - our fault must not become the job's
+        except Exception as error:  # our fault must not become the job's
+            if thrown_in(error):
+                raise
             self.left = self.idle = True
             self._lose(MACHINERY, error)
 
     def place(self, probe: str, put: Callable[..., object]) -> None:
         """Lets PUT subscribe and wrap as PROBE; when it raises, whatever it had placed is taken back."""
+        if self.retired and probe.partition("/")[0] != MACHINERY:
+            return
         outer, self.placing = self.placing, probe
         try:
             put(self)
@@ -197,6 +221,22 @@ class Job(Tools):
         self.listeners.drop(probe)
         self._take_back([callback for name, callback in self._undo if name == probe])
         self._undo = [each for each in self._undo if each[0] != probe]
+
+    def retire(self) -> None:
+        """Takes away all probes, in a thread that is not the watched one, and waits for one that is at work there."""
+        self.retired = True
+        self._dismiss()
+        for _ in range(RETIRING):
+            if not self._idle or self.left:
+                break
+            sleep(0.001)
+        self._dismiss()  # what was being placed meanwhile
+
+    def _dismiss(self) -> None:
+        probes = {probe for told in self.listeners.all.values() for probe, _ in told} | {name for name, _ in self._undo}
+        for probe in probes:
+            if probe.partition("/")[0] != MACHINERY:
+                self.withdraw(probe)
 
     def matters(self) -> None:
         """Something that belongs to a training or inference loop happens: from here on lines go to the file.
@@ -237,6 +277,8 @@ class Job(Tools):
         self.clock.end()
         self.fire("ending")
         costs = {probe: round(cost / 1000) for probe, cost in self.governor.costs.items()}
+        if self.veiled:
+            self.record("veiled", events=self.veiled)
         self.record("cost", microseconds=costs, watched=self.governor.watched, of=self.governor.steps)
         self.left = self.idle = True
         if why:

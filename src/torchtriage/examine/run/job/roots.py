@@ -15,6 +15,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from . import wrapping
+from .foreign import shun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ def place(job: Job) -> None:
     import torch
 
     job.compiling = torch.compiler.is_compiling
+    job.modes = getattr(torch._C, "_len_torch_dispatch_stack", int)
     watch = Watch(job, torch.nn.Module)
     watch.seek()
     job.undo(watch.rest)
@@ -84,6 +86,8 @@ class Watch:
                 return original(*args, **kwargs)
             finally:
                 self.seek()
+                if not self.job.left:
+                    self.job.safely(shun)
 
         return compile
 

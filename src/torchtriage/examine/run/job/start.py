@@ -24,6 +24,7 @@ HOOKS = {
     "batches": batches.place,
     "roots": roots.place,
     "gradients": gradients.place,
+    "returned": gradients.returned,
     "loss": gradients.loss,
     "built": lambda job: job.built.place(job),
     "optimizers": updates.optimizers,

@@ -40,7 +40,10 @@ class Watched:
             self.learned, self.thread = True, get_ident()
 
     def beside(self) -> None:
-        """A backward pass begins that is not watched: another thread's is written down once, or makes it the next."""
+        """A backward pass begins that is not watched: another thread's makes it the next, or ends the looking.
+
+        To read a gradient that another thread writes can end the process: from then on only times are taken.
+        """
         if self.job.left or self.thread == get_ident():
             return
         if not self._lives():
@@ -48,6 +51,7 @@ class Watched:
         elif not self._told:
             self._told = True
             self.job.record("thread")
+            self.job.retire()
 
     def _lives(self) -> bool:
         return self.thread in sys._current_frames()

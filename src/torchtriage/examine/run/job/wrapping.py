@@ -7,6 +7,8 @@ import threading
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
+from .foreign import thrown_in
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -89,7 +91,7 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
         try:
             return made(*args, **kwargs)
         except Exception as error:
-            if error is call.raised:
+            if error is call.raised or thrown_in(error):
                 raise
             job.switch_off(probe, error)
             if call.returned:
