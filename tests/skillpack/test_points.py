@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
-from sheets import HEAD
 
-from torchtriage.interface.skillpack.pack import ROUTER, skills
+from torchtriage.interface.skillpack.pack import ROUTER, pack, skills
 
 FILES = sorted((Path(__file__).parent / "points").glob("*.toml"))
+PACK = pack()
+NAMES = {name: name for name in skills()} | {"routing": ROUTER}
+SHIPPED = re.compile(r"^(topics|faults)/")
 POINTS = [(file.stem, point) for file in FILES for point in tomllib.loads(file.read_text())["points"]]
 
 
 def section(skill: str, where: str) -> str:
-    """The text at WHERE, "path#heading" below the skill's folder or "routing/path#heading", in lower case."""
+    """What the pack has at WHERE, in lower case: "path#heading" in SKILL's folder, or in that of the skill named before."""
     path, _, heading = where.partition("#")
-    folder = skills()[ROUTER] if path.startswith("routing/") else skills()[skill]
-    text = HEAD.sub("", (folder / path.removeprefix("routing/")).read_text(encoding="utf-8")).lower()
+    first, _, inner = path.partition("/")
+    skill, path = (NAMES[first], inner) if first in NAMES else (skill, path)
+    text = PACK[f"{skill}/{SHIPPED.sub('references/', path)}"].lower()
     if not heading:
         return text
     level = next(line for line in text.splitlines() if line.startswith("#") and line.lstrip("# ") == heading.lower())
