@@ -192,3 +192,25 @@ def test_no_detector_is_silent_over_a_run_that_left_nothing(tmp_path: Path) -> N
     outcomes = list(perform([of_a_rank, of_the_run], read(tmp_path)))
 
     assert all(isinstance(outcome, Inconclusive) and "no Python process" in outcome.why for outcome in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("events", "ended", "words"),
+    [
+        ([step(3)], {"code": 139, "signal": "SIGSEGV (139)"}, "after step 3: the job was ended by SIGSEGV (139)"),
+        ([step(3)], {"code": 7, "signal": None}, "the job ended with exit code 7, by os._exit"),
+        ([step(3)], {"code": 0, "signal": None}, "closed the file of its record"),
+        ([step(3), {"kind": "end"}], {"code": 143, "signal": None}, "the job ended with exit code 143 at step 3"),
+        ([step(3), {"kind": "end"}], {"code": 0, "signal": None}, None),
+        ([step(3), {"kind": "error", "error": "KeyboardInterrupt"}], {"code": 130, "signal": None}, None),
+    ],
+)
+def test_how_the_job_ended_is_what_its_launcher_saw(
+    tmp_path: Path, events: list[Event], ended: Event, words: str | None
+) -> None:
+    write(tmp_path, "rank0.jsonl", *events)
+    write(tmp_path, "processes.jsonl", {"kind": "ended", **ended})
+
+    said = unseen(tmp_path).get("run/end")
+    assert (said is None) == (words is None)
+    assert said is None or (words and words in said.why)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -67,7 +68,17 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
             f"cannot be started: {error.strerror}", command[0], "Give a command that runs by itself.", NOTHING_EXAMINED
         ) from error
     with passing_on(job):
-        return _awaited(job, line)
+        ended = _awaited(job, line)
+    _note(folder, ended)
+    return ended
+
+
+def _note(folder: Path, ended: Ended) -> None:
+    """One line in the list of processes, where there is room: how the job ended is also told by our own exit code."""
+    name = signal.Signals(ended.signal).name if ended.signal in set(signal.Signals) else ended.signal
+    told = {"kind": "ended", "code": ended.code, "signal": f"{name} ({ended.code})" if name else None}
+    with suppress(OSError), (folder / "processes.jsonl").open("a") as file:
+        file.write(f"{json.dumps(told)}\n")
 
 
 def on_windows() -> bool:

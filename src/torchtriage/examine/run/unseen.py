@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.record import RankRecord
 
 Event = dict[str, Any]
+_JUDGED = "What was recorded until then has been judged. Let the job come to its end to see the rest."
 END = "run/end"  # the detector that cannot tell what came after a job broke off
 
 
@@ -26,10 +27,12 @@ def unseen(
         yield Inconclusive(
             "run/processes",
             f"{number + 1} processes called themselves rank {rank}: only the one with the most steps was read",
-            "Run the other command under torchtriage by itself.",
+            "What the others did is not judged. Run the one that you mean by itself, as a command of its own.",
         )
+    ended: Event = next((each for each in processes if each.get("kind") == "ended"), {})
     for record in ranks:
         yield from _of_rank(record)
+        yield from _death(record, ended)
     yield from _missing_ranks(ranks)
 
 
@@ -96,7 +99,6 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
             "then, for the mode would have seen its operations",
             "Run the job without the mode (FakeTensorMode, FlopCounterMode, a logging mode) to see the rest.",
         )
-    yield from _death(record)
     yield from _blind_spots(record)
 
 
@@ -109,25 +111,33 @@ def _thinned(record: RankRecord, event: Event) -> str:
     )
 
 
-def _death(record: RankRecord) -> Iterator[Inconclusive]:
-    if record.all("end"):
-        return
+def _death(record: RankRecord, ended: Event) -> Iterator[Inconclusive]:
+    """How the job came to an end, where that was not the end of its script. ENDED: what the launcher says of it."""
+    code, signal = ended.get("code", 0), ended.get("signal")
     last = max((event.get("step") or 0 for event in record.events), default=0)
     error = next(iter(record.all("error")), None)
-    if error is None:
-        yield Inconclusive(
-            END,
-            f"rank {record.rank} wrote nothing after step {last}: it was killed, or left by os._exit, or the disk "
-            "was full",
-            "What was recorded until then has been judged. Let the job come to its end to see the rest.",
-        )
-    elif error.get("error") != "KeyboardInterrupt":
+    if record.all("end") or (error is not None and error.get("error") == "KeyboardInterrupt"):
+        if error is None and code and not record.rank:
+            how = signal or f"exit code {code}"
+            yield Inconclusive(END, f"the job ended with {how} at step {last}", _JUDGED)
+        return
+    if error is not None:
         place = f" at {error['path']}:{error['line']}" if error.get("path") else ""
         yield Inconclusive(
             END,
             f"rank {record.rank} ended at step {last} with {error.get('error')}{place}",
             "What was recorded until then has been judged. `torchtriage ask` decodes the message of the error.",
         )
+        return
+    yield Inconclusive(END, f"rank {record.rank} wrote nothing after step {last}: {_silence(code, signal)}", _JUDGED)
+
+
+def _silence(code: int, signal: str | None) -> str:
+    if signal:
+        return f"the job was ended by {signal}"
+    if code:
+        return f"the job ended with exit code {code}, by os._exit or by a signal to this rank alone"
+    return "it was killed, or left by os._exit, or closed the file of its record, or the disk was full"
 
 
 def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
