@@ -1,13 +1,15 @@
-"""What the probes cost a step, in microseconds of CPU time: with and without them by turns in one process.
+"""What the probes cost a step, in microseconds of CPU time: with and without them, in processes that run by turns.
 
     python bench/overhead.py [--rounds N] [--steps N] [--peers FOLDER]
 
-A block trains a model under one kind of watching. Its figure is the CPU time of its *median* step: a shared machine
-disturbs some steps, and a mean takes them all in. Steps are timed in pairs, one pass over a loader of two batches, and
-halved, as the peers are (bench/peers/inside/loop.py). The first steps, all of which are watched, are left out: a long
-job has none of them. A round has one block of every kind, in an order that changes with the round; printed is the
-median over rounds of the difference to the block without probes, with the 95 % interval of that median from order
-statistics, and its ratio to the step without probes.
+Each kind of watching has a process of its own. They are asked by turns for a burst of a few steps: what neighbours
+on a shared machine do to one burst, they do to the next one as well. A burst's figure is the CPU time of its
+*median* step. Steps are timed in pairs, one pass over a loader of two batches, and halved, as the peers are
+(bench/peers/inside/loop.py). The first steps, all of which are watched, are left out: a long job has none of them.
+A round has one burst of every kind, in an order that changes with the round; printed is the median over rounds of
+the difference to the process without probes, with the 95 % interval of that median from order statistics, and its
+ratio to the step without probes. Between bursts the caches belong to others, as they do not in a long job: what is
+printed is rather too much.
 
 machinery        the clock of steps and the record, no probe
 between windows  all probes, in the steps that sampled ones do not watch: the step of a long job
@@ -25,6 +27,9 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import count, islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -87,13 +92,13 @@ WATCHING: dict[str, Watching] = {
 }
 
 
-def pairs(make: Make, steps: int) -> Iterator[float]:
-    """CPU seconds of a step, for each pair of so many STEPS after the first ones, on one thread."""
+def pairs(make: Make) -> Iterator[float]:
+    """CPU seconds of a step, for each pair of steps after the first ones, on one thread, without end."""
     torch.manual_seed(0)
     model, sample = make()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     batches = torch.utils.data.DataLoader(sample.repeat(2, *[1] * (sample.dim() - 1)), batch_size=len(sample))
-    for number in range((FIRST + steps) // 2):
+    for number in count():
         began = process_time()
         for batch in batches:
             optimizer.zero_grad()
@@ -103,34 +108,59 @@ def pairs(make: Make, steps: int) -> Iterator[float]:
             yield (process_time() - began) / 2
 
 
-def block(make: Make, watch: Watching, steps: int) -> float:
-    """CPU seconds of the median step under WATCH."""
+def serve(asked: Connection, make: Make, watch: Watching) -> None:
+    """Answers each number of steps with the CPU seconds of the median one of so many, until it is asked for none."""
     with watch():
-        return statistics.median(pairs(make, steps))
+        times = pairs(make)
+        next(times)
+        while steps := asked.recv():
+            asked.send(statistics.median(islice(times, steps // 2)))
+
+
+class Process:
+    """One that trains a model under one kind of watching, a burst at a time."""
+
+    def __init__(self, make: Make, watch: Watching) -> None:
+        forking = get_context("fork")
+        self.asking, asked = forking.Pipe()
+        self.process = forking.Process(target=serve, args=(asked, make, watch))
+        self.process.start()
+
+    def burst(self, steps: int) -> float:
+        self.asking.send(steps)
+        return float(self.asking.recv())
+
+    def end(self) -> None:
+        self.asking.send(0)
+        self.process.join()
 
 
 def windows(make: Make, steps: int) -> float:
     """Seconds that the governor's windows add to a step in the mean, as it has booked them."""
     with watched(*probes()) as job:
-        governor, times = job.governor, pairs(make, steps)
+        governor, times = job.governor, pairs(make)
         next(times)
         before = sum(governor.costs.get(probe, 0) for probe in governor.sampled)
-        count = 2 * sum(1 for _ in times)
-        return (sum(governor.costs.get(probe, 0) for probe in governor.sampled) - before) / count / 1e9
+        number = 2 * sum(1 for _ in islice(times, steps // 2))
+        return (sum(governor.costs.get(probe, 0) for probe in governor.sampled) - before) / number / 1e9
 
 
 def compare(make: Make, rounds: int, steps: int) -> None:
-    block(make, nullcontext, steps)
+    processes = {name: Process(make, watch) for name, watch in WATCHING.items()}
     found: dict[str, list[float]] = {name: [] for name in WATCHING}
-    for number in range(rounds):
+    for number in range(rounds + 1):
         names = list(WATCHING)
         for name in names[number % len(names) :] + names[: number % len(names)]:
-            found[name].append(block(make, WATCHING[name], steps))
+            time = processes[name].burst(steps)
+            if number:  # the first round warms up
+                found[name].append(time)
+    for process in processes.values():
+        process.end()
     plain = found.pop("nothing")
     print(f"{make.__name__}: {statistics.median(plain) * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
     for name, times in found.items():
         told(name, [(with_it - alone, with_it / alone) for with_it, alone in zip(times, plain, strict=True)])
-    print(f"  windows add {windows(make, 8 * steps) * 1e6:.0f} us to the mean step", flush=True)
+    print(f"  windows add {windows(make, 400) * 1e6:.0f} us to the mean step", flush=True)
 
 
 def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
@@ -142,15 +172,15 @@ def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--peers", type=Path, help="environments with the peers in them: bench/faults.py makes them")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for make in (tiny, small, transformer):
         compare(make, options.rounds, options.steps)
         if options.peers:
-            processes = traceml(options.peers, make.__name__, options.rounds, options.steps)
+            processes = traceml(options.peers, make.__name__, options.rounds // 4, 12 * options.steps)
             told("TraceML", processes, "  (processes of their own by turns)")
 
 
