@@ -171,7 +171,7 @@ def test_however_python_is_started_it_takes_the_probes_up(place: Path, words: tu
     for name in ("a träin ☃.py", "pkg/__main__.py"):
         (place / name).touch()
     assert started(place / "run", *words) == Ended(0)
-    assert notes(place / "run") == ["attached"]
+    assert notes(place / "run") == ["attached", "ended"]
 
 
 @pytest.mark.parametrize("how", ["-I", "-S", "-E", "PYTHONPATH="])
@@ -180,7 +180,7 @@ def test_a_python_that_takes_no_probes_up_runs_unseen_and_that_is_said(place: Pa
     ended = started(place / "run", *words)
 
     assert ended == Ended(0 if "=" in how else 6)
-    assert notes(place / "run") == []
+    assert notes(place / "run") == ["ended"]
     (item,) = load.read(place / "run").inconclusive
     assert item.detector == "run/attach"
     assert "-I, -E or -S, an emptied PYTHONPATH" in item.why
