@@ -90,7 +90,7 @@ def refuses(subject: Subject) -> bool:
     loss = subject(*inputs).square().sum()
     gradients = torch.autograd.grad(loss, inputs, create_graph=True, allow_unused=True)
     try:
-        sum(each.sum() for each in gradients if each is not None).backward()
+        torch.stack([each.sum() for each in gradients if each is not None]).sum().backward()
     except RuntimeError as error:
         return "once_differentiable" in str(error)
     return False
