@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from sheets import Block, blocks, prose, texts
 
+from torchtriage.catalog.walk import pages
+
 BLOCKS = [block for path in texts() for block in blocks(path)]
 PYTHON = [block for block in BLOCKS if block.language == "python"]
 DOTTED = re.compile(r"`(torch(?:\.\w+)+)")
@@ -46,7 +48,7 @@ def test_wrong_and_right_come_in_pairs() -> None:
         assert kinds == ["wrong", "right"] * (len(kinds) // 2), path
 
 
-@pytest.mark.parametrize("path", texts(), ids=str)
+@pytest.mark.parametrize("path", [*texts(), *pages().values()], ids=str)
 def test_names_of_torch_exist(path: Path) -> None:
     names = {found for line in prose(path) for found in DOTTED.findall(line)}
     names |= {name for block in blocks(path) if block.language == "python" for name in dotted(block.code)}
