@@ -45,10 +45,11 @@ def recompiles(job: Job) -> None:
         if step in _LOOKS:
             look()
 
+    earlier = _account()  # of a process that was compiling before the watch began
+
     def look() -> None:
-        dynamo = sys.modules.get("torch._dynamo.utils")
-        account = getattr(dynamo, "get_compilation_metrics", None)
-        for number, frame in _frames(account() if account is not None else []).items():
+        since = [each for each in _account() if not any(each is old for old in earlier)]
+        for number, frame in _frames(since).items():
             if frame.compiles >= _ENOUGH and told.get(number) != frame.compiles + frame.given_up:
                 told[number] = frame.compiles + frame.given_up
                 compiled = next(iter(asked), None) if len(set(asked)) == 1 else None
@@ -58,6 +59,12 @@ def recompiles(job: Job) -> None:
     job.wrap(torch.nn.Module, "compile", make)
     job.listen(iterated)
     job.on("ending", look)
+
+
+def _account() -> list[Any]:
+    """What torch's compiler has noted of its last compilations, 64 at most."""
+    account = getattr(sys.modules.get("torch._dynamo.utils"), "get_compilation_metrics", None)
+    return list(account()) if account is not None else []
 
 
 class _Frame:
