@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,21 @@ def test_the_target_is_the_projects_wherever_one_stands(
     assert call("check", "old.py").code == 0
     monkeypatch.chdir("/")
     assert call("check", str(project / "tests/old.py")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [
+        ("/dev/zero", "outside of the project"),
+        ("../known.json", "outside of the project"),
+        ("pipe", "a baseline that is no file"),
+    ],
+)
+def test_a_baseline_of_the_settings_is_a_file_of_the_project(
+    baseline: str, said: str, project: Path, call: Any
+) -> None:
+    os.mkfifo(project / "pipe")
+    settings(project, f'baseline = "{baseline}"')
+    done = call("check", "train.py")
+    assert done.code == 2
+    assert said in done.err

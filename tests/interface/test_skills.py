@@ -95,3 +95,23 @@ def test_a_link_in_the_place_of_a_clients_folder_is_refused(project: Path) -> No
     with pytest.raises(TriageError, match="a link lies where skills are to be"):
         skills("install", "--client", "claude")
     assert list((project.parent / "elsewhere").iterdir()) == []
+
+
+def test_without_a_name_every_installation_is_found(project: Path) -> None:
+    skills("install", "--client", "copilot")
+    (project / ".github/skills" / SHEET).unlink()
+    checked = skills("check")
+    assert (checked.exit_code, checked.stdout) == (1, f"{project / '.github/skills' / SHEET}: missing\n")
+    assert skills("uninstall").exit_code == 0
+    assert list(project.iterdir()) == []
+    assert "No skills of ours are installed here." in skills("uninstall").stderr
+
+
+def test_line_ends_and_control_characters_are_spelt_out_in_a_difference(project: Path) -> None:
+    skills("install", "--client", "claude")
+    sheet = project / ".claude/skills" / SHEET
+    sheet.write_bytes(sheet.read_bytes().replace(b"\n", b"\r\n", 1) + b"\x1b]0;evil\x07")
+    said = skills("install", "--client", "claude", "--force").stdout
+    assert "----\\r\n" in said
+    assert "-\\x1b]0;evil\\x07 (no line end)\n" in said
+    assert "\x1b" not in said

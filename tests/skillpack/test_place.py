@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from torchtriage.core.errors import TriageError
+from torchtriage.interface.skillpack import place
 from torchtriage.interface.skillpack.place import LIST, Act, carry_out, plan
 
 FILES = {"a/SKILL.md": "one\n", "a/references/x.md": "two\n"}
@@ -78,7 +80,7 @@ def test_a_link_on_the_way_is_refused_and_what_it_leads_to_stays(link: str, tmp_
     assert (elsewhere / "file").read_text() == "theirs\n"
 
 
-@pytest.mark.parametrize("path", ["../theirs", "/etc/theirs", "a/../../theirs", ""])
+@pytest.mark.parametrize("path", ["../theirs", "/etc/theirs", "a/../../theirs", "", "a\0b"])
 def test_a_list_that_names_a_file_elsewhere_is_refused(path: str, tmp_path: Path) -> None:
     (tmp_path / "skills").mkdir()
     (tmp_path / "skills" / LIST).write_text(json.dumps({"files": {path: "0"}}))
@@ -96,5 +98,31 @@ def test_a_broken_list_is_named(content: str, tmp_path: Path) -> None:
 
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "skills/a/SKILL.md").mkdir(parents=True)
-    with pytest.raises(TriageError, match="cannot be read"):
+    with pytest.raises(TriageError, match="it is no file"):
+        plan(tmp_path / "skills", FILES, tmp_path)
+
+
+def test_what_an_interrupted_installation_wrote_is_known_as_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = place._write
+
+    def broken(path: Path, text: str) -> None:
+        if path.name == "x.md":
+            raise KeyboardInterrupt
+        whole(path, text)
+
+    monkeypatch.setattr(place, "_write", broken)
+    with pytest.raises(KeyboardInterrupt):
+        put(tmp_path, FILES)
+    monkeypatch.setattr(place, "_write", whole)
+    assert put(tmp_path, FILES) == {"a/SKILL.md": Act.SAME, "a/references/x.md": Act.NEW}
+    put(tmp_path, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_in_the_place_of_a_file_is_named_and_not_read(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    os.mkfifo(tmp_path / "skills" / LIST)
+    with pytest.raises(TriageError, match="it is no file"):
         plan(tmp_path / "skills", FILES, tmp_path)

@@ -88,7 +88,7 @@ class Case(Struct, frozen=True):
                 )
             wire = msgspec.json.decode(data, type=_CaseOnDisk, strict=False)
             findings = tuple(_finding(item) for item in wire.findings)
-        except (msgspec.DecodeError, ValueError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise TriageError(
                 f"not a case that can be read: {error}",
                 where,

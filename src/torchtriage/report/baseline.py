@@ -47,6 +47,8 @@ def render(case: Case, folder: Path) -> str:
 def read(path: Path) -> Baseline:
     """Raises TriageError where PATH is no baseline that can be read."""
     do = f"Write it with: torchtriage check … --write-baseline {path}"
+    if path.exists() and not path.is_file():
+        raise TriageError("a baseline that is no file", str(path), do)
     try:
         found = msgspec.json.decode(path.read_bytes(), type=Baseline)
     except OSError as error:

@@ -165,13 +165,24 @@ def _beyond(case: Case, asked: Asked, home: Project) -> tuple[Case, int]:
     """CASE without what the baseline knows, and how many findings that hides."""
     named = asked.baseline
     if named is None and home.settings.baseline is not None:
-        named = str(home.folder / home.settings.baseline)
+        named = str(_own(home.folder, home.settings.baseline))
     if named is None or asked.write_baseline is not None:
         return case, 0
     from torchtriage.report.baseline import beyond, read
 
     left = beyond(case, read(Path(named)), Path(named).parent)
     return left, len(case.findings) - len(left.findings)
+
+
+def _own(folder: Path, baseline: str) -> Path:
+    """The baseline that a project's settings name; raises TriageError where it lies outside of the project."""
+    from torchtriage.core.errors import TriageError
+
+    file = folder / baseline
+    if not file.resolve().is_relative_to(folder.resolve()):
+        do = "Name a file of the project in [tool.torchtriage], or any file with --baseline."
+        raise TriageError("the settings name a baseline outside of the project", baseline, do)
+    return file
 
 
 def _baseline(case: Case, file: Path) -> int:

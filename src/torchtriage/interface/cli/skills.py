@@ -45,7 +45,9 @@ def install(clients: tuple[str, ...], user: bool, force: bool) -> None:
     """
     from torchtriage.interface.skillpack.pack import pack
 
-    _settle(clients, pack(), user=user, force=force)
+    files = pack()
+    for folder, base in _places(clients, user=user):
+        _put(folder, files, base, force=force)
 
 
 @command.command()
@@ -53,7 +55,11 @@ def install(clients: tuple[str, ...], user: bool, force: bool) -> None:
 @_user
 def uninstall(clients: tuple[str, ...], user: bool) -> None:
     """Takes the skills out again; a file that somebody has changed stays."""
-    _settle(clients, {}, user=user, force=True)
+    found = _there(clients, user=user)
+    for folder, base in found:
+        _put(folder, {}, base, force=True)
+    if not found:
+        terminal.say("No skills of ours are installed here.")
 
 
 @command.command()
@@ -79,24 +85,40 @@ def check(clients: tuple[str, ...], user: bool) -> None:
 
     files = pack()
     said = list(complaints(files))
-    for folder, base in _places(clients, user=user):
-        steps = plan(folder, files, base)
-        if any(step.act is not Act.NEW for step in steps):
-            said += [f"{folder / step.path}: {step.act.value}" for step in steps if step.act is not Act.SAME]
+    for folder, base in _there(clients, user=user):
+        off = (step for step in plan(folder, files, base) if step.act is not Act.SAME)
+        said += [f"{folder / step.path}: {'missing' if step.act is Act.NEW else step.act.value}" for step in off]
     for each in said:
         terminal.result(f"{each}\n")
     terminal.say(f"{count(len(files), 'file')} of the pack, {count(len(said), 'complaint')}.")
     sys.exit(FOUND if said else 0)
 
 
-def _settle(clients: tuple[str, ...], files: Mapping[str, str], *, user: bool, force: bool) -> None:
-    for folder, base in _places(clients, user=user):
-        _put(folder, files, base, force=force)
-
-
 def _places(clients: tuple[str, ...], *, user: bool) -> Iterable[tuple[Path, Path]]:
-    base = Path.home() if user else Path.cwd()
+    base = _base(user=user)
     return [(folder, base) for folder in folders(clients, base, user=user)]
+
+
+def _there(clients: tuple[str, ...], *, user: bool) -> Iterable[tuple[Path, Path]]:
+    """Of the clients that are named, or else wherever something was installed."""
+    from torchtriage.interface.skillpack.clients import installed
+    from torchtriage.interface.skillpack.place import LIST
+
+    if clients:
+        return _places(clients, user=user)
+    base = _base(user=user)
+    return [(folder, base) for folder in installed(base, user=user, named=LIST)]
+
+
+def _base(*, user: bool) -> Path:
+    """The home, or the working folder; raises TriageError where there is none."""
+    try:
+        base = Path.home() if user else Path.cwd()
+    except (OSError, RuntimeError) as error:
+        raise TriageError("there is no such folder any more", "home" if user else ".", "Go to a folder.") from error
+    if not base.is_absolute() or (user and base == Path("/")):
+        raise TriageError("HOME is no folder of a user", str(base), "Set HOME, or install with --project.")
+    return base
 
 
 def _put(folder: Path, files: Mapping[str, str], base: Path, *, force: bool) -> None:
@@ -124,5 +146,12 @@ def _agreed(folder: Path, number: int) -> None:
 
 def _difference(step: Step) -> str:
     names = (f"{step.path} (there)", f"{step.path} (new)")
-    lines = unified_diff(step.before.splitlines(), step.after.splitlines(), *names, lineterm="")
-    return "".join(f"{each}\n" for each in lines)
+    before, after = (each.splitlines(keepends=True) for each in (step.before, step.after))
+    return "".join(f"{shown(each)}\n" for each in unified_diff(before, after, *names))
+
+
+def shown(text: str) -> str:
+    """One line of a difference, with what a terminal would not show, or obey, spelt out."""
+    ended = text.endswith("\n") or text.startswith(("---", "+++", "@@"))
+    plain = "".join(each if each.isprintable() or each == "\t" else ascii(each)[1:-1] for each in text.rstrip("\n"))
+    return plain if ended else f"{plain} (no line end)"

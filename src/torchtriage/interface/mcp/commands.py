@@ -28,10 +28,21 @@ def checked(words: Sequence[str], folder: Path, roots: Roots) -> list[str]:
     if any("\0" in word for word in words) or sum(map(len, words)) > LONGEST:
         raise refused(f"words with null bytes, or more than {LONGEST:,} characters", where, "Write fewer, plain words.")
     _program(words[0], folder, roots)
-    script = next((word for word in words if word.endswith(".py")), None)
-    if script is not None:
+    for script in _scripts(words):
         roots.path(script, folder)
     return list(words)
+
+
+def _scripts(words: Sequence[str]) -> list[str]:
+    """What Python is told to run by path: the first word after an interpreter that is no option, and the first .py."""
+    found = [word for word in words if word.lower().endswith(".py")][:1]
+    if Path(words[0]).name.lower().startswith(("python", "pypy")):
+        rest = list(words[1:])
+        while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c", "-"):
+            del rest[: 2 if rest[0] in ("-X", "-W", "--check-hash-based-pycs") else 1]
+        if rest and not rest[0].startswith(("-m", "-c")) and rest[0] != "-":
+            found.append(rest[0])
+    return found
 
 
 def _program(word: str, folder: Path, roots: Roots) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,6 +35,11 @@ def folders(names: tuple[str, ...], base: Path, *, user: bool) -> list[Path]:
         wanted = tuple(CLIENTS)
     below = (CLIENTS[name].user if user else CLIENTS[name].project for name in wanted)
     return [base / each for each in dict.fromkeys(below)]
+
+
+def installed(base: Path, *, user: bool, named: str) -> list[Path]:
+    """The folders of skills below BASE in which a list called NAMED says that something was installed."""
+    return [folder for folder in folders(("all",), base, user=user) if os.path.lexists(folder / named)]
 
 
 def _in_use(client: Client, base: Path) -> bool:

@@ -1,6 +1,6 @@
 """What clients want beside the skills: manifests of plugins and marketplaces, and a passage for AGENTS.md.
 
-The forms are those of each client's own documentation in November 2026; tests/skillpack/test_manifests.py holds them.
+The forms are those of each client's own documentation in November 2026; tests/interface/test_skills.py holds them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,9 @@ nor the new one has been changed by somebody: it is written over only when that 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -59,22 +61,34 @@ def plan(folder: Path, files: Mapping[str, str], base: Path) -> list[Step]:
 
 
 def carry_out(folder: Path, steps: list[Step], base: Path) -> None:
-    """Does what STEPS say, over changed files too; a file that is foreign stays."""
-    kept: dict[str, str] = {}
+    """Does what STEPS say, over changed files too; a file that is foreign stays.
+
+    The list comes first: whatever ends this in the middle, what was written is known as ours.
+    """
+    before = _listed(folder, base)
+    kept = {step.path: _hash(step.after) for step in steps if step.act not in (Act.REMOVE, Act.FOREIGN)}
+    if kept:
+        _list(folder, base, kept | before)
     for step in steps:
         target = _inside(folder, base, step.path)
         if step.act is Act.REMOVE:
-            target.unlink()
-            _tidy(target.parent, folder)
-        elif step.act is not Act.FOREIGN:
-            if step.act is not Act.SAME:
-                _write(target, step.after)
-            kept[step.path] = _hash(step.after)
+            with _told(target):
+                target.unlink(missing_ok=True)
+                _tidy(target.parent, folder)
+        elif step.act in (Act.NEW, Act.UPDATE, Act.CHANGED):
+            _write(target, step.after)
     if kept:
-        _write(_inside(folder, base, LIST), msgspec.json.format(msgspec.json.encode(Listed(kept))).decode() + "\n")
-    else:
-        _inside(folder, base, LIST).unlink(missing_ok=True)
+        _list(folder, base, kept)
+        return
+    target = _inside(folder, base, LIST)
+    with _told(target):
+        target.unlink(missing_ok=True)
         _tidy(folder, base)
+
+
+def _list(folder: Path, base: Path, files: dict[str, str]) -> None:
+    text = msgspec.json.format(msgspec.json.encode(Listed(files))).decode()
+    _write(_inside(folder, base, LIST), f"{text}\n")
 
 
 def _step(folder: Path, base: Path, path: str, text: str, known: str | None) -> Step:
@@ -99,8 +113,8 @@ def _listed(folder: Path, base: Path) -> dict[str, str]:
     if content is None:
         return {}
     try:
-        return msgspec.json.decode(content, type=Listed).files
-    except msgspec.DecodeError as error:
+        return msgspec.json.decode(content.encode("utf-8", "surrogateescape"), type=Listed).files
+    except (msgspec.DecodeError, RecursionError) as error:
         do = "Delete it, and install with --force: what lies there is then taken as changed."
         raise TriageError(f"the list of installed skills is broken: {error}", str(path), do) from error
 
@@ -108,39 +122,55 @@ def _listed(folder: Path, base: Path) -> dict[str, str]:
 def _inside(folder: Path, base: Path, path: str) -> Path:
     """PATH below FOLDER; raises TriageError where it leads out, or where it or a folder from BASE on is a link."""
     parts = PurePosixPath(path).parts
-    if not parts or PurePosixPath(path).is_absolute() or ".." in parts:
+    if not parts or PurePosixPath(path).is_absolute() or ".." in parts or "\0" in path:
         raise TriageError("a path leads out of the folder of skills", path, "Delete the list that names it.")
     target = folder.joinpath(*parts)
     for each in (target, *target.parents):
         if each == base:
             break
-        if each.is_symlink():
+        with _told(each):
+            linked = each.is_symlink()
+        if linked:
             do = "Links are not followed: name the real folder, or put a real one in its place."
             raise TriageError("a link lies where skills are to be", str(each), do)
     return target
 
 
 def _content(path: Path) -> str | None:
-    try:
+    """The text of a file; None where there is none. Raises TriageError for what is no file: a pipe would never end."""
+    with _told(path):
+        try:
+            kind = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISREG(kind):
+            raise TriageError("it is no file", str(path), "Put a file that can be read there, or remove it.")
         return path.read_bytes().decode("utf-8", "surrogateescape")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        do = "Put a file that can be read there, or remove it."
-        raise TriageError(f"cannot be read: {error.strerror}", str(path), do) from error
 
 
 def _write(path: Path, text: str) -> None:
     """Whole or not at all."""
-    try:
+    with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as beside:
-            beside.write(text.encode())
-        Path(beside.name).chmod(0o644)
-        os.replace(beside.name, path)  # noqa: PTH105 - it puts the file in the place of a link, never behind it
+            try:
+                beside.write(text.encode())
+                beside.flush()
+                Path(beside.name).chmod(0o644)
+                os.replace(beside.name, path)  # noqa: PTH105 - it takes a link's place, and never goes through it
+            except BaseException:
+                Path(beside.name).unlink(missing_ok=True)
+                raise
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """What the system refuses for PATH, as an error that says so."""
+    try:
+        yield
     except OSError as error:
-        do = "Give permission to write there, or name another folder."
-        raise TriageError(f"cannot be written: {error.strerror}", str(path), do) from error
+        do = "Give permission and room there, or name another folder."
+        raise TriageError(f"cannot be read or written: {error.strerror}", str(path), do) from error
 
 
 def _tidy(folder: Path, top: Path) -> None:
