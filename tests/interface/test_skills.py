@@ -52,7 +52,7 @@ def test_a_changed_file_is_shown_and_left_where_nobody_can_be_asked(project: Pat
     skills("install", "--client", "claude")
     sheet = project / ".claude/skills" / SHEET
     sheet.write_text("mine\n")
-    with pytest.raises(TriageError, match="1 file changed since the last installation"):
+    with pytest.raises(TriageError, match="1 file there with another content than ours"):
         skills("install", "--client", "claude")
     assert sheet.read_text() == "mine\n"
     checked = skills("check", "--client", "claude")
@@ -115,3 +115,11 @@ def test_line_ends_and_control_characters_are_spelt_out_in_a_difference(project:
     assert "----\\r\n" in said
     assert "-\\x1b]0;evil\\x07 (no line end)\n" in said
     assert "\x1b" not in said
+
+
+def test_an_export_follows_no_link(project: Path) -> None:
+    (project.parent / "elsewhere").mkdir()
+    (project / "out").symlink_to(project.parent / "elsewhere")
+    with pytest.raises(TriageError, match="links are not followed"):
+        skills("export", "out")
+    assert list((project.parent / "elsewhere").iterdir()) == []

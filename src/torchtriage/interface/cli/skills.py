@@ -70,6 +70,9 @@ def export(folder: Path, force: bool) -> None:
     from torchtriage.interface.skillpack.manifests import manifests
     from torchtriage.interface.skillpack.pack import pack
 
+    if folder.is_symlink():
+        do = "Name the real folder that is to hold the plugin."
+        raise TriageError("a link, and links are not followed", str(folder), do)
     files = {f"skills/{path}": text for path, text in pack().items()} | manifests()
     _put(folder.absolute(), files, folder.absolute(), force=force)
 
@@ -139,8 +142,8 @@ def _put(folder: Path, files: Mapping[str, str], base: Path, *, force: bool) -> 
 def _agreed(folder: Path, number: int) -> None:
     """Raises where nobody can be asked, or says no."""
     if not sys.stdin.isatty():
-        do = "Look at the differences, then install with --force to write over them, or move them away."
-        raise TriageError(f"{count(number, 'file')} changed since the last installation", str(folder), do, USAGE)
+        do = "Look at the differences, then give --force to write over them, or move them away."
+        raise TriageError(f"{count(number, 'file')} there with another content than ours", str(folder), do, USAGE)
     click.confirm(f"Write over {count(number, 'changed file')} in {folder}?", abort=True, err=True)
 
 
