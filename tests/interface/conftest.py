@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from sources import FAULTY
 
 from torchtriage.interface.cli import main
 
@@ -21,20 +22,6 @@ class Said:
     code: int
     out: str
     err: str
-
-
-FAULTY = """\
-import torch
-from torch import nn
-
-
-def train(model: nn.Module, loader):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for inputs, targets in loader:
-        loss = nn.functional.mse_loss(model(inputs), targets)
-        loss.backward()
-        optimizer.step()
-"""
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sources import FAULTY
 
 import torchtriage
 from torchtriage.catalog.load import catalog
@@ -161,22 +162,8 @@ def test_every_opened_step_treats_and_waited_for_something_that_was_shown() -> N
                 assert step in planned.steps or (step.stage is Stage.TREAT and name in step.opens_on), (name, text)
 
 
-LEAK = """\
-import torch
-from torch import nn
-
-
-def train(model: nn.Module, loader):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for inputs, targets in loader:
-        loss = nn.functional.mse_loss(model(inputs), targets)
-        loss.backward()
-        optimizer.step()
-"""
-
-
 def test_checking_source_opens_steps_in_a_case_that_began_with_words(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(LEAK, encoding="utf-8")
+    (tmp_path / "train.py").write_text(FAULTY, encoding="utf-8")
     case = check([tmp_path], begun("Save a checkpoint and resume training from it"))
     found = {finding.fault.slug: finding.fault.specialist for finding in case.findings}
     assert found
@@ -185,7 +172,7 @@ def test_checking_source_opens_steps_in_a_case_that_began_with_words(tmp_path: P
 
 
 def test_checking_source_alone_opens_nothing_before_it_is_asked_for(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(LEAK, encoding="utf-8")
+    (tmp_path / "train.py").write_text(FAULTY, encoding="utf-8")
     case = check([tmp_path])
     assert case.findings
     assert case.open_steps == ()

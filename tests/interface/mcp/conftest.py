@@ -10,22 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sources import FAULTY
 from talking import ERAS, Tree
 
 from torchtriage.interface.cli import main
-
-FAULTY = """\
-import torch
-from torch import nn
-
-
-def train(model: nn.Module, loader):
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    for inputs, targets in loader:
-        loss = nn.functional.mse_loss(model(inputs), targets)
-        loss.backward()
-        optimizer.step()
-"""
 
 
 @pytest.fixture
