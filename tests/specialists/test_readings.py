@@ -306,6 +306,14 @@ EPOCH = [{**GRAPHS, "alive": alive, "seen": 60, "since": 10, "lately": alive + 2
             {"graph-retained"},
             id="from a later step on",
         ),
+        pytest.param(
+            [
+                {**GRAPHS, "alive": alive, "seen": 90 + alive, "since": 200, "lately": alive + 1, "again": 60}
+                for alive in (8, 16)
+            ],
+            set(),
+            id="from a later step on, where all before were gone through again",
+        ),
         pytest.param([{**GRAPHS, "alive": 8, "seen": 98, "since": 200, "lately": 9}], set(), id="the last eight steps"),
         pytest.param([*EPOCH, {**GRAPHS, "alive": 0, "seen": 90}], set(), id="piled up and let go once"),
         pytest.param(

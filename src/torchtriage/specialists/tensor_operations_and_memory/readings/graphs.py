@@ -69,7 +69,8 @@ def _grown(counts: list[dict[str, Any]]) -> dict[str, Any] | None:
     last: dict[str, Any] = counts[-1] if counts else {}
     if last in piles.get(last.get("since", -1), []):
         from_the_start = last["lately"] >= FROM_THE_START * last["seen"]
-        if from_the_start or any(pile[-1] is last for pile in doubled):
+        used = last.get("again", 0) >= last["alive"]  # as those before it were, this pile will be
+        if from_the_start or (not used and any(pile[-1] is last for pile in doubled)):
             return last
     return doubled[-1][-1] if len(doubled) > 1 and not last.get("again") else None
 
