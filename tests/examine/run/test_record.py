@@ -129,6 +129,13 @@ def test_a_run_without_a_record_says_how_far_it_came(
     assert words in unseen(tmp_path)[detector].why
 
 
+def test_a_job_that_failed_before_it_imported_torch_is_told_so(tmp_path: Path) -> None:
+    notes = ({"kind": "attached", "pid": 1}, {"kind": "ended", "code": 1, "signal": None})
+    write(tmp_path, "processes.jsonl", *notes)
+
+    assert unseen(tmp_path)["run/torch"].why == "the job ended with exit code 1 before it imported torch"
+
+
 @pytest.mark.parametrize(
     ("events", "detector", "words"),
     [

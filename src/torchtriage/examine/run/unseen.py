@@ -20,8 +20,9 @@ def unseen(
 ) -> Iterator[Inconclusive]:
     """PROCESSES: the notes of all Python processes of the job; LEFT_OUT: processes by rank that were not read."""
     yield from _failed(processes)
+    ended: Event = next((each for each in processes if each.get("kind") == "ended"), {})
     if not ranks:
-        yield _no_record({str(event.get("kind")) for event in processes})
+        yield _no_record({str(event.get("kind")) for event in processes}, ended)
         return
     for rank, number in left_out.items():
         yield Inconclusive(
@@ -29,7 +30,6 @@ def unseen(
             f"{number + 1} processes called themselves rank {rank}: only the one with the most steps was read",
             "What the others did is not judged. Run the one that you mean by itself, as a command of its own.",
         )
-    ended: Event = next((each for each in processes if each.get("kind") == "ended"), {})
     for record in ranks:
         yield from _of_rank(record)
         yield from _death(record, ended)
@@ -45,7 +45,7 @@ def _failed(processes: Sequence[Event]) -> Iterator[Inconclusive]:
         yield Inconclusive("run/attach", f"torch is imported in an unusual way: {why}", "Install torch from a wheel.")
 
 
-def _no_record(notes: set[str]) -> Inconclusive:
+def _no_record(notes: set[str], ended: Event) -> Inconclusive:
     if "torch" in notes:
         return Inconclusive(
             "run/steps",
@@ -55,6 +55,11 @@ def _no_record(notes: set[str]) -> Inconclusive:
         )
     if notes & {"probes-failed", "torch-not-followed"}:
         return Inconclusive("run/record", "no process of the job could be watched", "Solve what is said of run/attach.")
+    if "attached" in notes and ended.get("code"):
+        how = ended.get("signal") or f"exit code {ended['code']}"
+        return Inconclusive(
+            "run/torch", f"the job ended with {how} before it imported torch", "Solve what the job itself says first."
+        )
     if "attached" in notes:
         return Inconclusive(
             "run/torch", "the job never imported torch", "Run the command that trains, in the environment with torch."
