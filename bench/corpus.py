@@ -17,30 +17,36 @@ from torchtriage.core.evidence import Place
 from torchtriage.core.fault import Severity
 from torchtriage.core.finding import Finding
 
-PLANTED = Path(__file__).parent.parent / "tests/cases/run"
+CASES = Path(__file__).parent.parent / "tests/cases"
 MARK = re.compile(
-    r"# expect: (?P<slug>[a-z0-9-]+)(?: step \d+)?(?: module (?P<module>\S+))?(?: container (?P<container>\S+))?"
+    r"# expect: (?P<slug>[a-z0-9-]+)(?: step \d+)?(?: rank (?P<rank>\d+))?(?: module (?P<module>\S+))?"
+    r"(?: container (?P<container>\S+))?"
 )
+HEAD = re.compile(r"^# (ranks|exits|hang): (\d+)$", re.MULTILINE)
 WRAPPERS = re.compile(r"^(?:(?:module|_orig_mod)\.)+")
 
 
 @dataclass(frozen=True)
 class Spot:
-    """Where an expert would point: any of the lines (from 1), the module or the container is exact."""
+    """Where an expert would point: any of the lines (from 1), the module or the container is exact, on the rank that
+    is named, if one is; where nothing but a rank is named, that is exact.
+    """
 
     lines: tuple[int, ...] = ()
     module: str | None = None
     container: str | None = None
+    rank: int | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.lines or self.module or self.container)
+        return bool(self.lines or self.module or self.container or self.rank is not None)
 
 
 @dataclass(frozen=True)
 class Job:
     """A script, the faults planted in it by slug with their spots, and what may be said beside them.
 
-    exit: the code with which it ends unwatched.
+    exit: the code with which it ends unwatched. ranks: how many processes torchrun starts; 0 for a plain script.
+    hang: the seconds after which a job that stands still is judged and ended; 0 for one that goes on.
     """
 
     id: str
@@ -48,6 +54,8 @@ class Job:
     planted: dict[str, Spot]
     also: frozenset[str] = frozenset()
     exit: int = 0
+    ranks: int = 0
+    hang: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,39 +100,51 @@ class Judged:
         """What happened when the job did not end as it does unwatched, else nothing."""
         if self.code is None:
             return "ran out of time"
-        if self.code != self.job.exit:
+        if self.code != self.job.exit and not self.job.ranks:  # a launcher has codes of its own
             return f"ended with {self.code}, not {self.job.exit}"
         return "" if self.case else "left no case"
 
 
-def read(paths: Iterable[Path]) -> list[Job]:
-    """The jobs of PATHS (JSON lines), or without any the marked scripts of this repository."""
+def read(paths: Iterable[Path], kind: str = "run") -> list[Job]:
+    """The jobs of PATHS (JSON lines), or without any the marked scripts of this repository: "run" or "ranks"."""
     paths = list(paths)
     if not paths:
-        return [marked(path.stem, path.read_text(encoding="utf-8")) for path in sorted(PLANTED.glob("*.py"))]
+        return [marked(path.stem, path.read_text(encoding="utf-8")) for path in sorted(CASES.glob(f"{kind}/*.py"))]
     lines = (line for path in paths for line in path.read_text(encoding="utf-8").splitlines())
     return [held(line) for line in lines if line.strip()]
 
 
 def marked(name: str, script: str) -> Job:
-    """A script whose faults are marked by "# expect: SLUG [step N] [module X] [container Y]"."""
+    """A script whose faults are marked by "# expect: SLUG [step N] [rank R] [module X] [container Y]"."""
     marks = ((number, MARK.search(line)) for number, line in enumerate(script.splitlines(), start=1))
-    planted = {mark["slug"]: Spot((line,), mark["module"], mark["container"]) for line, mark in marks if mark}
-    return Job(name, script, planted)
+    planted = {
+        mark["slug"]: Spot((line,), mark["module"], mark["container"], int(mark["rank"]) if mark["rank"] else None)
+        for line, mark in marks
+        if mark
+    }
+    head = {name: int(value) for name, value in HEAD.findall(script)}
+    return Job(name, script, planted, frozenset(), head.get("exits", 0), head.get("ranks", 0), head.get("hang", 0))
 
 
 def held(line: str) -> Job:
-    """One line {"id", "faults", "place", "lines", "also", "exit", "script"}; "lines" may also stand in "place"."""
+    """One line {"id", "faults", "place", "lines", "also", "exit", "ranks", "hang", "script"}; "lines" may also stand in
+    "place", beside "rank".
+    """
     row = json.loads(line)
     place = row.get("place") or {}
     lines = [place.get("line"), *(row.get("lines") or ()), *(place.get("lines") or ())]
-    spot = Spot(tuple(each for each in lines if each), place.get("module"), place.get("container"))
-    planted = dict.fromkeys(row["faults"], spot)
-    return Job(row["id"], row["script"], planted, frozenset(row.get("also") or ()), row.get("exit") or 0)
+    spot = Spot(tuple(each for each in lines if each), place.get("module"), place.get("container"), place.get("rank"))
+    planted, also = dict.fromkeys(row["faults"], spot), frozenset(row.get("also") or ())
+    numbers = (row.get(name) or 0 for name in ("exit", "ranks", "hang"))
+    return Job(row["id"], row["script"], planted, also, *numbers)
 
 
 def exact(place: Place, spot: Spot, script: str) -> bool:
     """Whether PLACE is the SPOT: within the statement of one of its lines, its module or its container."""
+    if spot.rank is not None and place.rank != spot.rank:
+        return False
+    if not (spot.lines or spot.module or spot.container):
+        return True
     if spot.container and place.container == spot.container:
         return True
     if spot.module and place.module and WRAPPERS.sub("", place.module) == WRAPPERS.sub("", spot.module):

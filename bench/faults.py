@@ -1,15 +1,16 @@
 """How many of the faults planted in jobs `run` finds, where, and how often it cries in healthy ones; beside peers.
 
-    python bench/faults.py [FILE.jsonl …] [--only ID…] [--repeat N] [--peers FOLDER] [--all-output]
+    python bench/faults.py [FILE.jsonl …] [--ranks] [--only ID…] [--repeat N] [--peers FOLDER] [--all-output]
     python bench/faults.py --install-peers FOLDER
 
-Without files the jobs are the marked scripts of tests/cases/run. bench/jobs.jsonl is held out: 177 jobs by people who
-had not seen the probes, frozen before these were tuned; only its sums are looked at. A FILE holds one job a line:
-{"id", "faults": [slug], "place": {"line", "module", "container"}, "lines", "also": [slug], "exit", "script"}. Each is
-run to its end by `torchtriage run`, as a process of its own on one thread. A faulty job is right when its fault is
-found and nothing else is said above info (what is in "also" may be); a healthy one when nothing is. A place is exact
-when one of the evidences names the line, the module or the container. Only sums are printed, unless every output is
-asked for.
+Without files the jobs are the marked scripts of tests/cases/run, or with --ranks those of tests/cases/ranks, which
+torchrun starts. bench/jobs.jsonl is held out: 177 jobs by people who had not seen the probes, frozen before these were
+tuned; only its sums are looked at. A FILE holds one job a line: {"id", "faults": [slug], "place": {"line", "module",
+"container", "rank"}, "lines", "also": [slug], "exit", "ranks", "hang", "script"}. Each is run to its end by
+`torchtriage run`, on one thread. A faulty job is right when its fault is found and nothing else is said above info
+(what is in "also" may be); a healthy one when nothing is. A place is exact when one of the evidences names the line,
+the module or the container, on the rank that is named, if one is. Only sums are printed, unless every output is asked
+for.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from torchtriage.core.evidence import Place
 
 
 def judged(job: Job) -> Judged:
-    return Judged(job, *watched(job.script))
+    return Judged(job, *watched(job.script, job.ranks, job.hang))
 
 
 def specialist(job: Job) -> str:
@@ -96,7 +97,13 @@ def spoken(row: Judged) -> frozenset[tuple[str, str]]:
 
 
 def short(place: Place) -> str:
-    named = {"line": place.line, "module": place.module, "container": place.container, "step": place.step}
+    named = {
+        "rank": place.rank or None,
+        "line": place.line,
+        "module": place.module,
+        "container": place.container,
+        "step": place.step,
+    }
     return " ".join(f"{name} {value}" for name, value in named.items() if value is not None)
 
 
@@ -138,7 +145,9 @@ def main() -> None:
     asked = arguments()
     if asked.install_peers:
         return peers.install(asked.install_peers)
-    jobs = [job for job in read(asked.files) if not asked.only or job.id in asked.only]
+    jobs = [
+        job for job in read(asked.files, "ranks" if asked.ranks else "run") if not asked.only or job.id in asked.only
+    ]
     faulty = sum(bool(job.planted) for job in jobs)
     print(f"{len(jobs)} jobs: {faulty} with a planted fault, {len(jobs) - faulty} healthy", flush=True)
     say: Callable[[Judged], None] = (lambda row: print(told(row), flush=True)) if asked.all_output else lambda _: None
@@ -162,6 +171,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("files", nargs="*", type=Path, metavar="FILE.jsonl")
+    reader.add_argument("--ranks", action="store_true", help="the jobs of several ranks")
     reader.add_argument("--only", nargs="+", default=(), metavar="ID")
     reader.add_argument("--repeat", type=int, default=1, metavar="N")
     reader.add_argument("--peers", type=Path, metavar="FOLDER", help="environments with the peers in them")

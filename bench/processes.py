@@ -42,13 +42,19 @@ def ended(command: Sequence[str | Path], folder: Path, limit: float = LIMIT) -> 
     return code, time.perf_counter() - began
 
 
-def watched(script: str) -> tuple[Case | None, int | None, float]:
-    """The case that `torchtriage run` leaves of SCRIPT, the job's exit code and the seconds until all is written."""
+def watched(script: str, ranks: int = 0, hang: int = 0) -> tuple[Case | None, int | None, float]:
+    """The case that `torchtriage run` leaves of SCRIPT, the job's exit code and the seconds until all is written.
+
+    RANKS: how many torchrun starts, if any. HANG: the seconds after which a job that stands still is judged and ended.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         job = folder / NAME
         job.write_text(script, encoding="utf-8")
-        run = (sys.executable, "-m", "torchtriage", "run", "--out", folder / "out", "--", sys.executable, job)
+        launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)) if ranks else ()
+        options = ("--hang-after", str(hang), "--end-hang") if hang else ()
+        run = (sys.executable, "-m", "torchtriage", "run", *options, "--out", folder / "out", "--")
+        run += (sys.executable, *launcher, str(job))
         code, seconds = ended(run, folder)
         left = folder / "out" / "case.json"
         return Case.load(left) if left.exists() else None, code, seconds

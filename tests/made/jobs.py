@@ -1,7 +1,7 @@
 """Runs scripts under probes in children of a process that has imported torch already: a job costs what it does itself.
 
 `torchtriage run` starts every job as a process of its own; tests of that are in tests/examine/run. Here only what the
-probes record counts.
+probes record counts. A job of several ranks is that many children, which meet at a free port, as under torchrun.
 """
 
 from __future__ import annotations
@@ -9,8 +9,12 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import signal
+import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 from torchtriage import triage
@@ -25,11 +29,16 @@ class Server:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
         )
 
-    def run(self, script: Path, folder: Path) -> int:
+    def run(self, script: Path, folder: Path, ranks: int = 0, limit: float = 60.0) -> int:
+        """RANKS: how many processes train together; 0 for one that was started by itself.
+
+        When one of several has failed, the others are ended two seconds later; all of them after LIMIT seconds.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         folder.mkdir(parents=True)
-        self._process.stdin.write(json.dumps({"script": str(script), "folder": str(folder)}) + "\n")
+        given = {"script": str(script), "folder": str(folder), "ranks": ranks, "limit": limit}
+        self._process.stdin.write(json.dumps(given) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
@@ -47,21 +56,60 @@ def _serve() -> None:
     torch.set_num_threads(1)
     for line in sys.stdin:
         given = json.loads(line)
-        child = os.fork()
-        if not child:
-            _become(Path(given["script"]), Path(given["folder"]))
-            return
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+        children = []
+        for variables in _variables(given["ranks"]):
+            child = os.fork()
+            if not child:
+                os.environ.update(variables)
+                _become(Path(given["script"]), Path(given["folder"]), variables.get("RANK", ""))
+                return
+            children.append(child)
+        sys.stdout.write(f"{_awaited(children, given['limit'])}\n")
         sys.stdout.flush()
 
 
-def _become(script: Path, folder: Path) -> None:
+def _variables(ranks: int) -> list[dict[str, str]]:
+    """What torchrun sets for each of RANKS processes on one machine."""
+    if not ranks:
+        return [{}]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    shared = {"WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return [
+        {name: str(value) for name, value in {**shared, "RANK": rank, "LOCAL_RANK": rank}.items()}
+        for rank in range(ranks)
+    ]
+
+
+def _awaited(children: list[int], limit: float) -> int:
+    """The first exit code that is not 0, and 0 when there is none."""
+    codes: list[int] = []
+    ends = time.monotonic() + limit
+    while children:
+        child, status = os.waitpid(-1, os.WNOHANG)
+        if child:
+            children.remove(child)
+            codes.append(os.waitstatus_to_exitcode(status))
+            if codes[-1]:
+                ends = min(ends, time.monotonic() + 2.0)
+        elif time.monotonic() > ends:
+            for each in children:
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+            ends += limit
+        else:
+            time.sleep(0.005)
+    return next((code for code in codes if code), 0)
+
+
+def _become(script: Path, folder: Path, rank: str) -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):
-        file = os.open(folder / f"{name}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+        file = os.open(folder / f"{name}{rank}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(file, number)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    (folder / "processes.jsonl").write_text('{"kind":"torch","pid":0,"why":""}\n')
+    with (folder / "processes.jsonl").open("a") as file:
+        file.write('{"kind":"torch","pid":0,"why":""}\n')
     from torchtriage.examine.run.job import begin
 
     begin(str(folder), [str(path) for path in triage.probes()])

@@ -1,0 +1,67 @@
+"""Planted jobs of several ranks and their healthy twins, each run to its end: what is found, on which rank and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from jobs import Server
+
+from torchtriage import triage
+from torchtriage.core.case import Case
+from torchtriage.core.fault import Severity
+
+CASES = Path(__file__).parent.parent / "cases" / "ranks"
+EXPECT = re.compile(
+    r"# expect: (?P<fault>[a-z0-9-]+)(?: step (?P<step>\d+))?(?: rank (?P<rank>\d+))?(?: module (?P<module>\S+))?"
+)
+HEAD = re.compile(r"^# (ranks|exits|limit): (\d+)$", re.M)
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+def expected(script: Path) -> dict[str, tuple[int, dict[str, str]]]:
+    """By fault: the marked line, and what the mark says of step, rank and module."""
+    marks = ((number, EXPECT.search(text)) for number, text in enumerate(script.read_text().splitlines(), start=1))
+    return {
+        mark["fault"]: (number, {name: value for name, value in mark.groupdict().items() if value and name != "fault"})
+        for number, mark in marks
+        if mark
+    }
+
+
+def judged(script: Path, jobs: Server, folder: Path) -> Case:
+    head = {name: int(value) for name, value in HEAD.findall(script.read_text())}
+    code = jobs.run(script, folder, ranks=head["ranks"], limit=head.get("limit", 60))
+    said = "\n".join(each.read_text() for each in sorted(folder.glob("stderr*.txt")))
+    assert code == head.get("exits", 0), said
+    case = triage.judge(folder)
+    assert not [each for each in case.inconclusive if "switched off" in each.why or "detector failed" in each.why]
+    return case
+
+
+@pytest.mark.parametrize("script", sorted(CASES.glob("*.py")), ids=lambda path: path.stem)
+def test_what_is_planted_among_ranks_is_found_where_it_is_and_nothing_else(
+    script: Path, jobs: Server, tmp_path: Path
+) -> None:
+    case, marks = judged(script, jobs, tmp_path / "run"), expected(script)
+    loud = {each.fault.slug: each for each in case.findings if each.fault.severity is not Severity.INFO}
+    assert {slug: each.evidence[0].fact for slug, each in loud.items() if slug not in marks} == {}
+    found = {each.fault.slug: [item.place for item in each.evidence] for each in case.findings}
+    assert set(marks) <= set(found)
+    for slug, (line, fields) in marks.items():
+        places = [place for place in found[slug] if (Path(place.path or "").name, place.line) == (script.name, line)]
+        assert places or fields, found[slug]
+        assert any({name: str(getattr(place, name)) for name in fields} == fields for place in found[slug])
+
+
+def test_half_of_the_jobs_are_healthy_twins() -> None:
+    healthy = [script for script in CASES.glob("*.py") if not expected(script)]
+    assert healthy
