@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jobs import Server
 
 from torchtriage import triage
 from torchtriage.catalog import load, page, walk
@@ -27,7 +29,9 @@ SEEN_IN_RUN = [
     each
     for each in PAGES
     if not looks(each.values[0], "source") and each.values[0].fault.proof == "cpu"  # type: ignore[arg-type, union-attr]
+    if each.values[0].ranks == 1  # type: ignore[union-attr]
 ]
+SEEN_AMONG_RANKS = [each for each in PAGES if each.values[0].ranks > 1]  # type: ignore[union-attr]
 
 
 def slugs(case: Case) -> set[str]:
@@ -51,6 +55,29 @@ def test_in_a_run_bad_is_found_and_good_is_silent(
     bad = (slugs(run(each, "Bad", tmp_path / str(again))) for again in range(tries(each)))
     assert any(each.fault.slug in found for found in bad)
     assert slugs(run(each, "Good", tmp_path / "good")) == set()
+
+
+@pytest.fixture(scope="module")
+def jobs() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.mark.parametrize("each", SEEN_AMONG_RANKS)
+def test_among_ranks_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Path, jobs: Server) -> None:
+    bad = (slugs(run_ranks(each, "Bad", tmp_path / str(again), jobs)) for again in range(tries(each)))
+    assert any(each.fault.slug in found for found in bad)
+    assert slugs(run_ranks(each, "Good", tmp_path / "good", jobs)) == set()
+
+
+def run_ranks(each: page.Page, section: str, folder: Path, jobs: Server) -> Case:
+    folder.mkdir()
+    script = folder / f"{section}.py"
+    script.write_text(each.snippet(section))
+    code = jobs.run(script, folder / "run", ranks=each.ranks)
+    assert code == 0 or (section == "Bad" and each.fault.kind is FaultClass.ERROR)
+    return triage.judge(folder / "run")
 
 
 def tries(each: page.Page) -> int:

@@ -22,6 +22,13 @@ def test_a_page_gives_its_file_name_and_its_room_to_the_fault(house: Path) -> No
     ]
 
 
+def test_a_page_says_how_many_ranks_its_examples_need(
+    house: Path, changed: Callable[[str, str, str], Path]
+) -> None:
+    assert page.read(house / "mixed_precision" / CLIP).ranks == 1
+    assert page.read(changed(CLIP, 'proof = "cpu"', 'proof = "cpu"\nranks = 2')).ranks == 2
+
+
 def test_the_examples_of_a_page_can_be_taken_out(house: Path) -> None:
     read = page.read(house / "mixed_precision" / CLIP)
     assert (read.snippet("Bad"), read.snippet("Good")) == ("clip()\n", "unscale()\nclip()\n")
@@ -40,6 +47,7 @@ def test_the_examples_of_a_page_can_be_taken_out(house: Path) -> None:
         ('"run/clips > 0.3"', '"run/clips < 0.3"', "write DETECTOR or DETECTOR > NUMBER"),
         ('signs = ["source/clip-before-unscale", "run/clips > 0.3"]', "signs = []", "signs"),
         ('persona = "default"', 'persona = "default"\nsevrity = "high"', r"unknown keys in the head: \['sevrity'\]"),
+        ('proof = "cpu"', "ranks = 0", "`int` >= 1"),
         ("## Good", "## Better", "are not"),
         ("## Not this\n", "", "are not"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
@@ -17,10 +17,14 @@ _PYTHON = re.compile(r"^```python\n(.*?)^```", re.S | re.M)
 
 
 class Page(Struct, frozen=True):
-    """What `explain` shows: the fault of the head and the prose by heading, in the order of the page."""
+    """What `explain` shows: the fault of the head and the prose by heading, in the order of the page.
+
+    ranks: how many processes that train together its Bad and Good need to show the fault in a run, if more than one.
+    """
 
     fault: Fault
     sections: dict[str, str]
+    ranks: int = 1
 
     def snippet(self, section: str) -> str:
         """The first Python block of a section; raises TriageError when there is none."""
@@ -41,14 +45,16 @@ def read(path: Path) -> Page:
 
     try:
         _, head, body = path.read_text(encoding="utf-8").split("+++\n", 2)
-        fault = _fault(path, tomllib.loads(head))
+        told = tomllib.loads(head)
+        ranks = msgspec.convert(told.pop("ranks", 1), Annotated[int, msgspec.Meta(ge=1)])
+        fault = _fault(path, told)
     except (ValueError, msgspec.ValidationError) as error:
         raise _broken(str(path), str(error)) from error
     parts = re.split(r"^## (.+)\n", body, flags=re.M)[1:]
     sections = {title: prose.strip() + "\n" for title, prose in zip(parts[::2], parts[1::2], strict=True)}
     if tuple(sections) != SECTIONS:
         raise _broken(str(path), f"sections {list(sections)} are not {list(SECTIONS)}")
-    return Page(fault, sections)
+    return Page(fault, sections, ranks)
 
 
 def _fault(path: Path, head: dict[str, Any]) -> Fault:
