@@ -22,9 +22,7 @@ def test_a_page_gives_its_file_name_and_its_room_to_the_fault(house: Path) -> No
     ]
 
 
-def test_a_page_says_how_many_ranks_its_examples_need(
-    house: Path, changed: Callable[[str, str, str], Path]
-) -> None:
+def test_a_page_says_how_many_ranks_its_examples_need(house: Path, changed: Callable[[str, str, str], Path]) -> None:
     assert page.read(house / "mixed_precision" / CLIP).ranks == 1
     assert page.read(changed(CLIP, 'proof = "cpu"', 'proof = "cpu"\nranks = 2')).ranks == 2
 
