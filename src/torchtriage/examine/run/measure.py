@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from torchtriage.examine.run.job.governor import FIRST
+from torchtriage.examine.run.ranks import side_by_side
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
 from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
 from torchtriage.examine.run.unseen import world_size
@@ -36,10 +37,7 @@ def measurements(record: RunRecord) -> dict[str, Any]:
         "scale": _series(first, "scale"),
         "timeline": timeline(first.steps),
         "stacks": stacks(first),
-        "ranks": {
-            "world_size": world_size(record.ranks),
-            "each": [_rank(rank) for rank in record.ranks],
-        },
+        "ranks": _ranks(record),
         "overhead": overhead([row for rank in record.ranks for row in rank.every_step[1:] or rank.every_step]),
         "overhead_later": overhead(later([row for rank in record.ranks for row in rank.every_step])),
     }
@@ -94,11 +92,15 @@ def stacks(record: RankRecord) -> dict[str, Any] | None:
 def timeline(rows: Sequence[Event]) -> dict[str, list[Any]]:
     """Columns of equal length over at most 200 steps: the step, each phase's seconds, and memory in bytes."""
     drawn = thinned(rows)
-    spent: dict[str, list[Any]] = {phase: [float(row.get(phase) or 0) for row in drawn] for phase in PHASES}
+    return {**phases(drawn), **{name: [row.get(name) for row in drawn] for name in ("rss", "allocated")}}
+
+
+def phases(rows: Sequence[Event]) -> dict[str, list[Any]]:
+    """Columns of equal length: the step, and each phase's seconds; `other` is the rest of what the step took."""
+    spent: dict[str, list[Any]] = {phase: [float(row.get(phase) or 0) for row in rows] for phase in PHASES}
     known = [sum(told) for told in zip(*spent.values(), strict=True)]
-    rest = [max(own_seconds(row) - told, 0.0) for row, told in zip(drawn, known, strict=True)]
-    memory = {name: [row.get(name) for row in drawn] for name in ("rss", "allocated")}
-    return {"step": [row.get("step") for row in drawn], **spent, "other": rest, **memory}
+    rest = [max(own_seconds(row) - told, 0.0) for row, told in zip(rows, known, strict=True)]
+    return {"step": [row.get("step") for row in rows], **spent, "other": rest}
 
 
 def overhead(rows: Sequence[Event]) -> float | None:
@@ -149,6 +151,13 @@ def _series(record: RankRecord, name: str) -> list[list[Any]]:
     if not rows:
         return thinned([[event.get("step"), event["value"]] for event in record.all(name) if "value" in event])
     return thinned([[row.get("step"), row[name]] for row in even(rows)])
+
+
+def _ranks(record: RunRecord) -> dict[str, Any]:
+    """What a run of one rank says of it is little: the rest stands in the other figures."""
+    each, world = [_rank(rank) for rank in record.ranks], world_size(record.ranks)
+    compared = side_by_side(record.ranks, each, phases) if world > 1 or len(each) > 1 else {"each": each}
+    return {"world_size": world, **compared}
 
 
 def _rank(record: RankRecord) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class RankRecord:
         rows = self.all("step")
         best = min((_boundary(row) for row in rows), key=KINDS_OF_BOUNDARY.index, default="optimizer")
         rows = [dict(row) for row in rows if _boundary(row) == best]
-        known = {row.get("step") for row in rows}
+        known = {row["step"] for row in rows if row.get("step") is not None}
         late = {row["loss_step"]: row.get("loss") for row in rows if row.get("loss_step") in known}
         for row in rows:
             if row.get("loss_step") in known:
