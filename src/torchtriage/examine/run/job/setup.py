@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections import Counter
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
-from . import private
+from . import membership, private
 
 if TYPE_CHECKING:
     from .job import Job
@@ -18,15 +20,13 @@ LOADER = ("batch_size", "num_workers", "pin_memory", "persistent_workers", "pref
 
 def first_line(rank: int) -> dict[str, Any]:
     """What is known before the first step."""
-    import os
-
     import torch
 
-    world = torch.distributed.get_world_size() if _distributed(torch) else int(os.environ.get("WORLD_SIZE") or 1)
     return {
         "pid": os.getpid(),
         "rank": rank,
-        "world_size": world,
+        **membership.told(),
+        "time": time_ns(),
         "versions": {"torch": str(torch.__version__), "python": platform.python_version(), "cuda": torch.version.cuda},
         "platform": sys.platform,
         "cpus": os.cpu_count(),
@@ -35,18 +35,6 @@ def first_line(rank: int) -> dict[str, Any]:
         "argv": private.arguments(sys.orig_argv),
         "environment": private.environment(),
     }
-
-
-def rank() -> int:
-    """This process's number among those that train together, 0 when nobody says."""
-    import os
-
-    import torch
-
-    if _distributed(torch):
-        return int(torch.distributed.get_rank())
-    told = os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or "0"
-    return int(told) if told.isdecimal() else 0
 
 
 def place(job: Job) -> None:
@@ -79,10 +67,6 @@ def place(job: Job) -> None:
         job.on(event, listener)
     job.on("iterated", write)
     job.on("ending", write)
-
-
-def _distributed(torch: Any) -> bool:
-    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
 
 
 def _devices(torch: Any) -> list[dict[str, Any]]:

@@ -9,11 +9,12 @@ import weakref
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from multiprocessing import current_process, parent_process
 from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import batches, clips, device, gradients, roots, setup, updates
+from . import batches, clips, device, gradients, membership, roots, setup, updates
 from .job import MACHINERY, Job
 from .writer import Writer
 
@@ -45,7 +46,7 @@ def begin(
     steps: leave after so many steps; the job goes on without. midway: the process may have models and optimizers.
     focus: names of the rooms whose sampled probes go on after the first steps, if not all.
     """
-    writer = Writer(folder, setup.rank, lambda: setup.first_line(writer.rank))
+    writer = Writer(folder, membership.rank, lambda: setup.first_line(writer.rank))
     job = Job(writer, steps, midway=midway)
     job.governor.focus = frozenset(focus)
     for name, put in HOOKS.items():
@@ -59,6 +60,8 @@ def begin(
     if hasattr(os, "register_at_fork"):  # for good: nobody can take that back
         os.register_at_fork(after_in_child=lambda: _forked(itself()))
     register_after_fork(job, _begun_by_multiprocessing)
+    if parent_process() is not None or getattr(current_process(), "_inheriting", False):  # the latter: being spawned
+        _begun_by_multiprocessing(job)
     return job
 
 
@@ -98,12 +101,14 @@ def _forked(job: Job | None) -> None:
 
 
 def _begun_by_multiprocessing(job: Job) -> None:
-    """In a process that multiprocessing has forked: it ends by os._exit, which passes over atexit."""
+    """In a process of multiprocessing's: it may end by os._exit, which passes over atexit, and keeps its error."""
     Finalize(None, partial(_ended_by_multiprocessing, job), exitpriority=_LAST)
 
 
 def _ended_by_multiprocessing(job: Job) -> None:
     error = sys.exc_info()[1]
+    if isinstance(error, SystemExit) and error.code:
+        error = error.__context__  # torch.multiprocessing.spawn hands the error to the parent and exits with 1
     if job.writer.opened:
         end(job, error if isinstance(error, Exception) else None)
 

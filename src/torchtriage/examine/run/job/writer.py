@@ -25,7 +25,8 @@ LAST = ("end", "error", "thinned")  # kinds that are written even then
 class Writer:
     """Lines for FOLDER/rank<N>.jsonl, kept back until `open`: a process that trains nothing leaves no file.
 
-    A second process of the same rank writes rank<N>.<pid>.jsonl. A forked child starts a file of its own.
+    A rank that torchrun has started anew writes rank<N>.r<times>.jsonl, a second process of the same rank
+    rank<N>.<pid>.jsonl. A forked child starts a file of its own.
     Whatever goes wrong with the disk ends the recording, never the job. A file never holds much more than ROOM.
     """
 
@@ -55,9 +56,10 @@ class Writer:
 
     def _begin(self) -> None:
         self.rank = self._rank()
-        lines = [{"kind": "start", "step": 0, **self._first()}, *self._pending]
+        first = self._first()
+        lines = [{"kind": "start", "step": 0, **first}, *self._pending]
         try:
-            file = self._create()
+            file = self._create(first.get("restart") or 0)
             self._inode = inode(file)
         except OSError:
             self.off = True
@@ -139,9 +141,9 @@ class Writer:
         except OSError:
             return False
 
-    def _create(self) -> int:
+    def _create(self, restart: int) -> int:
         """A new file; a process that has replaced itself by exec has its number, and the names, of the one before."""
-        path, own = f"{self.folder}/rank{self.rank}", os.getpid()
+        path, own = f"{self.folder}/rank{self.rank}{f'.r{restart}' if restart else ''}", os.getpid()
         for name in ("", f".{own}", *(f".{own}.{number}" for number in range(2, 100))):
             with suppress(FileExistsError):
                 return opened(f"{path}{name}.jsonl", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND)
