@@ -42,6 +42,7 @@ torch.set_num_threads(1)
 dist.init_process_group(
     "gloo", init_method=given["store"], rank=given["rank"], world_size=2, timeout=datetime.timedelta(seconds=60)
 )
+dist.barrier()  # nobody leaves before all have come
 names = {"dist": dist, "torch": torch, "rank": given["rank"], "section": given["section"], "folder": given["folder"]}
 snippet = {"__name__": given["section"]}
 exec(compile(given["snippet"], given["section"], "exec"), snippet)

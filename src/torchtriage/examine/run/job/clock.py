@@ -10,7 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from .work import Work
-from .writer import inode, kept, opened
+from .writer import AT_ONCE, inode, kept, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ DESERTED = 16  # so many repeated turns of others before the optimizer that used
 # By hand, from whole nanoseconds: a JSON encoder takes five times as long.
 ROW = '{"kind":"step","step":%d,"start":%de-9,"seconds":%de-9,"cpu":%de-9,"queued":%de-9,'
 ROW += "".join(f'"{phase}":%de-9,' for phase in PHASES) + "".join(f'"{count}":%d,' for count in COUNTS)
-RESIDENT = 50_000_000  # nanoseconds for which a reading of the resident memory holds
+RESIDENT = 50_000_000  # nanoseconds for which a reading of the resident memory holds, after the first AT_ONCE steps
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -210,7 +210,7 @@ class Clock:
 
     def _memory(self, ended: int) -> str:
         """Resident and allocated bytes, as members of a JSON object."""
-        if ended - self._read > RESIDENT:
+        if self.job.step < AT_ONCE or ended - self._read > RESIDENT:
             self._read = ended
             known = {"rss": self.resident(), **_allocated()}
             self._known_memory = ",".join(f'"{name}":{"null" if v is None else v}' for name, v in known.items())

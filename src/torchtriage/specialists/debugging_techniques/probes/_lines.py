@@ -184,8 +184,11 @@ def _given(first: Any, second: Any) -> tuple[Any, Any]:
 
 def _by_mistake(first: Any, second: Any, result: Any) -> bool:
     """(N, 1) against (N,), one of them to learn: nobody pairs all with all by shapes of different lengths, unless they
-    added the dimension on purpose, and did not have the loss sum it all up.
+    added the dimension on purpose, and did not have the loss sum it all up. Or a loss of torch's own of one prediction
+    against a whole batch.
     """
+    if not result.dim() and first.dim() == second.dim() > 1 and first.shape[0] == 1 < second.shape[0]:
+        return bool(first.requires_grad and not second.requires_grad and first.shape[1:] == second.shape[1:])
     longer, shorter = (first, second) if first.dim() > second.dim() else (second, first)
     equal = longer.numel() == shorter.numel() and longer.dim() > shorter.dim()
     if not equal or first.requires_grad == second.requires_grad:

@@ -155,7 +155,9 @@ class _Losses:
             made, output = node.next_functions[number]
             if made is not None and _nodes.kind(made) == "Expand":
                 made, output = made.next_functions[0]
-            if made is None or not _crossed(_nodes.shape(made, output), whole):
+            if made is None or not (
+                _crossed(_nodes.shape(made, output), whole) or (name not in _PAIRED and _alone(made, output, whole))
+            ):
                 continue
             seen = self.seen.setdefault((name, ""), _Seen("broadcast", self.job.step))
             told = _nodes.marked(node)
@@ -210,6 +212,12 @@ def _pointwise(node: Any) -> tuple[int, ...]:
     """The shape that a loss compares elementwise."""
     made = next((each for each, _ in node.next_functions if each is not None), None)
     return _nodes.shape(made) if made is not None and _nodes.kind(made) == "Expand" else ()
+
+
+def _alone(made: Any, output: int, whole: tuple[int, ...]) -> bool:
+    """Whether a loss of torch's own repeated one prediction that was computed, no parameter, for a whole batch."""
+    part = _nodes.shape(made, output)
+    return len(part) > 1 and part[0] == 1 < whole[0] and part[1:] == whole[1:] and _nodes.kind(made) != "AccumulateGrad"
 
 
 def _crossed(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:

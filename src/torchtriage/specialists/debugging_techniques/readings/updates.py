@@ -43,8 +43,9 @@ def _often(event: Event) -> bool:
 
 @detector("run/step-missing")
 def step_missing(record: RankRecord) -> Iterator[Sighting]:
-    """An optimizer whose parameters get gradients, and that never steps."""
+    """An optimizer whose parameters get gradients that are never applied."""
     seen.anything_learned(record)
+    yield from _stalled(record)
     ledgers: dict[tuple[str, int], dict[str, Any]] = {}
     for event in record.all("updates"):
         ledgers[event["built"], event.get("number", 0)] = event
@@ -61,3 +62,16 @@ def step_missing(record: RankRecord) -> Iterator[Sighting]:
         count = ledger["backwards"]
         fact = f"{count} backward passes filled the gradients of {ledger['optimizer']} ({built}), which never stepped"
         yield from further(Sighting(place, fact, float(count), "backward passes"), ledger)
+
+
+def _stalled(record: RankRecord) -> Iterator[Sighting]:
+    """Steps that were made, and changed nothing until the end."""
+    for event in {event["number"]: event for event in record.all("stalled")}.values():
+        if not event["running"]:
+            continue  # it went on
+        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["since"])
+        fact = (
+            f"{event['running']} steps of {event['optimizer']} in a row, since step {event['since']}, changed none of "
+            f"its parameters, though their gradients are not zero and the learning rate is {event['rate']:g}"
+        )
+        yield from further(Sighting(place, fact, float(event["running"]), "steps"), event)
