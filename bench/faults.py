@@ -1,16 +1,17 @@
 """How many of the faults planted in jobs `run` finds, where, and how often it cries in healthy ones; beside peers.
 
-    python bench/faults.py [FILE.jsonl …] [--ranks] [--only ID…] [--repeat N] [--peers FOLDER] [--all-output]
+    python bench/faults.py [FILE.jsonl …] [--ranks | --silent] [--only ID…] [--repeat N] [--peers FOLDER] [--all-output]
     python bench/faults.py --install-peers FOLDER
 
 Without files the jobs are the marked scripts of tests/cases/run, or with --ranks those of tests/cases/ranks, which
-torchrun starts. bench/jobs.jsonl is held out: 177 jobs by people who had not seen the probes, frozen before these were
-tuned; only its sums are looked at. A FILE holds one job a line: {"id", "faults": [slug], "place": {"line", "module",
-"container", "rank"}, "lines", "also": [slug], "exit", "ranks", "hang", "script"}. Each is run to its end by
-`torchtriage run`, on one thread. A faulty job is right when its fault is found and nothing else is said above info
-(what is in "also" may be); a healthy one when nothing is. A place is exact when one of the evidences names the line,
-the module or the container, on the rank that is named, if one is. Only sums are printed, unless every output is asked
-for.
+torchrun starts, or with --silent those of tests/cases/silent: the errors that the authors of TrainCheck collected
+(OSDI 2025), 20 in all, as far as a CPU can repeat them. bench/jobs.jsonl is held out: 177 jobs by people who had not
+seen the probes, frozen before these were tuned; only its sums are looked at. A FILE holds one job a line: {"id",
+"faults": [slug], "place": {"line", "module", "container", "rank"}, "lines", "also": [slug], "exit", "ranks", "hang",
+"script"}. Each is run to its end by `torchtriage run`, on one thread. A faulty job is right when its fault is found
+and nothing else is said above info (what is in "also" may be); a healthy one when nothing is. A place is exact when
+one of the evidences names the line, the module or the container, on the rank that is named, if one is. Only sums are
+printed, unless every output is asked for.
 """
 
 from __future__ import annotations
@@ -171,7 +172,9 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("files", nargs="*", type=Path, metavar="FILE.jsonl")
-    reader.add_argument("--ranks", action="store_true", help="the jobs of several ranks")
+    reader.set_defaults(kind="run")
+    reader.add_argument("--ranks", dest="kind", action="store_const", const="ranks", help="the jobs of several ranks")
+    reader.add_argument("--silent", dest="kind", action="store_const", const="silent", help="TrainCheck's errors")
     reader.add_argument("--only", nargs="+", default=(), metavar="ID")
     reader.add_argument("--repeat", type=int, default=1, metavar="N")
     reader.add_argument("--peers", type=Path, metavar="FOLDER", help="environments with the peers in them")

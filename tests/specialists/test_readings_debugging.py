@@ -9,7 +9,15 @@ import pytest
 from records import Events, evidence, found, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.specialists.debugging_techniques.readings import indices, losses, order, origins, owners, schedules
+from torchtriage.specialists.debugging_techniques.readings import (
+    indices,
+    losses,
+    order,
+    origins,
+    owners,
+    schedules,
+    updates,
+)
 
 ZEROED = {
     "kind": "zeroed", "step": 20, "optimizer": "SGD", "number": 0, "by_name": True, "early": 20, "sound": False,
@@ -364,3 +372,53 @@ def test_a_loss_at_chance_of_four_micro_batches_is_told_with_its_cause(extra: li
     assert words in item.fact
     assert "over the last 100 of 200 steps, and ln(10) = 2.303" in item.fact
     assert (item.place.line, item.value) == (9, 200)
+
+
+STALLED = {
+    "kind": "stalled", "step": 40, "optimizer": "Adam", "number": 0, "rate": 0.001, "running": 24, "since": 16,
+    "path": "t.py", "line": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([STALLED], {"step-missing"}, id="to the end"),
+        pytest.param([STALLED, {**STALLED, "running": 0}], set(), id="it went on"),
+        pytest.param([STALLED, {**STALLED, "number": 1, "running": 0}], {"step-missing"}, id="another one went on"),
+    ],
+)
+def test_steps_that_change_nothing_are_told_unless_they_changed_something_later(
+    events: Events, slugs: set[str]
+) -> None:
+    assert found(updates.step_missing, [*steps(60), *events]) == slugs
+
+
+PLANNED = {
+    "kind": "planned", "step": 100, "schedule": "OneCycleLR", "end": 400, "calls": 100, "rate": 0.1, "turns": 100,
+    "path": "t.py", "line": 9,
+}  # fmt: skip
+EXIT = {"kind": "end", "step": 100, "why": "exit"}
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([PLANNED, EXIT], {"schedule-unfinished"}, id="a quarter"),
+        pytest.param([{**PLANNED, "calls": 330}, EXIT], set(), id="nearly all"),
+        pytest.param([{**PLANNED, "calls": 500}, EXIT], set(), id="beyond its end"),
+        pytest.param([{**PLANNED, "calls": 0}, EXIT], set(), id="never called"),
+        pytest.param([PLANNED], set(), id="killed"),
+        pytest.param([PLANNED, {**EXIT, "why": "steps"}], set(), id="left by the probes"),
+        pytest.param([PLANNED, {"kind": "error", "step": 100, "error": "ValueError"}, EXIT], set(), id="failed"),
+    ],
+)
+def test_a_schedule_is_unfinished_when_the_job_ended_by_itself_before_four_fifths_of_it(
+    events: Events, slugs: set[str]
+) -> None:
+    assert found(schedules.schedule_unfinished, [*steps(100), *events]) == slugs
+
+
+def test_a_schedule_that_counts_steps_and_is_called_per_epoch_is_told_so() -> None:
+    (item,) = evidence(schedules.schedule_unfinished, [*steps(9), {**PLANNED, "calls": 4, "turns": 390}, EXIT])
+    assert "counts steps, and is called once for many" in item.fact

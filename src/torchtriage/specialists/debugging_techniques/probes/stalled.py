@@ -98,7 +98,11 @@ class _Stalled:
 
     def tell(self, optimizer: Any, still: _Still) -> None:
         path, line = self.job.caller()
-        named = {"optimizer": type(optimizer).__name__, "number": id(optimizer), "rate": optimizer.param_groups[0]["lr"]}
+        named = {
+            "optimizer": type(optimizer).__name__,
+            "number": id(optimizer),
+            "rate": optimizer.param_groups[0]["lr"],
+        }
         further = [(f"{named['optimizer']} is built here", *self.job.built.at(optimizer))]
         counts = {"running": still.running, "since": still.since}
         self.job.record("stalled", **named, **counts, path=path, line=line, further=further)

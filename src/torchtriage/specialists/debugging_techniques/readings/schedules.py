@@ -9,7 +9,6 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
 
-
 SAME = 0.2  # by how much the steps of the optimizers may differ from the calls that a schedule was made for
 
 
