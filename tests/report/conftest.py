@@ -174,6 +174,7 @@ SHARES = {
     "idle": 0.0,
     "other": 0.03,
 }
+DIFFERING = ((0, 0), (1, 0), (2, 0), (4, 0), (8, 3), (16, 20), (32, 34))
 MEASURED = {
     "setup": {
         "torch": "2.13.0",
@@ -232,6 +233,56 @@ def _healthy_run() -> Case:
     return Case(outcomes=(Observed("run/compute-share", (busy,)), BLIND[0]), verdicts=(given,), measurements=measured)
 
 
+def _rank(rank: int, host: str, differs: dict[str, float], **each: object) -> dict[str, object]:
+    """One rank of four that takes 412 ms for a step, and so much more or less in some phases."""
+    usual = {name: share * 0.412 for name, share in SHARES.items() if share}
+    seconds = {name: usual.get(name, 0.0) + differs.get(name, 0.0) for name in SHARES}
+    known = {"host": host, "pid": 4000 + rank, "device": f"cuda:{rank % 2}", "memory": {"rss": 2.0**31, "peak": 9e9}}
+    told = {"rank": rank, "steps": STEPS, "step_time": MEASURED["step_time"], "shares": SHARES, "ended": "exit"}
+    return {**told, **known, "seconds": seconds, "differs": differs, "late": 0.0004, **each}
+
+
+def _ranks_run() -> Case:
+    """Four ranks on two hosts: one is waited for, and drifts away from the others."""
+    slow = {"data": 0.0121, "backward": -0.0119}
+    each = [_rank(rank, f"node-{rank // 2}", {}) for rank in range(3)]
+    times = [[0.255 + 0.001 * ((step + rank) % 3) + 0.0121 * (rank == 3) for step in range(6)] for rank in range(4)]
+    told = {
+        "world_size": 4,
+        "each": [*each, _rank(3, "node-1", slow, late=0.0123)],
+        "heat": {
+            "of": 4,
+            "ranks": [0, 1, 2, 3],
+            "steps": list(range(0, 60, 10)),
+            "wide": 10,
+            "phases": {"data": times},
+        },
+        "late": {"clock_residual": 0.0001, "steps": 58},
+        "scaling": {
+            "efficiency": 0.81,
+            "ranks": 4,
+            "samples_per_second": 324.0,
+            "baseline_samples_per_second": 100.0,
+        },
+        "divergence": {
+            "looks": [{"step": step, "differing": differing, "of": 34} for step, differing in DIFFERING],
+            "first": {"step": 8, "tensor": "encoder.0.weight", "ranks": [3]},
+        },
+    }
+    return Case(outcomes=(Observed("run/example-wait"),), measurements={**MEASURED, "ranks": told})
+
+
+def _hung_run() -> Case:
+    """Four ranks: three wait in a collective that one has not reached, and one of them left no steps."""
+    waits = {"step": 41, "seconds": 12.5, "waits_in": "all_reduce", "seq": 83, "group": "0", "path": "train.py"}
+    stands = {"step": 41, "seconds": 12.4, "waits_in": None, "path": "train.py", "line": 57, "state": "stuck"}
+    hang = [*({"rank": rank, **waits, "line": 61, "state": "waiting"} for rank in range(3)), {"rank": 3, **stands}]
+    each = [_rank(rank, "node-0", {}, late=None, ended="unknown") for rank in range(3)]
+    lost = {"rank": 3, "steps": 0, "step_time": None, "shares": None, "seconds": None, "ended": "unknown"}
+    ranks = {"world_size": 4, "each": [*each, lost], "heat": None, "hang": hang}
+    return Case(outcomes=(Observed("run/example-wait"),), measurements={**MEASURED, "ranks": ranks})
+
+
 def _checked() -> Case:
     seen = (Observed("source/example-clip", (CLIP_LINE,)), Observed("source/example-name", (OLD_NAME,)))
     return Case(outcomes=seen, findings=(Finding(CLIP, (CLIP_LINE,)), Finding(DEPRECATED, (OLD_NAME,))))
@@ -240,6 +291,8 @@ def _checked() -> Case:
 CASES = {
     "ill-run": _ill_run(),
     "healthy-run": _healthy_run(),
+    "ranks-run": _ranks_run(),
+    "hung-run": _hung_run(),
     "checked": _checked(),
     "nothing-found": Case(outcomes=(Observed("source/example-clip"),)),
     "all-blind": Case(outcomes=BLIND),

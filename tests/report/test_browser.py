@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH: a
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle", "other")
 LONG = "A fact that was measured in the run, and that is long enough to be folded on every telephone."
 LINE = "loss = criterion(model(inputs, mask=mask), targets.to(device, non_blocking=True)) / accumulation"
+LOOP = "src/project/training/loop.py"
 MODULE = "encoder.layers.3.self_attention.out_proj"
 
 
@@ -56,7 +57,7 @@ def finding(number: int, step: int) -> Finding:
         (Sign(detector),),
         (Remedy("one", LONG, LONG, LONG, 1, LONG),),
     )
-    place = Place("src/project/training/loop.py", 40 + number, 5, rank=0, step=step, module=MODULE, anchor=LINE)
+    place = Place(LOOP, 40 + number, 5, rank=0, step=step, module=MODULE, anchor=LINE)
     return Finding(fault, (Evidence(detector, place, LONG, 0.5, "of the step", (0.4, 0.6)),))
 
 
@@ -70,6 +71,35 @@ CASES = {
     ),
 }
 
+
+def several(ranks: int) -> dict[str, Any]:
+    """A run of so many ranks, of which the last is waited for, and drifts away from the others."""
+    at, last = range(0, 200, 4), ranks - 1
+    slow = {rank: 0.004 if rank == last else 0.0 for rank in range(ranks)}
+    times = {
+        name: [[0.01 * (1 + 0.1 * sin(step + rank)) + slow[rank] for step in at] for rank in range(ranks)]
+        for name in ("data", "forward", "backward", "optimizer")
+    }
+    each = [
+        {
+            "rank": rank, "steps": 200, "step_time": {"median": 0.08}, "seconds": dict.fromkeys(PHASES, 0.01),
+            "differs": {"data": 0.012, "backward": -0.012} if rank == last else {}, "late": 0.012 * (rank == last),
+            "host": f"node-{rank // 8}.cluster.example", "device": f"cuda:{rank % 8}", "ended": "exit",
+            "memory": {"rss": 2e9, "peak": 7e10},
+        }
+        for rank in range(ranks)
+    ]  # fmt: skip
+    looks = [{"step": 2**power, "differing": max(0, power - 3) * 11, "of": 60} for power in range(8)]
+    waits = {"step": 199, "seconds": 30.0, "waits_in": "all_reduce", "seq": 812, "group": "0", "path": LOOP, "line": 61}
+    hang = [
+        {"rank": rank, **waits, **({"waits_in": None, "line": 57} if rank == last else {})} for rank in range(ranks)
+    ]
+    heat = {"of": ranks, "ranks": list(range(ranks)), "steps": list(at), "wide": 4, "phases": times}
+    first = {"step": 16, "tensor": f"{MODULE}.weight", "ranks": [last]}
+    divergence = {"looks": looks, "first": first}
+    return {"world_size": ranks, "each": each, "heat": heat, "divergence": divergence, "hang": hang}
+
+
 DRAWN = """() => [...document.querySelectorAll(".plot")].map((plot) => ({
   id: plot.id,
   svg: plot.querySelector("svg.main-svg")?.getBoundingClientRect().width ?? 0,
@@ -78,13 +108,13 @@ DRAWN = """() => [...document.querySelectorAll(".plot")].map((plot) => ({
 }))"""
 CLIPPED = """() => {
   const found = [];
-  for (const text of document.querySelectorAll(".plot svg text")) {
+  for (const text of document.querySelectorAll(":is(.plot, .heat) svg text")) {
     const [inner, outer] = [text.getBoundingClientRect(), text.closest("svg").getBoundingClientRect()];
     const within = inner.left >= outer.left - 1 && inner.right <= outer.right + 1
       && inner.top >= outer.top - 1 && inner.bottom <= outer.bottom + 1;
     if (inner.width && !within) found.push(text.textContent);
   }
-  for (const box of document.querySelectorAll("main *:not(.plot *)")) {
+  for (const box of document.querySelectorAll("main *:not(.plot *, .heat *)")) {
     if (box.textContent.trim() && box.clientWidth && box.scrollWidth > box.clientWidth + 1) found.push(box.outerHTML.slice(0, 80));
   }
   return found;
@@ -126,9 +156,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     for name, case in CASES.items():
         (folder / f"{name}.html").write_text(render(case), encoding="utf-8")
+    for ranks in (2, 64):
+        case = Case(measurements={**measured(200), "ranks": several(ranks)})
+        (folder / f"ranks-{ranks}.html").write_text(render(case), encoding="utf-8")
     told = compare(CASES["nan"], CASES["many"])
     (folder / "compared.html").write_text(compared(told, "html"), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in (*CASES, "compared")}
+    return {name: folder / f"{name}.html" for name in (*CASES, "ranks-2", "ranks-64", "compared")}
 
 
 READY = """() => {
@@ -183,6 +216,28 @@ def test_every_plot_is_drawn_and_all_text_can_be_read(name: str, width: int, sch
     plots = page.evaluate(DRAWN)
     assert [plot["id"] for plot in plots] == ["plot-time", "plot-loss", "plot-grad_norm", "plot-scale", "plot-memory"]
     assert all(plot["svg"] > 0.8 * min(width, 900) and plot["paths"] for plot in plots)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CLIPPED) == []
+    assert page.evaluate(FAINT) == []
+
+
+WARM = "document.querySelectorAll('#heat-map .heatmaplayer image').length"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("ranks", [2, 64])
+def test_ranks_side_by_side_can_be_read(ranks: int, width: int, scheme: str, shown: Pages) -> None:
+    page = shown(f"ranks-{ranks}", width, scheme)
+    page.wait_for_function(f"{WARM} === 4")
+    images = page.evaluate(
+        "[...document.querySelectorAll('#heat-map image')].map((each) => each.href.baseVal.slice(0, 14))"
+    )
+    assert images == ["data:image/png"] * 4
+    assert page.locator(".ranks tbody tr").count() == ranks
+    assert page.locator(".ranks .slow th").inner_text().split()[0] == str(ranks - 1)
+    assert page.locator(".stand tbody th").first.inner_text() == str(ranks - 1)
+    assert page.locator("#plot-divergence .scatterlayer path.js-line").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CLIPPED) == []
     assert page.evaluate(FAINT) == []

@@ -21,7 +21,7 @@ from torchtriage.report import route
 from torchtriage.report.formats import FORMATS, compared, render
 
 GOLDEN = Path(__file__).parent.parent / "golden"
-SHOWN = ("ill-run", "healthy-run", "checked", "question", "referral")
+SHOWN = ("ill-run", "healthy-run", "ranks-run", "hung-run", "checked", "question", "referral")
 ASKED = ("planned", "question", "referral")
 ENDINGS = {
     "console": "console.txt",

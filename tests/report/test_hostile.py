@@ -58,6 +58,7 @@ def hostile_case(said: str) -> Case:
         "timeline": {"step": [0, 1], "data": [0.1, 0.2], "rss": [said, 1.0], said: [1, 2]},
         "memory": said,
         "overhead": {"share": said},
+        "ranks": ranks(said),
     }
     return Case(
         Query(said),
@@ -67,6 +68,23 @@ def hostile_case(said: str) -> Case:
         (Verdict(said, said, (evidence,)),),
         measurements,
     )
+
+
+def ranks(said: str) -> dict[str, object]:
+    """Two ranks that stand still and drift apart, with SAID wherever a text can stand."""
+    waits = {"waits_in": said, "seq": 4, "group": said, "path": said, "line": 4, "state": said, "step": said}
+    told = {"host": said, "device": said, "ended": said, "steps": 3, "late": said, "differs": {"step": 0.1, said: 0.1}}
+    return {
+        "world_size": 2,
+        "each": [{"rank": rank, **told, "host": f"{rank} {said}", "step_time": {"median": 0.1}} for rank in range(2)],
+        "hang": [{"rank": 0, **waits}, {"rank": 1, **waits, "waits_in": None}],
+        "heat": {"ranks": [0, 1], "steps": [0, 1], "phases": {"data": [[0.1, said], [said, 0.1]], said: [[said]]}},
+        "divergence": {
+            "looks": [{"step": 0, "differing": 0, "of": 3}, {"step": 1, "differing": 1, "of": 3}, {"step": said}],
+            "first": {"step": 1, "tensor": said, "ranks": [1, said]},
+        },
+        "scaling": {"efficiency": said, "ranks": said},
+    }
 
 
 class Shape(HTMLParser):

@@ -17,6 +17,7 @@ from torchtriage.report.figure import figure
 from torchtriage.report.measures import Share
 from torchtriage.report.outline import Blind, Given, Open, Outline, Sight, Trouble, outline
 from torchtriage.report.paper import PLAIN, Paper
+from torchtriage.report.rows import ranks, standstill
 from torchtriage.report.text import count
 
 # Every piece of text is a rich Text: brackets in what a job said are never read as markup.
@@ -35,8 +36,12 @@ _GAPS = re.compile(r"\n{3,}")
 def render(case: Case, paper: Paper = PLAIN) -> str:
     """CASE as console text of the paper's width, with or without colours."""
     story = outline(case)
-    parts = [*_part("Verdict", _verdict(story)), *_part("Why", _why(story)), *_part("Next", _next(story))]
-    parts += [*_part("Not seen", map(_blind, story.blind)), *_part("", _overhead(story))]
+    parts = [*_part("Verdict", _verdict(story)), *_part("Why", _why(story))]
+    parts += [
+        *_part("Where the ranks stand", standstill(story)),
+        *_part("Ranks", ranks(story, max(paper.width, 40) - 2)),
+    ]
+    parts += [*_part("Next", _next(story)), *_part("Not seen", map(_blind, story.blind)), *_part("", _overhead(story))]
     return _written(Group(*parts), paper)
 
 

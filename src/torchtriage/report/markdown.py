@@ -9,6 +9,7 @@ from torchtriage.core.case import Case
 from torchtriage.core.fault import Remedy
 from torchtriage.report.figure import figure
 from torchtriage.report.outline import Given, Open, Outline, Sight, Trouble, outline
+from torchtriage.report.ranks import SHOWN
 from torchtriage.report.text import count, line
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
@@ -18,7 +19,7 @@ _TICKS = re.compile(r"`+")
 def render(case: Case) -> str:
     """CASE as Markdown; whatever a job or file said is shown as it is spelt, never as markup, link or mention."""
     story = outline(case)
-    parts = [*_verdict(story), *_why(story), *_next(story), *_unseen(story)]
+    parts = [*_verdict(story), *_why(story), *_standstill(story), *_ranks(story), *_next(story), *_unseen(story)]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -78,6 +79,25 @@ def _sight(sight: Sight) -> str:
     measure = f" **{quoted(sight.measure)}**" if sight.measure else ""
     excerpt = f"<br>{code(sight.excerpt)}" if sight.excerpt else ""
     return f"- {code(sight.place)}: {quoted(sight.fact)}{measure}{excerpt}"
+
+
+def _standstill(story: Outline) -> Iterator[str]:
+    if story.hangs:
+        yield from ("## Where the ranks stand", "", "| rank | stands | place |", "|---|---|---|")
+        yield from (f"| {each.ranks} | {quoted(each.stands)} | {quoted(each.place)} |" for each in story.hangs[:SHOWN])
+        yield ""
+
+
+def _ranks(story: Outline) -> Iterator[str]:
+    if story.side is None:
+        return
+    side, words = story.side, [*story.side.words, *([story.replicas.words] if story.replicas else [])]
+    yield from ("## Ranks", "", *(f"- {quoted(each)}" for each in words), *([""] if words else []))
+    yield f"| {' | '.join(column.name for column in side.columns)} |"
+    yield f"|{'---:|' * len(side.columns)}"
+    for mark, (rank, *cells) in zip(side.marks, side.rows, strict=True):
+        yield f"| {rank}{f' {mark}' if mark else ''} | {' | '.join(map(quoted, cells))} |"
+    yield from ("", *([quoted(side.note), ""] if side.note else []))
 
 
 def _next(story: Outline) -> Iterator[str]:

@@ -27,15 +27,6 @@ class Pace(Struct, frozen=True):
     high: float | None
 
 
-class Rank(Struct, frozen=True):
-    """One rank of a job with several: its steps, the median seconds of one, and the share that waited for data."""
-
-    rank: int
-    steps: int
-    median: float | None
-    data: float | None
-
-
 def pace(measurements: dict[str, Any]) -> Pace | None:
     """The time of a step, or None when it was not measured."""
     median, low, high = (number(within(measurements, "step_time", name)) for name in ("median", "p10", "p90"))
@@ -76,17 +67,3 @@ def memory(measurements: dict[str, Any]) -> tuple[tuple[str, float, float], ...]
     table = within(measurements, "memory")
     ends = {said: [number(within(table, name, end)) for end in ("first", "highest")] for name, said in names.items()}
     return tuple((said, low, high) for said, (low, high) in ends.items() if low is not None and high is not None)
-
-
-def ranks(measurements: dict[str, Any]) -> tuple[Rank, ...]:
-    """The ranks of a job, when there are several."""
-    rows = within(measurements, "ranks", "each")
-    known = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list | tuple) else []
-    told = tuple(
-        Rank(
-            row["rank"], row["steps"], number(within(row, "step_time", "median")), number(within(row, "shares", "data"))
-        )
-        for row in known
-        if isinstance(row.get("rank"), int) and isinstance(row.get("steps"), int)
-    )
-    return told if len(told) > 1 else ()

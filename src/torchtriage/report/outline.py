@@ -18,7 +18,10 @@ from torchtriage.core.plan import Plan, Question, Referral, Route, Step
 from torchtriage.examine.run.unseen import END
 from torchtriage.report import measures
 from torchtriage.report.figure import figure, measured
+from torchtriage.report.hangs import Hang, hangs
 from torchtriage.report.measures import Share
+from torchtriage.report.ranks import Side, side
+from torchtriage.report.replicas import Replicas, replicas
 from torchtriage.report.text import count, line, sentence
 
 SHOWN = 8
@@ -81,6 +84,7 @@ class Outline(Struct, frozen=True):
     """tone: error, warning, info, good or unknown: how the verdict is to be taken.
 
     pace, memory, overhead: "" where it was not measured. options: the answers to the one question.
+    side, hangs, replicas: of a job of several ranks.
     """
 
     tone: str
@@ -94,6 +98,9 @@ class Outline(Struct, frozen=True):
     steps: tuple[Open, ...]
     blind: tuple[Blind, ...]
     overhead: str
+    side: Side | None
+    hangs: tuple[Hang, ...]
+    replicas: Replicas | None
 
 
 def outline(case: Case) -> Outline:
@@ -111,6 +118,9 @@ def outline(case: Case) -> Outline:
         tuple(_open(step) for step in case.open_steps),
         _blind(case.inconclusive),
         _overhead(case),
+        side(case.measurements),
+        hangs(case.measurements),
+        replicas(case.measurements),
     )
 
 

@@ -33,10 +33,15 @@ def environment() -> Environment:
     return made
 
 
-def policy(style: str, scripts: list[str]) -> str:
-    """Nothing may be loaded, and only these very scripts and this style may act; by content, so that bytes repeat."""
+def policy(style: str, scripts: list[str], images: bool = False) -> str:
+    """Nothing may be loaded, and only these very scripts and this style may act; by content, so that bytes repeat.
+
+    IMAGES: those that a script draws into the page itself, as Plotly does the cells of a heat map.
+    """
     allowed = " ".join(map(_source, scripts)) or "'none'"
-    return f"default-src 'none'; script-src {allowed}; style-src {_source(style)}; base-uri 'none'; form-action 'none'"
+    drawn = " img-src data:;" if images else ""
+    known = f"default-src 'none'; script-src {allowed}; style-src {_source(style)};{drawn}"
+    return f"{known} base-uri 'none'; form-action 'none'"
 
 
 def _source(text: str) -> str:
