@@ -159,13 +159,15 @@ def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
     """Launches a job under the rooms' probes and judges the record that it left, however it ended.
 
     Raises TriageError only when no job started. A record that cannot be judged is Inconclusive: the job has run,
-    and its exit code is its own.
+    and its exit code is its own. So is a job of several launchers for all but the one that has rank 0.
     """
     from dataclasses import replace
 
     from torchtriage.examine.run import launch as launching
 
     ended = launching.launch(replace(launch, focus=suspected(case)), probes())
+    if not ended.leads:
+        return unwatched(case, "the launcher of rank 0 judges the whole job"), ended
     return judged(launch.folder, case), ended
 
 

@@ -15,9 +15,17 @@ from torchtriage.report.text import line
 
 
 @contextmanager
-def folder(out: Path | None, parent: Path = Path("torchtriage-runs")) -> Iterator[Path]:
-    """OUT, else a new folder below PARENT that is named by the time and taken away when no job could be started."""
-    made = out or _new(parent)
+def folder(
+    out: Path | None,
+    parent: Path = Path("torchtriage-runs"),
+    name: str | None = None,
+    ours: Callable[[Path], bool] = lambda _: False,
+) -> Iterator[Path]:
+    """OUT, else a new folder below PARENT, which is taken away when no job could be started.
+
+    It is called NAME, else by the time; one that is there already and is OURS is taken as it is.
+    """
+    made = out or _new(parent, name or time.strftime("%Y%m%d-%H%M%S"), ours)
     try:
         yield made
     except TriageError:
@@ -27,14 +35,16 @@ def folder(out: Path | None, parent: Path = Path("torchtriage-runs")) -> Iterato
         raise
 
 
-def _new(parent: Path) -> Path:
-    name, number = time.strftime("%Y%m%d-%H%M%S"), 1
+def _new(parent: Path, name: str, ours: Callable[[Path], bool]) -> Path:
+    number = 1
     try:
         parent.mkdir(parents=True, exist_ok=True)
         while True:
             made = parent / (name if number == 1 else f"{name}-{number}")
             with suppress(FileExistsError):
                 made.mkdir()
+                return made
+            if made.is_dir() and ours(made):
                 return made
             number += 1
     except OSError as error:

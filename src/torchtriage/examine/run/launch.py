@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
+from torchtriage.examine.run import sharing
 from torchtriage.examine.run.live import Line
+from torchtriage.examine.run.sharing import Member
 
 ATTACH = Path(__file__).resolve().parent / "attach"
 WAY_OUT = "Name a new folder with --out."
@@ -28,7 +30,8 @@ class Launch:
     """What to run and where its record goes.
 
     steps: leave the job after so many steps; it runs on. aside: the job's stdout goes to stderr, since ours holds
-    the case. focus: names of the rooms whose dear probes go on after the first steps, if not all.
+    the case. focus: names of the rooms whose dear probes go on after the first steps, if not all. who: which of the
+    job's launchers we are.
     """
 
     command: tuple[str, ...]
@@ -36,18 +39,25 @@ class Launch:
     steps: int | None = None
     aside: bool = False
     focus: tuple[str, ...] = ()
+    who: Member = field(default_factory=Member)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How the job ended. code: as a shell tells it, 128 + signal when a signal ended it."""
+    """How the job ended. code: as a shell tells it, 128 + signal when a signal ended it.
+
+    leads: it is our part to judge; of several launchers it is that of the one with rank 0.
+    """
 
     code: int
     signal: int | None = None
+    leads: bool = True
 
 
 def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
     """Runs the job to its end; its output, input and signals pass through untouched.
+
+    Of several launchers the one with rank 0 then waits for the others, so that their records are there to be judged.
 
     Raises TriageError, before anything has started, for a command or script that does not exist and for a folder
     that cannot hold a record.
@@ -59,8 +69,9 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
             "Use Linux or WSL; ask, check, read and explain work here.",
         )
     command = resolved(launch.command)
-    folder = prepared(launch.folder)
+    folder, notes = entered(launch.folder, launch.who)
     settings, line = environment(os.environ, folder, probes, launch.steps, launch.focus), Line(folder)
+    settings |= {"TORCHTRIAGE_LAUNCHER": launch.who.token, "TORCHTRIAGE_NOTES": notes}
     try:
         job = subprocess.Popen(command, env=settings, stdout=2 if launch.aside else None)  # noqa: S603 - the user's own
     except OSError as error:
@@ -69,16 +80,19 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
         ) from error
     with passing_on(job):
         ended = _awaited(job, line)
-    _note(folder, ended)
-    return ended
+    _note(folder / notes, ended, launch.who)
+    leads = sharing.leads(folder, launch.who)
+    if leads:
+        sharing.await_others(folder, launch.who)
+    return replace(ended, leads=leads)
 
 
-def _note(folder: Path, ended: Ended) -> None:
+def _note(path: Path, ended: Ended, who: Member) -> None:
     """One line in the list of processes, where there is room: how the job ended is also told by our own exit code."""
     name = signal.Signals(ended.signal).name if ended.signal in set(signal.Signals) else ended.signal
     told = {"kind": "ended", "code": ended.code, "signal": f"{name} ({ended.code})" if name else None}
-    with suppress(OSError), (folder / "processes.jsonl").open("a") as file:
-        file.write(f"{json.dumps(told)}\n")
+    with suppress(OSError):
+        sharing.note(path, {**told, "launcher": who.token} if who.job is not None else told)
 
 
 def on_windows() -> bool:
@@ -120,6 +134,26 @@ def prepared(folder: Path) -> Path:
     except OSError as error:
         raise TriageError(f"the record cannot be written there: {error.strerror}", str(folder), WAY_OUT) from error
     return folder
+
+
+def entered(folder: Path, who: Member) -> tuple[Path, str]:
+    """FOLDER, made or joined, as an absolute path, and the name of our list of processes in it.
+
+    Raises TriageError for one that is neither empty nor that of another launcher of the same job.
+    """
+    try:
+        place, notes = prepared(folder), sharing.NOTES
+    except TriageError:
+        if not folder.is_dir() or not sharing.joins(folder, who):
+            raise
+        place, notes = folder.absolute(), f"processes.{who.token}.jsonl"
+    if who.job is not None:
+        told = {"kind": "launcher", "launcher": who.token, "index": who.index, "host": socket.gethostname()}
+        with suppress(OSError):
+            sharing.note(place / notes, told)
+            if notes == sharing.NOTES:
+                (place / sharing.JOB).write_text(f"{who.job}\n")
+    return place, notes
 
 
 def environment(

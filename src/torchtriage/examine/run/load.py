@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
+from torchtriage.examine.run import attempts
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 from torchtriage.examine.run.unseen import unseen
 
@@ -14,22 +15,22 @@ from torchtriage.examine.run.unseen import unseen
 def read(folder: Path) -> RunRecord:
     """The record in FOLDER; raises TriageError when there is no such folder.
 
-    Lines that a killed job did not finish and kinds that nobody knows are passed over. Of several processes with
-    the same rank, the one with the most steps counts.
+    Lines that a killed job did not finish and kinds that nobody knows are passed over. Of a job that was started anew
+    the last attempt counts; of several processes with the same rank, the one with the most steps.
     """
     if not folder.is_dir():
         raise TriageError(
             "there is no such folder", str(folder), "Name the folder of a `torchtriage run`.", NOTHING_EXAMINED
         )
+    last, earlier = attempts.divided([_rank_record(path) for path in sorted(folder.glob("rank*.jsonl"))])
     by_rank: dict[int, list[RankRecord]] = {}
-    for path in sorted(folder.glob("rank*.jsonl")):
-        record = _rank_record(path)
+    for record in last:
         by_rank.setdefault(record.rank, []).append(record)
     ranks = tuple(max(by_rank[rank], key=lambda each: len(each.all("step"))) for rank in sorted(by_rank))
-    processes = tuple(_events(folder / "processes.jsonl"))
+    processes = tuple(event for path in sorted(folder.glob("processes*.jsonl")) for event in _events(path))
     busy = {rank: sum(bool(each.every_step) for each in records) for rank, records in by_rank.items()}
     left_out = {rank: number - 1 for rank, number in busy.items() if number > 1}
-    return RunRecord(ranks, tuple(unseen(ranks, processes, left_out)))
+    return RunRecord(ranks, (*attempts.told(earlier), *unseen(ranks, processes, left_out)))
 
 
 def _rank_record(path: Path) -> RankRecord:

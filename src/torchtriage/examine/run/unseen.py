@@ -20,6 +20,7 @@ def unseen(
 ) -> Iterator[Inconclusive]:
     """PROCESSES: the notes of all Python processes of the job; LEFT_OUT: processes by rank that were not read."""
     yield from _failed(processes)
+    yield from _still_running(processes)
     ended: Event = next((each for each in processes if each.get("kind") == "ended"), {})
     if not ranks:
         yield _no_record({str(event.get("kind")) for event in processes}, ended)
@@ -32,7 +33,7 @@ def unseen(
         )
     for record in ranks:
         yield from _of_rank(record)
-        yield from _death(record, ended)
+        yield from _death(record, _ended(record, processes, ended))
     yield from _missing_ranks(ranks)
 
 
@@ -43,6 +44,26 @@ def _failed(processes: Sequence[Event]) -> Iterator[Inconclusive]:
         )
     for why in sorted({f"{each.get('why')}" for each in processes if each.get("kind") == "torch-not-followed"}):
         yield Inconclusive("run/attach", f"torch is imported in an unusual way: {why}", "Install torch from a wheel.")
+
+
+def _still_running(processes: Sequence[Event]) -> Iterator[Inconclusive]:
+    """Of several launchers of one job, those that had not ended when it was judged."""
+    ended = {each.get("launcher") for each in processes if each.get("kind") == "ended"}
+    there = [each for each in processes if each.get("kind") == "launcher"]
+    hosts = sorted(str(each.get("host")) for each in there if each.get("launcher") not in ended)
+    if hosts:
+        yield Inconclusive(
+            "run/launchers",
+            f"{len(hosts)} of {len(there)} launchers had not ended when the run was judged: {', '.join(hosts[:8])}",
+            "What their ranks had recorded by then has been judged. `torchtriage read` judges the folder again.",
+        )
+
+
+def _ended(record: RankRecord, processes: Sequence[Event], one: Event) -> Event:
+    """What the launcher of RECORD says of its end: ONE, where there is one launcher; nothing while it runs."""
+    launcher = next((each.get("launcher") for each in record.all("start")), None)
+    several = [each for each in processes if each.get("kind") == "ended" and each.get("launcher")]
+    return next((each for each in several if each["launcher"] == launcher), {}) if several else one
 
 
 def _no_record(notes: set[str], ended: Event) -> Inconclusive:

@@ -42,19 +42,25 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
     from torchtriage.examine.run.launch import Launch
+    from torchtriage.examine.run.sharing import joins, member
     from torchtriage.report.choose import chosen
     from torchtriage.report.formats import render
     from torchtriage.report.keep import folder, keep
+    from torchtriage.report.text import line
     from torchtriage.triage import begun, run
 
     asked = begun(symptom) if symptom else Case()
-    with folder(out) as place:
-        judged, ended = run(Launch(words, place, steps, aside=form == "json"), asked)
+    who = member(words)
+    with folder(out, name=who.name, ours=lambda place: joins(place, who)) as place:
+        judged, ended = run(Launch(words, place, steps, aside=form == "json", who=who), asked)
     case = chosen(judged, Persona(persona))
-    kept = keep(case, place)
+    kept = keep(case, place) if ended.leads else ""
     with _owed(sys.stderr):
-        terminal.say(render(case, "console", terminal.paper(sys.stderr, color)))
-        terminal.say(kept)
+        if kept:
+            terminal.say(render(case, "console", terminal.paper(sys.stderr, color)))
+            terminal.say(kept)
+        else:
+            terminal.say(f"the records of this launcher are in {line(str(place))}: the one with rank 0 judges them")
     if form == "json":
         with _owed(sys.stdout):
             terminal.result(render(case, form), form)

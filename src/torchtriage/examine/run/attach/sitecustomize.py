@@ -73,8 +73,9 @@ def note(kind: str, why: str = "") -> None:
     """One line in the list of processes, by which the reader tells apart where the way to the first step ended."""
     line = f'{{"kind":"{kind}","pid":{os.getpid()},"why":{_quoted(why)}}}\n'
     flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
+    name = os.environ.get("TORCHTRIAGE_NOTES", "processes.jsonl")
     try:
-        file = os.open(os.path.join(os.environ["TORCHTRIAGE_FOLDER"], "processes.jsonl"), flags, 0o644)
+        file = os.open(os.path.join(os.environ["TORCHTRIAGE_FOLDER"], name), flags, 0o644)
     except OSError:
         return
     try:

@@ -12,6 +12,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing import current_process, parent_process
 from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from . import batches, clips, device, gradients, membership, roots, setup, updates
@@ -117,4 +118,5 @@ def _described(error: BaseException) -> dict[str, Any]:
     from . import places, private
 
     path, line = places.raised(error)
-    return {"error": type(error).__name__, "message": private.cleaned(str(error))[:2000], "path": path, "line": line}
+    message = private.cleaned(str(error))[:2000]
+    return {"time": time_ns(), "error": type(error).__name__, "message": message, "path": path, "line": line}
