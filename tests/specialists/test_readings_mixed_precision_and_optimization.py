@@ -485,3 +485,18 @@ def test_a_clip_by_hand_is_told_with_its_line_and_that_of_the_call() -> None:
     items = evidence(scaling.clip_before_unscale, changes(SHORTENED, SHORTENED))
     assert [item.place.line for item in items] == [3, 7]
     assert "loss scale 1024 by itself, to a norm of all of 1" in items[0].fact
+
+
+UNUSED = {"kind": "autocast-unused", **WHERE, "format": "bfloat16", "products": 4, "found": ["float32"], "times": 3}
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([UNUSED], {"autocast-without-effect"}, id="three passes"),
+        pytest.param([{**UNUSED, "times": 1}], set(), id="one pass"),
+        pytest.param([UNUSED, {"kind": "autocast-used", "step": 9}], set(), id="later it had one"),
+    ],
+)
+def test_autocast_is_without_effect_when_no_pass_ever_held_its_format(events: Events, slugs: set[str]) -> None:
+    assert found(formats.autocast_without_effect, [*steps(40), *events]) == slugs

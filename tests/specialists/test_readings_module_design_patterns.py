@@ -15,6 +15,7 @@ from torchtriage.specialists.module_design_patterns.readings import (
     making,
     modes,
     repeating,
+    trained,
     unused,
 )
 
@@ -261,3 +262,14 @@ def test_tensors_that_no_constructor_makes_again_are_told() -> None:
     (item,) = evidence(holding.unregistered_tensor, [event])
     assert (item.place.line, item.place.module) == (4, "first")
     assert "was computed from data, and forward uses it" in item.fact
+
+
+TRAINED = {"kind": "trained", "step": 1, "model": "Net", "layers": 2, "of": 1000, "trained": 48, "norms": 48}
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [({}, {"only-norms-trained"}), ({"trained": 50}, set()), ({"trained": 900, "norms": 40}, set())],
+)
+def test_a_model_is_told_of_which_only_norms_are_trained(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(trained.only_norms_trained, [*steps(9), {**TRAINED, **change}]) == slugs

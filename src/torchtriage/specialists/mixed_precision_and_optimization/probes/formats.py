@@ -66,6 +66,7 @@ class _Formats:
         self.turn = 0  # graphs looked through since the last turn of an optimizer
         self.region: tuple[str, int] = ("", 0)  # the statement that turned autocast on for the first of them
         self.autocast = ""  # the format of the last forward pass with gradients, for parts that are compiled
+        self.effective = False  # some graph held the format of its autocast
         self.seen: _Seen | None = None  # in the graph of the pass under way
         self.counts: dict[tuple[Any, ...], int] = {}
 
@@ -105,8 +106,25 @@ class _Formats:
             if compiled and self.autocast:
                 cast.setdefault(self.autocast, []).extend(compiled)
                 found.add(self.autocast)
+            if self.autocast:
+                self.judge(roots[0].grad_fn, found)
             by_hand = losses.by_hand(roots[0].grad_fn)
             self.seen = _Seen({name: {id(each) for each in owners} for name, owners in cast.items()}, found, by_hand)
+
+    def judge(self, root: Any, found: set[str]) -> None:
+        """Whether autocast, which was on as the model ran, has shortened anything of a graph that holds its weights."""
+        if self.autocast in found:
+            if not self.effective and any(kind == "autocast-unused" for kind, *_ in self.counts):
+                self.job.record("autocast-used")
+            self.effective = True
+        elif not self.effective:
+            owners = [each for module in self.job.roots for each in module.parameters()]
+            weights = sum(each.dim() > 1 for each in owners)
+            products = losses.products(root)
+            if products > 1 and products * 2 >= weights and all(each.requires_grad for each in owners):
+                path, line = self.region
+                facts = {"format": self.autocast, "products": products, "found": sorted(found)}
+                self._told("autocast-unused", (self.autocast,), **facts, path=path, line=line)
 
     def backwarded(self, _roots: Any) -> None:
         if self.seen is not None:

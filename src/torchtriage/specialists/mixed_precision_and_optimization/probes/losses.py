@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 LARGE = 64.0  # a factor on a loss that is no weight of one of its terms any more: the loss was scaled by hand
 TOP = 24  # nodes below a loss in which a scaling by hand would stand
+PRODUCTS = ("AddmmBackward", "MmBackward", "BmmBackward", "LinearBackward", "ConvolutionBackward", "BaddbmmBackward")
 NODES = 4000  # of a graph that are looked at: some milliseconds
 
 
@@ -77,6 +78,11 @@ def formats(root: Any) -> tuple[dict[str, list[Any]], set[str]]:
             own = [each for each in below if each.dtype is torch.float32]
             cast.setdefault("compiled" if compiled else made[0], []).extend(own)
     return cast, found
+
+
+def products(root: Any) -> int:
+    """How many matrix products and convolutions the graph of ROOT holds."""
+    return sum(node.name().startswith(PRODUCTS) for node in nodes(root, NODES))
 
 
 def undivided(top: Any) -> tuple[str, int]:

@@ -33,6 +33,19 @@ def scaler_with_bf16(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(_place(record, event), fact, float(event["times"]), "steps")
 
 
+@detector("run/autocast-without-effect")
+def autocast_without_effect(record: RankRecord) -> Iterator[Sighting]:
+    """The model runs with autocast on, and no tensor of its graph is in the shorter format."""
+    if record.all("autocast-used"):
+        return
+    for event in _habits(record, "autocast-unused"):
+        fact = (
+            f"autocast to {event['format']} was on, and the {event['products']} matrix products of the graph stayed in "
+            f"{', '.join(event['found'])}, in {event['times']} passes that were looked at"
+        )
+        yield Sighting(_place(record, event), fact, float(event["times"]), "passes")
+
+
 @detector("run/backward-in-autocast")
 def backward_in_autocast(record: RankRecord) -> Iterator[Sighting]:
     """A backward pass begins while autocast is on."""
