@@ -230,6 +230,7 @@ WARM = "document.querySelectorAll('#heat-map .heatmaplayer image').length"
 def test_ranks_side_by_side_can_be_read(ranks: int, width: int, scheme: str, shown: Pages) -> None:
     page = shown(f"ranks-{ranks}", width, scheme)
     page.wait_for_function(f"{WARM} === 4")
+    page.evaluate("document.querySelectorAll('#ranks details').forEach((each) => { each.open = true; })")
     images = page.evaluate(
         "[...document.querySelectorAll('#heat-map image')].map((each) => each.href.baseVal.slice(0, 14))"
     )

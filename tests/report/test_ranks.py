@@ -114,9 +114,33 @@ def test_the_table_holds_what_is_known_and_no_empty_column() -> None:
     found = compared(row(0, host="a", device="cpu"), row(1, host="b", device="cpu", ended="error", seconds=None))
 
     names = [each.name for each in found.columns]
-    assert names == ["rank", "step", "data", "forward", "backward", "host", "steps", "ended"]
+    assert names == ["rank", "step", "data", "forward", "backward", "where", "ended"]
+    assert column(found, "where") == ("a", "b")
     assert column(found, "data") == ("10 ms", "")
     assert column(found, "ended") == ("", "error")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "where"),
+    [
+        ({"host": "n1.x.org"}, {"host": "n2.x.org"}, ("n1", "n2")),
+        ({"host": "n1.x.org"}, {"host": "n1.y.org"}, ("n1.x.org", "n1.y.org")),
+        ({"host": "n1", "device": "cuda:0"}, {"host": "n1", "device": "cuda:1"}, ("n1 cuda:0", "n1 cuda:1")),
+        ({"host": "n1", "device": "cpu"}, {"host": "n1", "device": "cpu"}, ()),
+        ({"host": None, "device": 3}, {"host": "a" * 50}, ("", "a" * 39 + "…")),
+    ],
+)
+def test_hosts_and_devices_are_told_where_they_differ(one: Row, two: Row, where: tuple[str, ...]) -> None:
+    assert column(compared(row(0, **one), row(1, **two)), "where") == where
+
+
+@pytest.mark.parametrize(
+    ("peak", "name", "cells"), [(2**30, "device memory", ("1 GiB", "")), (None, "host memory", ("1 KiB", "2 KiB"))]
+)
+def test_the_memory_is_that_of_the_device_where_there_is_one(peak: Any, name: str, cells: tuple[str, ...]) -> None:
+    found = compared(row(0, memory={"rss": 1024, "peak": peak}), row(1, memory={"rss": 2048, "peak": None}))
+    assert [each.name for each in found.columns if "memory" in each.name] == [name]
+    assert column(found, name) == cells
 
 
 def test_ranks_of_an_old_record_are_told_from_their_shares() -> None:
@@ -127,7 +151,7 @@ def test_ranks_of_an_old_record_are_told_from_their_shares() -> None:
 def test_ranks_that_left_no_record_and_no_step_are_counted() -> None:
     found = side({"ranks": {"world_size": 4, "each": [row(2), {"rank": 0}]}})
     assert found is not None
-    assert found.note == "2 of 4 ranks left a record."
+    assert found.note == "2 of 4 ranks left a record."  # and their steps differ
     assert column(found, "rank") == ("0", "2")
     assert column(found, "steps") == ("0", "40")
 
@@ -138,7 +162,7 @@ def test_of_many_ranks_those_of_the_heat_map_are_shown() -> None:
 
     assert len(found.marks) == SHOWN
     assert column(found, "rank")[-1] == "431"
-    assert found.note == "64 of 512 ranks are shown: the slowest half of them, the others evenly chosen."
+    assert found.note == "40 steps each. 64 of 512 ranks are shown: the slowest half, the others evenly chosen."
 
 
 def test_a_terminal_shows_eight_ranks_the_slowest_among_them() -> None:

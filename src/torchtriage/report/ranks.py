@@ -21,6 +21,7 @@ SAID = 8
 
 
 _LONGEST = 40
+_LEAST = 1e-6  # seconds of a phase that is worth a column; and a five-hundredth of the longest one
 TOLD = 5
 """Columns for which a telephone has room."""
 
@@ -78,7 +79,7 @@ def side(measurements: dict[str, Any]) -> Side | None:
     shown = _shown(known, within(measurements, "ranks", "heat", "ranks"))
     words = [*_apart(known), *_late(known), *_scaling(within(measurements, "ranks", "scaling"))]
     slower = tuple(each.slower for each in shown)
-    return Side(_columns(shown), _marks(shown), slower, _note(len(shown), len(known), world), tuple(words))
+    return Side(_columns(shown), _marks(shown), slower, _note(len(shown), known, world), tuple(words))
 
 
 def _known(rows: Any) -> list[_Rank]:
@@ -104,30 +105,31 @@ def _shown(known: Sequence[_Rank], drawn: Any) -> Sequence[_Rank]:
     return [each for each in known if each.rank in wanted][:SHOWN] or known[:SHOWN]
 
 
-def _note(shown: int, known: int, world: int) -> str:
-    words = f"{known} of {count(world, 'rank')} left a record." if known < world else ""
-    some = f"{shown} of {count(known, 'rank')} are shown: the slowest half of them, the others evenly chosen."
-    return " ".join(filter(None, (words, some if shown < known else "")))
+def _note(shown: int, known: Sequence[_Rank], world: int) -> str:
+    words = [f"{len(known)} of {count(world, 'rank')} left a record."] if len(known) < world else []
+    steps = {whole(each.row.get("steps")) or 0 for each in known}
+    words += [f"{count(steps.pop(), 'step')} each."] if len(steps) == 1 else []
+    if shown < len(known):
+        words += [f"{shown} of {count(len(known), 'rank')} are shown: the slowest half, the others evenly chosen."]
+    return " ".join(words)
 
 
 def _columns(rows: Sequence[_Rank]) -> tuple[Column, ...]:
     longest = {name: max((each.seconds.get(name, 0.0) for each in rows), default=0.0) for name in PHASES}
-    least, most = 1e-6, max((*longest.values(), 1e-6))
+    most, short = max((*longest.values(), _LEAST)), _short(rows)
     phases = [
         Column(name, tuple(_time(each.seconds.get(name)) for each in rows), 3 + longest[name] / most)
         for name in PHASES
-        if longest[name] >= least
+        if longest[name] >= max(_LEAST, most / 500)
     ]
     found = [
         _column(rows, "rank", lambda each: str(each.rank), 9),
         _column(rows, "step", lambda each: _time(each.seconds.get("step")), 8),
         _column(rows, "late", lambda each: _time(_seconds(each.row.get("late"))), 7),
         *phases,
-        _column(rows, "host", lambda each: _word(each.row.get("host")), 2.5, differ=True),
-        _column(rows, "device", lambda each: _word(each.row.get("device")), 2, differ=True),
-        _column(rows, "steps", lambda each: str(whole(each.row.get("steps")) or 0), 1.5),
-        _column(rows, "host memory", lambda each: _size(within(each.row, "memory", "rss")), 1),
-        _column(rows, "device memory", lambda each: _size(within(each.row, "memory", "peak")), 1.2),
+        _column(rows, "where", lambda each: _where(each, short), 2.5, differ=True),
+        _column(rows, "steps", lambda each: str(whole(each.row.get("steps")) or 0), 2, differ=True),
+        _column(rows, *_memory(rows), 1),
         _column(rows, "ended", _ended, 6),
     ]
     return tuple(column for column in found if column is not None)
@@ -139,6 +141,25 @@ def _column(
     """None where it would be empty; DIFFER: where it would say the same of every rank, too."""
     cells = tuple(map(cell, rows))
     return Column(name, cells, keep) if len(set(cells)) > differ and any(cells) else None
+
+
+def _short(rows: Sequence[_Rank]) -> bool:
+    """Whether the hosts are told apart by what stands before the first dot of their names."""
+    hosts = {_word(each.row.get("host")) for each in rows}
+    return len({host.partition(".")[0] for host in hosts}) == len(hosts)
+
+
+def _where(each: _Rank, short: bool) -> str:
+    """The host and the device; a processor is no device worth a word."""
+    host, device = _word(each.row.get("host")), _word(each.row.get("device"))
+    return " ".join(filter(None, (host.partition(".")[0] if short else host, device if device != "cpu" else "")))
+
+
+def _memory(rows: Sequence[_Rank]) -> tuple[str, Callable[[_Rank], str]]:
+    """That of the device where there is one, else of the host."""
+    if any(_size(within(each.row, "memory", "peak")) for each in rows):
+        return "device memory", lambda each: _size(within(each.row, "memory", "peak"))
+    return "host memory", lambda each: _size(within(each.row, "memory", "rss"))
 
 
 def _ended(each: _Rank) -> str:

@@ -15,7 +15,7 @@ from torchtriage.report.text import count
 SHOWN = 8
 """Rows on a terminal."""
 _GAP = 2
-_WORDS = {"host", "device", "ended"}  # columns that are set to the left
+_WORDS = {"where", "ended"}  # columns that are set to the left
 
 
 def ranks(story: Outline, width: int) -> Iterator[RenderableType]:
