@@ -248,6 +248,13 @@ def test_noise_stays_pale_in_a_heat_map() -> None:
     assert found.span == pytest.approx(5.0)  # a twentieth of 100 ms
 
 
+def test_a_rank_that_lags_all_along_sets_the_scale_among_many() -> None:
+    rows = [[0.01 + 0.0001 * ((rank + step) % 3) for step in range(9)] for rank in range(63)]
+    found = heat(warm(ranks=list(range(64)), steps=list(range(9)), phases={"data": [*rows, [0.03] * 9]}))
+    assert found is not None
+    assert found.span == pytest.approx(19.9)
+
+
 def test_a_heat_map_of_some_of_the_ranks_says_so() -> None:
     found = heat(warm(of=512))
     assert found is not None

@@ -106,12 +106,14 @@ def _others(known: Sequence[float], value: float) -> float:
 
 
 def _span(times: dict[str, Rows], beyond: dict[str, Rows]) -> float:
-    """What one cell in fifty exceeds, or a twentieth of the longest phase: noise is pale, one jolt hides nothing."""
-    sizes = sorted(abs(cell) for rows in beyond.values() for row in rows for cell in row if cell is not None)
-    longest = max(
-        (_middle([cell for row in rows for cell in row if cell is not None]) for rows in times.values()), default=0.0
-    )
-    return max(sizes[int(0.98 * (len(sizes) - 1))] if sizes else 0.0, _LEAST * longest, 1e-3)
+    """What sets a rank apart all along, what one cell in fifty exceeds, or a twentieth of the longest phase, whichever
+    is most: noise stays pale, and one jolt hides nothing.
+    """
+    rows = [[cell for cell in row if cell is not None] for each in beyond.values() for row in each]
+    sizes = sorted(abs(cell) for row in rows for cell in row)
+    longest = max(_middle([cell for row in each for cell in row if cell is not None]) for each in times.values())
+    jolts = sizes[int(0.98 * (len(sizes) - 1))] if sizes else 0.0
+    return max(*(abs(_middle(row)) for row in rows), jolts, _LEAST * longest, 1e-3)
 
 
 def _middle(cells: list[float]) -> float:
