@@ -155,8 +155,10 @@ def memory() -> Memory:
     return Memory(path for part in parts for path in home.glob(part))
 
 
-def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
+def run(launch: Launch, case: Case | None = None, stands: Callable[[Case], None] | None = None) -> tuple[Case, Ended]:
     """Launches a job under the rooms' probes and judges the record that it left, however it ended.
+
+    STANDS is told what the record shows so far, each time that all ranks have come to stand still.
 
     Raises TriageError only when no job started. A record that cannot be judged is Inconclusive: the job has run,
     and its exit code is its own. So is a job of several launchers for all but the one that has rank 0.
@@ -165,7 +167,11 @@ def run(launch: Launch, case: Case | None = None) -> tuple[Case, Ended]:
 
     from torchtriage.examine.run import launch as launching
 
-    ended = launching.launch(replace(launch, focus=suspected(case)), probes())
+    def standing() -> None:
+        if stands is not None:
+            stands(judged(launch.folder, case))
+
+    ended = launching.launch(replace(launch, focus=suspected(case)), probes(), standing)
     if not ended.leads:
         return unwatched(case, "the launcher of rank 0 judges the whole job"), ended
     return judged(launch.folder, case), ended

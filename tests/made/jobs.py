@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from torchtriage import triage
+from torchtriage.examine.run.notes import Notes
 
 
 class Server:
@@ -29,15 +30,16 @@ class Server:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
         )
 
-    def run(self, script: Path, folder: Path, ranks: int = 0, limit: float = 60.0) -> int:
+    def run(self, script: Path, folder: Path, ranks: int = 0, limit: float = 60.0, hang: float | None = None) -> int:
         """RANKS: how many processes train together; 0 for one that was started by itself.
 
-        When one of several has failed, the others are ended two seconds later; all of them after LIMIT seconds.
+        When one of several has failed, the others are ended two seconds later; all of them after LIMIT seconds, and
+        when all stand still, by what they tell after HANG seconds without movement.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         folder.mkdir(parents=True)
-        given = {"script": str(script), "folder": str(folder), "ranks": ranks, "limit": limit}
+        given = {"script": str(script), "folder": str(folder), "ranks": ranks, "limit": limit, "hang": hang}
         self._process.stdin.write(json.dumps(given) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
@@ -61,10 +63,10 @@ def _serve() -> None:
             child = os.fork()
             if not child:
                 os.environ.update(variables)
-                _become(Path(given["script"]), Path(given["folder"]), variables.get("RANK", ""))
+                _become(Path(given["script"]), Path(given["folder"]), variables.get("RANK", ""), given["hang"])
                 return
             children.append(child)
-        sys.stdout.write(f"{_awaited(children, given['limit'])}\n")
+        sys.stdout.write(f"{_awaited(children, given['limit'], Notes(Path(given['folder'], 'processes.jsonl')))}\n")
         sys.stdout.flush()
 
 
@@ -82,10 +84,11 @@ def _variables(ranks: int) -> list[dict[str, str]]:
     ]
 
 
-def _awaited(children: list[int], limit: float) -> int:
+def _awaited(children: list[int], limit: float, notes: Notes) -> int:
     """The first exit code that is not 0, and 0 when there is none."""
     codes: list[int] = []
-    ends = time.monotonic() + limit
+    looked = time.monotonic()
+    ends = looked + limit
     while children:
         child, status = os.waitpid(-1, os.WNOHANG)
         if child:
@@ -98,12 +101,15 @@ def _awaited(children: list[int], limit: float) -> int:
                 with suppress(ProcessLookupError):
                     os.kill(each, signal.SIGKILL)
             ends += limit
+        elif time.monotonic() > looked + 0.2:
+            looked = time.monotonic()
+            ends = looked if notes.stands else ends
         else:
             time.sleep(0.005)
     return next((code for code in codes if code), 0)
 
 
-def _become(script: Path, folder: Path, rank: str) -> None:
+def _become(script: Path, folder: Path, rank: str, hang: float | None) -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):
         file = os.open(folder / f"{name}{rank}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(file, number)
@@ -112,7 +118,7 @@ def _become(script: Path, folder: Path, rank: str) -> None:
         file.write('{"kind":"torch","pid":0,"why":""}\n')
     from torchtriage.examine.run.job import begin
 
-    begin(str(folder), [str(path) for path in triage.probes()])
+    begin(str(folder), [str(path) for path in triage.probes()], hang_after=hang)
     sys.argv = [str(script)]
     runpy.run_path(str(script), run_name="__main__")
 

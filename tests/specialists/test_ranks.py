@@ -18,7 +18,7 @@ SILENT = CASES.parent / "silent"  # the errors that TrainCheck's authors collect
 EXPECT = re.compile(
     r"# expect: (?P<fault>[a-z0-9-]+)(?: step (?P<step>\d+))?(?: rank (?P<rank>\d+))?(?: module (?P<module>\S+))?"
 )
-HEAD = re.compile(r"^# (ranks|exits|limit): (\d+)$", re.M)
+HEAD = re.compile(r"^# (ranks|exits|limit|hang): (\d+)$", re.M)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +40,9 @@ def expected(script: Path) -> dict[str, tuple[int, dict[str, str]]]:
 
 def judged(script: Path, jobs: Server, folder: Path) -> Case:
     head = {name: int(value) for name, value in HEAD.findall(script.read_text())}
-    code = jobs.run(script, folder, ranks=head.get("ranks", 0), limit=head.get("limit", 60))
+    code = jobs.run(script, folder, ranks=head.get("ranks", 0), limit=head.get("limit", 60), hang=head.get("hang"))
     said = "\n".join(each.read_text() for each in sorted(folder.glob("stderr*.txt")))
-    assert code == head.get("exits", 0), said
+    assert code == head.get("exits", 0) or ("hang" in head and expected(script)), said
     case = triage.judge(folder)
     assert not [each for each in case.inconclusive if "switched off" in each.why or "detector failed" in each.why]
     return case

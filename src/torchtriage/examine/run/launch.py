@@ -8,21 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import sharing
 from torchtriage.examine.run.live import Line
+from torchtriage.examine.run.notes import Notes, Standing
 from torchtriage.examine.run.sharing import Member
+from torchtriage.examine.run.signals import passing_on
 
 ATTACH = Path(__file__).resolve().parent / "attach"
 WAY_OUT = "Name a new folder with --out."
-FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,8 @@ class Launch:
 
     steps: leave the job after so many steps; it runs on. aside: the job's stdout goes to stderr, since ours holds
     the case. focus: names of the rooms whose dear probes go on after the first steps, if not all. who: which of the
-    job's launchers we are.
+    job's launchers we are. hang_after: seconds without movement until it is written down where the ranks stand.
+    end_hang: a job of which all ranks stand is ended.
     """
 
     command: tuple[str, ...]
@@ -40,6 +40,8 @@ class Launch:
     aside: bool = False
     focus: tuple[str, ...] = ()
     who: Member = field(default_factory=Member)
+    hang_after: float | None = None
+    end_hang: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,10 @@ class Ended:
     leads: bool = True
 
 
-def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
+def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = lambda: None) -> Ended:
     """Runs the job to its end; its output, input and signals pass through untouched.
+
+    STANDS is called while the job runs, each time that all ranks have come to stand still, with `hang_after` only.
 
     Of several launchers the one with rank 0 then waits for the others, so that their records are there to be judged.
 
@@ -70,7 +74,7 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
         )
     command = resolved(launch.command)
     folder, notes = entered(launch.folder, launch.who)
-    settings, line = environment(os.environ, folder, probes, launch.steps, launch.focus), Line(folder)
+    settings = environment(os.environ, folder, probes, launch.steps, launch.focus, launch.hang_after)
     settings |= {"TORCHTRIAGE_LAUNCHER": launch.who.token, "TORCHTRIAGE_NOTES": notes}
     try:
         job = subprocess.Popen(command, env=settings, stdout=2 if launch.aside else None)  # noqa: S603 - the user's own
@@ -78,19 +82,21 @@ def launch(launch: Launch, probes: Sequence[Path]) -> Ended:
         raise TriageError(
             f"cannot be started: {error.strerror}", command[0], "Give a command that runs by itself.", NOTHING_EXAMINED
         ) from error
-    with passing_on(job):
-        ended = _awaited(job, line)
-    _note(folder / notes, ended, launch.who)
+    standing = Standing(Notes(folder / notes), launch.hang_after, launch.end_hang, stands)
+    with passing_on(job, standing.notes):
+        ended = _awaited(job, Line(folder), standing)
+    _note(folder / notes, ended, launch.who, standing.ending)
     leads = sharing.leads(folder, launch.who)
     if leads:
         sharing.await_others(folder, launch.who)
     return replace(ended, leads=leads)
 
 
-def _note(path: Path, ended: Ended, who: Member) -> None:
+def _note(path: Path, ended: Ended, who: Member, for_standing: bool) -> None:
     """One line in the list of processes, where there is room: how the job ended is also told by our own exit code."""
     name = signal.Signals(ended.signal).name if ended.signal in set(signal.Signals) else ended.signal
     told = {"kind": "ended", "code": ended.code, "signal": f"{name} ({ended.code})" if name else None}
+    told |= {"hang": True} if for_standing else {}
     with suppress(OSError):
         sharing.note(path, {**told, "launcher": who.token} if who.job is not None else told)
 
@@ -162,6 +168,7 @@ def environment(
     probes: Sequence[Path],
     steps: int | None = None,
     focus: Sequence[str] = (),
+    hang_after: float | None = None,
 ) -> dict[str, str]:
     """OUTER with the probes in it. PYTHONPATH gets no empty entry: one that was there meant the working folder."""
     before = outer.get("PYTHONPATH", "")
@@ -173,60 +180,18 @@ def environment(
         "TORCHTRIAGE_PROBES": os.pathsep.join(str(path.absolute()) for path in probes),
         **({"TORCHTRIAGE_STEPS": str(steps)} if steps is not None else {}),
         **({"TORCHTRIAGE_FOCUS": " ".join(focus)} if focus else {}),
+        **({"TORCHTRIAGE_HANG": str(hang_after)} if hang_after is not None else {}),
     }
 
 
-@contextmanager
-def passing_on(job: subprocess.Popen[bytes]) -> Iterator[None]:
-    """What reaches us alone is handed on; Ctrl-C at a terminal has reached the job already, so we only wait.
-
-    What was ignored stays ignored (nohup). Outside the main thread nothing can be done about signals.
-    """
-
-    def hand_on(number: int, _frame: FrameType | None) -> None:
-        job.send_signal(number)
-
-    def wait(_number: int, _frame: FrameType | None) -> None:
-        """The job has got it too."""
-
-    wanted = {
-        signal.SIGINT: wait if at_terminal() else hand_on,
-        **{getattr(signal, name): hand_on for name in FORWARDED},
-    }
-    before: dict[int, Any] = {}
-    try:
-        for number, handler in wanted.items():
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                before[number] = signal.signal(number, handler)
-    except ValueError:
-        before = {}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def at_terminal() -> bool:
-    """Whether a terminal's Ctrl-C goes to our process group, the job's too."""
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
-
-
-def _awaited(job: subprocess.Popen[bytes], line: Line) -> Ended:
+def _awaited(job: subprocess.Popen[bytes], line: Line, standing: Standing) -> Ended:
     while True:
         try:
-            code = job.wait(timeout=line.every)
+            code = job.wait(timeout=standing.every or line.every)
         except subprocess.TimeoutExpired:
-            line.draw()
+            if line.every:
+                line.draw()
+            standing.look(job)
             continue
         line.clear()
         return Ended(code) if code >= 0 else Ended(128 - code, -code)

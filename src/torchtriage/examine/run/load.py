@@ -38,7 +38,9 @@ def _rank_record(path: Path) -> RankRecord:
     told = next((event.get("rank") for event in events if event.get("kind") == "start"), None)
     named = path.name.removeprefix("rank").split(".")[0]
     rank = told if isinstance(told, int) else int(named) if named.isdecimal() else 0
-    return RankRecord(rank, (*events, *_events(path.parent / f"workers{rank}.jsonl")))
+    process = next((event.get("pid") for event in events if event.get("kind") == "start"), None)
+    meetings = sorted(_events(path.parent / f"meetings{rank}.{process}.jsonl"), key=lambda event: event.get("n") or 0)
+    return RankRecord(rank, (*events, *meetings, *_events(path.parent / f"workers{rank}.jsonl")))
 
 
 def _events(path: Path) -> Iterator[Event]:

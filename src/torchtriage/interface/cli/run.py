@@ -6,12 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli import options, terminal
+
+if TYPE_CHECKING:
+    from torchtriage.core.case import Case
 
 EXAMPLES = """\b
 torchtriage run -- train.py --lr 1e-3
@@ -23,6 +26,13 @@ torchtriage run -- torchrun --nproc-per-node 2 train.py
 @click.option("--symptom", metavar="TEXT", help="What you see, in your words or as a symptom's name: opens the plan.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Default: torchtriage-runs/<time>.")
 @click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Leave the job after N steps; it runs on.")
+@click.option(
+    "--hang-after",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Without movement for S seconds, tell where each rank stands. Longer than any evaluation or checkpoint.",
+)
+@click.option("--end-hang", is_flag=True, help="With --hang-after: end a job of which all ranks stand.")
 @options.form("console", "json")
 @click.option("--fail-on", type=click.Choice(("error", "warning")), help="End with 1 when that much was found.")
 @options.persona
@@ -32,6 +42,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     symptom: str | None,
     out: Path | None,
     steps: int | None,
+    hang_after: float | None,
+    end_hang: bool,
     form: str,
     fail_on: str | None,
     persona: str,
@@ -39,6 +51,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     words: tuple[str, ...],
 ) -> int:
     """Runs the job unchanged, tells what it shows, and ends with the job's own code."""
+    if end_hang and hang_after is None:
+        raise click.UsageError("--end-hang needs --hang-after")
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
     from torchtriage.examine.run.launch import Launch
@@ -52,7 +66,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     asked = begun(symptom) if symptom else Case()
     who = member(words)
     with folder(out, name=who.name, ours=lambda place: joins(place, who)) as place:
-        judged, ended = run(Launch(words, place, steps, aside=form == "json", who=who), asked)
+        wanted = Launch(words, place, steps, form == "json", (), who, hang_after, end_hang)
+        judged, ended = run(wanted, asked, lambda case: _stands(chosen(case, Persona(persona)), color))
     case = chosen(judged, Persona(persona))
     kept = keep(case, place) if ended.leads else ""
     with _owed(sys.stderr):
@@ -66,6 +81,15 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
             terminal.result(render(case, form), form)
             terminal.written()
     return ended.code or options.failing(case, fail_on)
+
+
+def _stands(case: Case, color: str) -> None:
+    """The verdict at once, while the job still stands."""
+    from torchtriage.report.formats import render
+
+    with _owed(sys.stderr):
+        terminal.say("torchtriage: all ranks stand still; so far:")
+        terminal.say(render(case, "console", terminal.paper(sys.stderr, color)))
 
 
 @contextmanager

@@ -60,7 +60,14 @@ def attach() -> None:
         probes = [path for path in os.environ.get("TORCHTRIAGE_PROBES", "").split(os.pathsep) if path]
         steps = os.environ.get("TORCHTRIAGE_STEPS")
         focus = os.environ.get("TORCHTRIAGE_FOCUS", "").split()
-        job = package.begin(os.environ["TORCHTRIAGE_FOLDER"], probes, int(steps) if steps else None, focus)
+        hang = os.environ.get("TORCHTRIAGE_HANG")
+        job = package.begin(
+            os.environ["TORCHTRIAGE_FOLDER"],
+            probes,
+            int(steps) if steps else None,
+            focus,
+            hang_after=float(hang) if hang else None,
+        )
     except Exception as error:  # noqa: BLE001 - the job goes on without probes, and the record says why
         note("probes-failed", f"{type(error).__name__}: {error}")
     else:

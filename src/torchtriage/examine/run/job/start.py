@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import sys
 import weakref
 from functools import partial
@@ -16,6 +17,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from . import batches, clips, device, gradients, membership, roots, setup, updates
+from .hangs import Hangs
 from .job import MACHINERY, Job
 from .writer import Writer
 
@@ -36,22 +38,32 @@ HOOKS = {
     "device": device.place,
     "setup": setup.place,
 }
+TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)  # of a collective, in the words of gloo, NCCL and the store
 _LAST = -1000  # among what multiprocessing finalizes, highest first
 
 
 def begin(
-    folder: str, probes: Sequence[str], steps: int | None = None, focus: Sequence[str] = (), *, midway: bool = False
+    folder: str,
+    probes: Sequence[str],
+    steps: int | None = None,
+    focus: Sequence[str] = (),
+    *,
+    midway: bool = False,
+    hang_after: float | None = None,
 ) -> Job:
     """Places the machinery's hooks and the probes in the rooms' folders PROBES; lines go to FOLDER.
 
     steps: leave after so many steps; the job goes on without. midway: the process may have models and optimizers.
-    focus: names of the rooms whose sampled probes go on after the first steps, if not all.
+    focus: names of the rooms whose sampled probes go on after the first steps, if not all. hang_after: seconds without
+    movement after which it is written down where the job stands.
     """
     writer = Writer(folder, membership.rank, lambda: setup.first_line(writer.rank))
     job = Job(writer, steps, midway=midway)
     job.governor.focus = frozenset(focus)
     for name, put in HOOKS.items():
         job.place(f"{MACHINERY}/{name}", put)
+    job.hangs = Hangs(job, hang_after)
+    job.place(f"{MACHINERY}/hangs", job.hangs.place)
     for path in probes:
         room = Path(path).parent.name
         job.place(room, partial(_place_room, path, room))
@@ -68,9 +80,21 @@ def begin(
 
 def end(job: Job, error: BaseException | None = None) -> None:
     """The last lines, of a job that ends cleanly or with ERROR."""
+    if not job.left:
+        job.safely(_last_words, job, error)
     if error is not None and not job.left:
         job.record("error", **_described(error))
     job.leave("" if error is not None else "exit")
+
+
+def _last_words(job: Job, error: BaseException | None) -> None:
+    """How far this process has come in its collectives; when a timeout ends it, where the others stand too."""
+    if error is None:
+        job.hangs.ended()
+        return
+    job.hangs.failed(error)
+    if TIMEOUT.search(str(error)):
+        job.hangs.ask()
 
 
 def _place_room(folder: str, room: str, job: Job) -> None:

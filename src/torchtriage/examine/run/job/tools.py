@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
+    from . import hangs
+
 
 class Tools:
     """Answers for probes, of a job with its ROOTS; MIDWAY when the watch began after the job."""
 
     roots: places.Roots
     midway: bool
+    hangs: hangs.Hangs  # notices that nothing moves
 
     def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
         """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;

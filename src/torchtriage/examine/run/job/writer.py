@@ -48,6 +48,10 @@ class Writer:
     def opened(self) -> bool:
         return self._file is not None
 
+    def ranked(self) -> int:
+        """The rank by which a file of this process is called, whether there is one yet or not."""
+        return self._rank()
+
     def open(self) -> None:
         """Creates the file and writes its first line and what was kept back."""
         with self._opening:  # two threads may begin to train at the same moment
@@ -85,6 +89,23 @@ class Writer:
             try:
                 if os.fstat(file).st_size < ASIDE:
                     os.write(file, (_encode(line) + "\n").encode())
+            finally:
+                os.close(file)
+
+    def beside(self, line: dict[str, Any]) -> None:
+        """Writes LINE from another thread than the job's own, past the rows that wait."""
+        if self._file is not None and not self.off and self._written < ROOM and self._ours():
+            data = (_encode(line) + "\n").encode()
+            with suppress(OSError):
+                self._written += os.write(self._file, data)
+
+    def note(self, line: dict[str, Any]) -> None:
+        """Appends LINE to the list of processes."""
+        name = os.environ.get("TORCHTRIAGE_NOTES", "processes.jsonl")
+        with suppress(OSError):
+            file = opened(f"{self.folder}/{name}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+            try:
+                os.write(file, (_encode(line) + "\n").encode())
             finally:
                 os.close(file)
 

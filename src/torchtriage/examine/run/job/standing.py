@@ -1,0 +1,205 @@
+"""Where a process stands that does not move: its stack, its collectives, and whether it works or waits."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from . import flight, places, written
+from .writer import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import CodeType, FrameType
+
+    from .job import Job
+
+STACK = 16  # frames of the user's code that are told
+FRAMES = 8  # frames of any code that are told, the innermost
+DEPTH = 300  # frames that are looked at
+KEPT = 6  # collectives of each group that are told, the last; those that have not ended all, up to PENDING
+PENDING = 32
+READ = 2000  # entries of the recorder that are gone through
+BUSY = 0.2  # share of a CPU above which a thread works
+MOVED = 1 << 20  # bytes read and written by the process between two looks that are work too
+MEETING = "distributed_c10d.py"
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+PARTNERS = ("src", "dst", "group_src", "group_dst")
+
+
+class Look:
+    """What is seen of a process at one moment.
+
+    stack: [path, line, function, line where the innermost loop around that begins or 0] of the user's frames, the
+    innermost first; of an ERROR, those that it came through. frames: [path, line, function] of any code. call: what of
+    torch.distributed the innermost of the user's has called, with the ranks that it names. training: a pass with
+    gradients or a backward is under way. key: equal while a thread stands.
+    collectives, last, groups: see `flight.entries`; the last number of each group; its ranks.
+    """
+
+    def __init__(self, job: Job, *, lines: bool = False, error: BaseException | None = None) -> None:
+        self.moment, self.io = time.monotonic(), _transferred()
+        self.thread, frame = _watched(job)
+        self.cpu = _cpu(self.thread)
+        self.stack: list[list[Any]] = []
+        self.frames: list[list[Any]] = []
+        self.call: dict[str, Any] | None = None
+        walked = list(_outwards(frame)) if error is None else list(_through(error))
+        for code, line, each in walked:
+            self._take(code, line, each)
+        self.training = job.learning or any(name == "backward" for *_, name in self.frames)
+        del frame, walked, each
+        self.collectives: list[dict[str, Any]] = []
+        self.last: dict[str, int] = {}
+        self.groups: dict[str, list[int]] = {}
+        if _available():
+            self._gather(flight.entries(READ, lines=lines))
+        self.pending = any(each["pending"] for each in self.collectives)
+        self.key = tuple((path, function) for path, _, function, _ in self.stack)
+
+    def worked_since(self, earlier: Look) -> bool:
+        """Whether the thread ran, or the process read or wrote, between EARLIER and now."""
+        elapsed = max(self.moment - earlier.moment, 1e-3)
+        ran = (self.cpu or 0.0) - (earlier.cpu or 0.0) if self.thread == earlier.thread else 0.0
+        return ran > BUSY * elapsed or self.io - earlier.io > MOVED
+
+    def waits(self, earlier: Look) -> bool:
+        """Whether it waits for other ranks: within a call of torch.distributed, or for a collective under way."""
+        return self.call is not None or (self.pending and (not self.worked_since(earlier) or _on_device()))
+
+    def facts(self) -> dict[str, Any]:
+        names = ("stack", "frames", "call", "training", "collectives", "last", "groups")
+        return {name: getattr(self, name) for name in names}
+
+    def _take(self, code: CodeType, line: int, frame: FrameType) -> None:
+        path = places.path_of(code)
+        if not self.stack and code.co_filename.endswith(MEETING):
+            self.call = _called(frame, self.call)
+        if path is not None and len(self.stack) < STACK:
+            self.stack.append([path, line, code.co_name, _loop(code, line)])
+        if not code.co_filename.startswith(str(places.OURS)) and len(self.frames) < FRAMES:
+            self.frames.append([path or _short(code.co_filename), line, code.co_name])
+
+    def _gather(self, found: list[dict[str, Any]]) -> None:
+        by_group: dict[str, list[dict[str, Any]]] = {}
+        for each in found:
+            key = f"{each['group']}{' p2p' if each['p2p'] else ''}"
+            by_group.setdefault(key, []).append(each)
+            self.last[key] = max(self.last.get(key, 0), each["seq"])
+            self.groups[each["group"]] = each["ranks"]
+        kept = {id(each): each for several in by_group.values() for each in several[-KEPT:]}
+        kept |= {id(each): each for each in [each for each in found if each["pending"]][:PENDING]}
+        self.collectives = [_brief(each) for each in kept.values()]
+
+
+def _outwards(frame: FrameType | None) -> Iterator[tuple[CodeType, int, FrameType]]:
+    """FRAME and those that called it."""
+    depth = 0
+    while frame is not None and depth < DEPTH:
+        if frame.f_lineno:
+            yield frame.f_code, frame.f_lineno, frame
+        frame, depth = frame.f_back, depth + 1
+
+
+def _through(error: BaseException) -> Iterator[tuple[CodeType, int, FrameType]]:
+    """The frames that ERROR came through, the innermost first."""
+    found = []
+    trace = error.__traceback__
+    while trace is not None:
+        found.append((trace.tb_frame.f_code, trace.tb_lineno, trace.tb_frame))
+        trace = trace.tb_next
+    return reversed(found)
+
+
+def _loop(code: CodeType, line: int) -> int:
+    """The line where the innermost loop around LINE of the file of CODE begins; 0 where there is none."""
+    tree = written.file_of(code)
+    loops = (each for each in ast.walk(tree) if isinstance(each, LOOPS)) if tree is not None else iter(())
+    return max((each.lineno for each in loops if each.lineno <= line <= (each.body[-1].end_lineno or 0)), default=0)
+
+
+def grouped() -> bool:
+    """Whether this process is in a process group."""
+    import torch
+
+    return _available() and bool(torch.distributed.is_initialized())
+
+
+def _available() -> bool:
+    import torch
+
+    return bool(torch.distributed.is_available())
+
+
+def world() -> int:
+    """How many are in it; 1 without any."""
+    import torch
+
+    return int(torch.distributed.get_world_size()) if grouped() else 1
+
+
+def _watched(job: Job) -> tuple[int, FrameType | None]:
+    """The watched thread, or the main one when that has ended, and what it runs."""
+    frames = sys._current_frames()
+    thread = job.watched.thread if job.watched.thread in frames else threading.main_thread().ident or 0
+    return thread, frames.get(thread)
+
+
+def _cpu(thread: int) -> float | None:
+    """Seconds for which a thread has had a CPU, or has waited for one; None where the system does not tell."""
+    known = getattr(threading, "_active", {}).get(thread)  # enumerate() would take a lock
+    number = os.getpid() if thread == threading.main_thread().ident else getattr(known, "native_id", None)
+    told = _read(f"/proc/self/task/{number}/schedstat").split()
+    return (int(told[0]) + int(told[1])) / 1e9 if len(told) > 1 else None
+
+
+def _transferred() -> int:
+    """Bytes that the process has read and written so far; 0 where the system does not tell."""
+    told = dict(line.split(b": ") for line in _read("/proc/self/io").splitlines() if b": " in line)
+    return int(told.get(b"rchar", 0)) + int(told.get(b"wchar", 0))
+
+
+def _read(path: str) -> bytes:
+    """What a small file of the system holds; nothing where there is none."""
+    try:
+        file = opened(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, 512)
+    except OSError:
+        return b""
+    finally:
+        os.close(file)
+
+
+def _called(frame: FrameType, inner: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The call of torch.distributed that the user made, with the ranks that any call within it names."""
+    name = frame.f_code.co_name
+    if name.startswith("_"):
+        return inner or {"op": name.lstrip("_")}
+    given = frame.f_locals
+    named = {each: given[each] for each in PARTNERS if type(given.get(each)) is int}
+    return {**(inner or {}), **named, "op": name}
+
+
+def _brief(entry: dict[str, Any]) -> dict[str, Any]:
+    """ENTRY without what a reader of a hang has no use for; of long lists of tensors the first eight."""
+    names = ("group", "seq", "p2p", "op", "created", "pending", "path", "line")
+    told = {name: entry[name] for name in names if name in entry}
+    return {**told, "sizes": entry["sizes"][:8], "dtypes": list(entry["dtypes"])[:8]}
+
+
+def _on_device() -> bool:
+    """Whether the host may spin while it waits for a device."""
+    import torch
+
+    return bool(torch.cuda.is_initialized())
+
+
+def _short(path: str) -> str:
+    return "/".join(path.rsplit("/", 3)[-3:])

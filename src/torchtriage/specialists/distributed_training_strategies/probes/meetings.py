@@ -1,0 +1,135 @@
+"""The last collectives that a rank asked for, kept where even its sudden end leaves them.
+
+When two ranks meet with data of different size, gloo ends one of the processes on the spot: no handler of Python runs.
+So each call is noted in pages of memory that belong to a file. That is 2 microseconds where a collective takes a
+hundred. Those that DistributedDataParallel begins are not seen one by one: the backward pass is, in which it does.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+CALLS = (
+    "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "reduce_scatter",
+    "reduce_scatter_tensor", "gather", "scatter", "all_to_all", "all_to_all_single", "barrier",
+)  # fmt: skip
+ROWS = 16
+WIDTH = 512  # bytes of a row
+DONE = 8  # where in a row it stands that the call has returned
+DEPTH = 12  # frames that are gone through for the user's line
+
+
+def meetings(job: Job) -> None:
+    """Each collective that is called from Python, before it begins and after it has returned."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    from torch.distributed import distributed_c10d
+    from torch.nn.parallel import DistributedDataParallel
+
+    noted = _Noted(job, torch.Tensor)
+    job.undo(noted.close)
+    for name in CALLS:
+        for owner in (distributed_c10d, torch.distributed):
+            if hasattr(owner, name):
+                job.wrap(owner, name, noted.making(name))
+    job.wrap(DistributedDataParallel, "__init__", noted.wrapped)
+
+
+class _Noted:
+    """A ring of rows, each a line of JSON filled up with blanks."""
+
+    def __init__(self, job: Job, tensor: type) -> None:
+        self.job, self.tensor = job, tensor
+        self.calls = 0
+        self.pages: Any = None
+        self.process = self.backwards = 0
+        self.probe, self.listens = job.placing, False
+
+    def wrapped(self, original: Any) -> Any:
+        """From the first DistributedDataParallel on, backward passes are noted too."""
+
+        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            original(wrapper, *args, **kwargs)
+            if not self.listens:
+                self.listens = True
+                self.job.place(self.probe, lambda job: job.listen(self.backward, self.backwarded))
+
+        return __init__
+
+    def backward(self, _roots: Any) -> None:
+        self.backwards = self.begin("backward", (), {})
+
+    def backwarded(self, _roots: Any) -> None:
+        self.end(self.backwards, None)
+
+    def making(self, name: str) -> Any:
+        def make(original: Any) -> Any:
+            def collective(*args: Any, **kwargs: Any) -> Any:
+                number = self.begin(name, args, kwargs)
+                made = original(*args, **kwargs)
+                self.end(number, made)
+                return made
+
+            return collective
+
+        return make
+
+    def begin(self, name: str, args: Any, kwargs: Any) -> int:
+        if self.process != os.getpid():
+            self.open()
+        self.calls += 1
+        given: Any = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.tensor)), None)
+        size, dtype = (given.numel(), str(given.dtype)) if given is not None else (0, "")
+        path, line = self.line()
+        row = f'{{"done":0,"kind":"meeting","n":{self.calls},"step":{self.job.step},"op":"{name}","size":{size},'
+        self.write(self.calls, f'{row}"dtype":"{dtype}","line":{line},"path":{json.dumps(path)}}}')
+        return self.calls
+
+    def end(self, number: int, made: Any) -> None:
+        """What is still under way is not done, whatever has returned."""
+        if self.pages is not None and made is None:
+            at = number % ROWS * WIDTH + DONE
+            self.pages[at : at + 1] = b"1"
+
+    def line(self) -> tuple[str, int]:
+        frame: Any = sys._getframe(2)
+        for _ in range(DEPTH):
+            if frame is None:
+                break
+            path = self.job.path_of(frame.f_code)
+            if path is not None:
+                return path, frame.f_lineno
+            frame = frame.f_back
+        return "", 0
+
+    def open(self) -> None:
+        """A file of this process: a forked one has its own."""
+        self.process, self.calls, self.pages = os.getpid(), 0, None
+        path = f"{self.job.writer.folder}/meetings{self.job.writer.ranked()}.{self.process}.jsonl"
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            os.write(file, (b" " * (WIDTH - 1) + b"\n") * ROWS)
+            self.pages = mmap.mmap(file, ROWS * WIDTH)
+        finally:
+            os.close(file)
+
+    def write(self, number: int, text: str) -> None:
+        if self.pages is None:
+            return
+        data, at = text.encode(), number % ROWS * WIDTH
+        if len(data) <= WIDTH - 1:
+            self.pages[at : at + WIDTH - 1] = data.ljust(WIDTH - 1)
+
+    def close(self) -> None:
+        if self.pages is not None:
+            self.pages.close()
+        self.pages = None

@@ -1,0 +1,255 @@
+"""Why ranks wait for each other in vain: who is missing where, who asks for something else, whose steps are over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.record import Event, RunRecord
+from torchtriage.examine.run.stood import TIMEOUT, Stand, stands
+
+from .asked import MOST, differ, lasting, named, own_of, settled, short, unit, unlike, what_of, where
+
+WAITING = ("waits", "lost")  # for other ranks, or until it was clear that they would not come
+TO_ONE = ("send", "isend", "recv", "irecv")
+
+
+class Meeting(NamedTuple):
+    """A collective that does not come about. waiting: for those that are missing, or that ask for something else."""
+
+    group: str
+    seq: int
+    op: str
+    ranks: tuple[int, ...]
+    waiting: tuple[Stand, ...]
+    missing: tuple[Stand, ...]
+    absent: tuple[int, ...]  # ranks without a record
+
+
+@detector("run/collective-on-some-ranks")
+def collective_on_some_ranks(record: RunRecord) -> Iterator[Sighting]:
+    """Some ranks wait in a collective that others do not reach, or that others call in another way."""
+    at = stands(record)
+    if len(at) < 2 or _died(at):
+        return
+    meeting = _meeting(at)
+    if apart := _apart(at):
+        if not _uneven(at):
+            yield from apart
+    elif meeting is not None:
+        if meeting.missing and not _uneven(at):
+            yield from _of_missing(meeting)
+    else:
+        yield from _sudden(at)
+        yield from _roots(at)
+        yield from _partners(at)
+
+
+@detector("run/uneven-steps")
+def uneven_steps(record: RunRecord) -> Iterator[Sighting]:
+    """The steps of one rank are over while others wait for it in their next one."""
+    at = stands(record)
+    if _died(at):
+        return
+    for trains, over in _uneven(at):
+        path, line = trains.place
+        done, more = _steps(over), _steps(trains)
+        how = "its process has ended" if over.how == "ended" else f"it {where(over)}"
+        fact = f"rank {trains.rank} waits in its step {more} for the ranks it averages with"
+        fact += f"; rank {over.rank} was done after {done} steps: {how}"
+        yield Sighting(Place(path=path, line=line, rank=trains.rank, step=trains.step), fact, more - done, "steps")
+        if over.stack and over.how != "ended":
+            path, line = over.place
+            place = Place(path=path, line=line, rank=over.rank, step=over.step)
+            yield Sighting(place, f"rank {over.rank} stands here, past its last step", more - done, "steps")
+
+
+@detector("run/collective-timeout")
+def collective_timeout(record: RunRecord) -> Iterator[Sighting]:
+    """A rank gave up waiting for the others in a collective, and nothing tells where those were."""
+    at = stands(record)
+    late = [each for each in at.values() if each.error and TIMEOUT.search(str(each.error.get("message")))]
+    if not late or _died(at) or _uneven(at) or any(True for _ in collective_on_some_ranks.look(record)):
+        return
+    for each in late:
+        entry, (path, line) = each.awaited, each.place
+        what = f"{entry['op']} number {entry['seq']} of group {entry['group']}" if entry else "waiting for the others"
+        others = sorted(set((each.groups.get(str(entry["group"])) if entry else None) or at) - {each.rank})
+        fact = f"rank {each.rank} gave up in {what} with {named(others)}: {short(each.error)}"
+        yield Sighting(Place(path=path, line=line, rank=each.rank, step=each.step), fact)
+        for rank in (other for other in others if other in at and at[other].how == "moves"):
+            yield from _there(at[rank])
+
+
+def _died(at: dict[int, Stand]) -> list[Stand]:
+    """Ranks whose own end explains why others wait: with an error, or without a word and out of no collective."""
+    failed = [each for each in at.values() if each.how == "failed"]
+    waits = any(each.how in WAITING for each in at.values())
+    silent = [each for each in at.values() if each.how == "silent" and waits and not list(_sudden(at))]
+    return failed + silent
+
+
+def _meeting(at: dict[int, Stand]) -> Meeting | None:
+    """The first collective that some wait in and not all of its group have reached."""
+    waits = [(each, entry) for each in at.values() if each.how in WAITING and (entry := each.awaited) is not None]
+    for waiting, entry in sorted(waits, key=lambda pair: pair[1].get("created") or 0):
+        group, seq = str(entry["group"]), int(entry["seq"])
+        ranks = tuple(waiting.groups.get(group) or sorted(at))
+        missing = [at[rank] for rank in ranks if rank in at and at[rank].last.get(group, 0) < seq]
+        if any(each.how not in {"waits", "still", "ended", "lost", "seen"} for each in missing):
+            continue  # it works, or nobody knows
+        if any(each.how == "seen" for each in missing):
+            continue
+        absent = tuple(rank for rank in ranks if rank not in at)
+        if missing:
+            same = [each for each, other in waits if (str(other["group"]), int(other["seq"])) == (group, seq)]
+            return Meeting(group, seq, str(entry["op"]), ranks, tuple(same), tuple(missing), absent)
+    return None
+
+
+def _of_missing(meeting: Meeting) -> Iterator[Sighting]:
+    name = f"{meeting.op} number {meeting.seq} of group {meeting.group}"
+    first = meeting.waiting[0]
+    waiting = named([each.rank for each in meeting.waiting])
+    told = "; ".join(f"rank {each.rank} {where(each)}" for each in meeting.missing[:MOST])
+    path, line = _asked(first, meeting)
+    fact = f"{waiting} of {named(meeting.ranks)} wait in {name}, {lasting(first)}: {told}"
+    yield Sighting(
+        Place(path=path, line=line, rank=first.rank, step=first.step), fact, first.seconds or None, unit(first)
+    )
+    for each in meeting.missing[:MOST]:
+        path, line = each.place
+        if path is not None and each.how != "ended":
+            place = Place(path=path, line=line, rank=each.rank, step=each.step)
+            yield Sighting(place, f"rank {each.rank} {where(each)} and has not reached {name}")
+
+
+def _apart(at: dict[int, Stand]) -> list[Sighting]:
+    """The first number at which ranks of a group asked for different things."""
+    keys: dict[tuple[str, int], list[tuple[Stand, Event]]] = {}
+    if not any(each.how in WAITING for each in at.values()):
+        return []
+    for each in at.values():
+        for key, entry in each.entries.items():
+            keys.setdefault(key, []).append((each, entry))
+    for key in sorted(keys, key=lambda each: (each[0], each[1])):
+        asked = keys[key]
+        unlike = next((pair for pair in asked[1:] if differ(asked[0][1], pair[1])), None)
+        if unlike is not None:
+            return list(_told_apart(key, asked[0], unlike))
+    return []
+
+
+def _told_apart(key: tuple[str, int], one: tuple[Stand, Event], other: tuple[Stand, Event]) -> Iterator[Sighting]:
+    order = one[0].entries.get((key[0], key[1] + 1))
+    swapped = order is not None and not differ(order, other[1]) and differ(order, one[1])
+    for (each, entry), (against, counter) in ((one, other), (other, one)):
+        path, line = (entry.get("path") or None, entry.get("line") or None)
+        if path is None:
+            path, line = each.place
+        fact = f"number {key[1]} of group {key[0]} is {what_of(entry)} on rank {each.rank}, "
+        fact += f"{what_of(counter)} on rank {against.rank}"
+        fact += ": the same collectives in another order" if swapped else ""
+        yield Sighting(Place(path=path, line=line, rank=each.rank, step=each.step), fact)
+
+
+def _sudden(at: dict[int, Stand]) -> Iterator[Sighting]:
+    """A process that ended at once in one collective while another rank was in a different one."""
+    for silent in (each for each in at.values() if each.how == "silent"):
+        last = silent.meeting
+        if last is None or last.get("done"):
+            continue
+        for other in (each for each in at.values() if each.how in WAITING):
+            entry = other.awaited
+            if entry is not None and unlike(last, entry, other):
+                path, line = other.place
+                place = Place(path=path, line=line, rank=other.rank, step=other.step)
+                mine = Place(path=last.get("path") or None, line=last.get("line") or None, rank=silent.rank)
+                fact = f"rank {silent.rank} was in {own_of(last)} when its process ended at once, while rank "
+                fact += f"{other.rank} was in {what_of(entry)}: what came was not what it waited for"
+                yield Sighting(mine, fact)
+                yield Sighting(place, f"rank {other.rank} was in {what_of(entry)}")
+                return
+
+
+def _roots(at: dict[int, Stand]) -> Iterator[Sighting]:
+    """Ranks that are in the same collective and name different ranks as its source or goal."""
+    roots: dict[tuple[str, int], list[tuple[Stand, int]]] = {}
+    for each in (each for each in at.values() if each.how in WAITING):
+        entry, call = each.awaited, each.call or {}
+        root = next((call[name] for name in ("group_src", "src", "group_dst", "dst") if name in call), None)
+        if entry is not None and root is not None and call.get("op") not in TO_ONE:
+            roots.setdefault((str(entry["group"]), int(entry["seq"])), []).append((each, root))
+    for (group, seq), several in roots.items():
+        if len({root for _, root in several}) > 1:
+            said = ", ".join(f"rank {root} on rank {each.rank}" for each, root in several[:MOST])
+            for each, _ in several[:MOST]:
+                path, line = each.place
+                op = (each.call or {}).get("op")
+                fact = f"{op} number {seq} of group {group} has another source or goal on each: {said}"
+                yield Sighting(Place(path=path, line=line, rank=each.rank, step=each.step), fact)
+
+
+def _partners(at: dict[int, Stand]) -> Iterator[Sighting]:
+    """Waits that the recorder does not know: a send or recv without its other half, a group that not all make."""
+    for each in (each for each in at.values() if each.how in WAITING and each.call and each.awaited is None):
+        call: Event = each.call or {}
+        op, (path, line) = str(call.get("op")), each.place
+        place = Place(path=path, line=line, rank=each.rank, step=each.step)
+        peer = next((call[name] for name in ("dst", "src", "group_dst", "group_src") if name in call), None)
+        if op in TO_ONE and peer is not None:
+            partner = at.get(int(peer))
+            if partner is not None and settled(partner) and not _answers(partner, each, op):
+                to = "to" if "send" in op else "from"
+                fact = f"rank {each.rank} waits in {op} {to} rank {peer}, {lasting(each)}; rank {peer} {where(partner)}"
+                yield Sighting(place, fact, each.seconds or None, unit(each))
+                yield from _there(partner)
+        elif op not in TO_ONE:
+            others = [other for other in at.values() if other is not each and (other.call or {}).get("op") != op]
+            if others and all(settled(other) for other in others):
+                told = "; ".join(f"rank {other.rank} {where(other)}" for other in others[:MOST])
+                fact = f"rank {each.rank} waits in {op}, {lasting(each)}: {told}"
+                yield Sighting(place, fact, each.seconds or None, unit(each))
+                yield from (sighting for other in others[:MOST] for sighting in _there(other))
+
+
+def _there(stand: Stand) -> Iterator[Sighting]:
+    path, line = stand.place
+    if path is not None and stand.how != "ended":
+        place = Place(path=path, line=line, rank=stand.rank, step=stand.step)
+        yield Sighting(place, f"rank {stand.rank} {where(stand)}")
+
+
+def _answers(partner: Stand, waiting: Stand, op: str) -> bool:
+    """Whether PARTNER is in the other half of what WAITING is in."""
+    call = partner.call or {}
+    half = ("recv", "irecv") if "send" in op else ("send", "isend")
+    peer = next((call[name] for name in ("dst", "src", "group_dst", "group_src") if name in call), None)
+    return call.get("op") in half and peer == waiting.rank
+
+
+def _uneven(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
+    """Ranks that wait within a step, each with one whose steps are over and were fewer."""
+    found = []
+    for trains in (each for each in at.values() if each.how in WAITING and each.stack):
+        loops = {(row[0], row[2], row[3]) for row in trains.stack if len(row) > 3 and row[3]}
+        others = trains.groups.get(str((trains.awaited or {}).get("group"))) or list(at)
+        for over in (at[rank] for rank in others if rank in at and rank != trains.rank):
+            around = {(row[0], row[2], row[3]) for row in over.stack if len(row) > 3 and row[3]}
+            past = over.how == "ended" or (over.how in {"waits", "still", "lost"} and over.stack and loops - around)
+            if loops and past and _steps(trains) > _steps(over):
+                found.append((trains, over))
+    return found[:MOST]
+
+
+def _steps(stand: Stand) -> int:
+    """Training steps that it has begun: backward passes, and the pass that is under way."""
+    return stand.backwards + stand.training
+
+
+def _asked(stand: Stand, meeting: Meeting) -> tuple[str | None, int | None]:
+    """The line that asked for the collective, else where the rank stands."""
+    entry = stand.entries.get((meeting.group, meeting.seq)) or {}
+    return (str(entry["path"]), int(entry["line"])) if entry.get("path") else stand.place
