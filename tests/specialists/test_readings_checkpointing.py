@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import evidence, found, steps
 
-from torchtriage.specialists.checkpointing_and_reproducibility.readings import generators, seeds, streams
+from torchtriage.specialists.checkpointing_and_reproducibility.readings import generators, saves, seeds, streams
 
 REPEATS = {
     "kind": "repeats", "step": 8, "dataset": "Lines", "workers": 2, "alike": 8, "kinds": 8, "values": 72,
@@ -115,3 +115,24 @@ def test_the_line_is_the_one_that_draws() -> None:
     (item,) = evidence(seeds.seeds_incomplete, [*steps(40), LOOSE])
     assert (item.place.path, item.place.line) == ("t.py", 9)
     assert "Python's random moved during the training, and nobody has seeded it, only torch's generator" in item.fact
+
+
+HOLLOW = {
+    "kind": "hollow", "step": 9, "model": "Net", "names": ["head.weight"], "empty": 0, "zero": 1, "of": 7, "numbers": 512,
+    "path": "t.py", "line": 9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, "1 all zeros that"),
+        ({"empty": 2, "zero": 0}, "2 empty that"),
+        ({"empty": 2}, "2 empty and 1 all zeros that"),
+    ],
+)
+def test_weights_that_are_saved_hollow_are_told_once(change: dict[str, Any], said: str) -> None:
+    event = {**HOLLOW, **change}
+    (item,) = evidence(saves.checkpoint_hollow, [*steps(20), event, {**event, "step": 19}])
+    assert said in item.fact
+    assert (item.place.line, item.place.module, item.place.step) == (9, "head.weight", 9)
