@@ -175,6 +175,14 @@ def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
             "device and its idle time are not told apart",
             "Profile ten steps with torch.profiler: its trace shows copies and gaps on the device's own timeline.",
         )
+    for event in record.all("sharded")[:1]:
+        yield Inconclusive(
+            "run/gradients",
+            f"{event.get('parts')} of {event.get('of')} parameters of {event.get('optimizer')} on rank {record.rank} "
+            "are divided among ranks (DTensor): the norm of their gradients takes a collective, which no probe begins, "
+            "and no pass is repeated on one rank",
+            "Log what torch.nn.utils.clip_grad_norm_ returns, the norm of all (a limit of infinity clips nothing).",
+        )
     if record.rank == 0 and world_size([record]) > 1:
         yield Inconclusive(
             "run/communication",

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from .alone import alone, sharded
 from .contained import contained
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Call:
         if type(module).__name__ == "DistributedDataParallel":
             module = module.module
         module = getattr(module, "_orig_mod", module)
-        if any("FSDP" in type(part).__name__ for part in module.modules()):
+        if sharded(module) or any("FSDP" in type(part).__name__ for part in module.modules()):
             return None, "a sharded module cannot be replayed on one rank"
         if any(isinstance(part, torch.nn.SyncBatchNorm) and part.training for part in module.modules()):
             return None, "a module with SyncBatchNorm cannot be replayed on one rank"
@@ -121,6 +122,7 @@ def replaying(call: Call, module: Any, stack: list[Any], *, autocast: bool = Tru
     ours = [torch.get_rng_state(), random.getstate(), numpy and numpy.random.get_state()]
     with contextlib.ExitStack() as undo:
         undo.enter_context(silent())
+        undo.enter_context(alone())
         undo.callback(torch.set_rng_state, ours[0])
         undo.callback(random.setstate, ours[1])
         if numpy:

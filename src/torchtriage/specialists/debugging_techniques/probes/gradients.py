@@ -68,11 +68,14 @@ class _Norms:
         self.rising: dict[int, bool] = {}  # of each optimizer: whether the norm has just left what it was
         self.highest: dict[int, float] = {}
         self.told: set[str] = set()  # names of parameters whose lines are written
+        self.sharded: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers whose gradients lie on several ranks
 
     def stepping(self, optimizer: Any) -> None:
         job = self.job
         if getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer divides by the loss scale itself: these are still multiplied by it
+        if optimizer in self.sharded or (optimizer not in self.known and self.shards(optimizer)):
+            return
         turn = self.turns.get(self.known.get(optimizer, -1), 0) + 1
         due = turn == 1 or turn % _OFTEN == 0 or self.rising.pop(self.known.get(optimizer, -1), False)
         each = job.norms(optimizer, apart=due)
@@ -100,6 +103,15 @@ class _Norms:
                 self.tell(layers, shifts)
 
         job.late.read_all(each, then)
+
+    def shards(self, optimizer: Any) -> bool:
+        """Whether gradients are divided among ranks: what lies here has a norm that says nothing of the whole."""
+        owners = [each for group in optimizer.param_groups for each in group["params"]]
+        parts = sum(type(each).__name__ == "DTensor" for each in owners)
+        if parts:
+            self.sharded.add(optimizer)
+            self.job.record("sharded", optimizer=type(optimizer).__name__, parts=parts, of=len(owners))
+        return parts > 0
 
     def rise(self, me: int, norm: float) -> None:
         """The next step is written down layer by layer when the norm has risen several times over."""

@@ -65,7 +65,11 @@ class _Paying:
             self.tell(why)
             return
         order = (True, False) if len(self.pairs) % 2 else (False, True)
-        times = {autocast: self.job.seconds_of(self.calls[-1], autocast=autocast) for autocast in order}
+        try:
+            times = {autocast: self.job.seconds_of(self.calls[-1], autocast=autocast) for autocast in order}
+        except RuntimeError as error:  # a collective, above all, which one rank must not enter by itself
+            self.tell(f"it cannot be repeated: {error}"[:300])
+            return
         self.calls.clear()
         self.pairs.append([times[True], times[False]])
         if len(self.pairs) > _PAIRS:
