@@ -162,7 +162,9 @@ def test_of_many_ranks_those_of_the_heat_map_are_shown() -> None:
 
     assert len(found.marks) == SHOWN
     assert column(found, "rank")[-1] == "431"
-    assert found.note == "40 steps each. 64 of 512 ranks are shown: the slowest half, the others evenly chosen."
+    assert found.some == "64 of 512 ranks are shown: the slowest half, the others evenly chosen."
+    assert (found.of, found.note) == (512, "40 steps each.")
+    assert "and 504 more" in render(Case(measurements=told(*(row(rank) for rank in range(512)))), "console")
 
 
 def test_a_terminal_shows_eight_ranks_the_slowest_among_them() -> None:
@@ -255,10 +257,17 @@ def test_a_rank_that_lags_all_along_sets_the_scale_among_many() -> None:
     assert found.span == pytest.approx(19.9)
 
 
-def test_a_heat_map_of_some_of_the_ranks_says_so() -> None:
-    found = heat(warm(of=512))
+def test_phases_in_which_ranks_hardly_differ_are_named_and_not_drawn() -> None:
+    found = heat(warm(phases={"data": [[0.1, 0.1], [0.2, 0.2], [0.1, 0.1]], "forward": [[0.1, 0.1]] * 3}))
     assert found is not None
-    assert "3 of 512 ranks" in found.note
+    assert list(found.times) == list(found.beyond) == ["data"]
+    assert found.note.endswith("In forward they hardly differ.")
+
+
+def test_ranks_that_differ_nowhere_are_drawn_all_the_same() -> None:
+    found = heat(warm())
+    assert found is not None
+    assert list(found.times) == ["data"]
 
 
 DAMAGED: list[Callable[[], Row]] = [

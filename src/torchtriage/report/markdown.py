@@ -97,7 +97,8 @@ def _ranks(story: Outline) -> Iterator[str]:
     yield f"|{'---:|' * len(side.columns)}"
     for mark, (rank, *cells) in zip(side.marks, side.rows, strict=True):
         yield f"| {rank}{f' {mark}' if mark else ''} | {' | '.join(map(quoted, cells))} |"
-    yield from ("", *([quoted(side.note), ""] if side.note else []))
+    note = " ".join(filter(None, (side.note, side.some)))
+    yield from ("", *([quoted(note), ""] if note else []))
 
 
 def _next(story: Outline) -> Iterator[str]:

@@ -38,13 +38,15 @@ class Side(Struct, frozen=True):
     """The ranks of a job of several.
 
     columns: the first holds the ranks. marks: for each row what sets it apart in a word, or "". slower: for each row
-    the seconds of a step beyond the other ranks. note: how many there are, and which of them are shown. words: what
-    sets ranks apart.
+    the seconds of a step beyond the other ranks. of: how many left a record; more than there are rows where `some`
+    tells which are shown. note: how many there should be, and their steps. words: what sets ranks apart.
     """
 
     columns: tuple[Column, ...]
     marks: tuple[str, ...]
     slower: tuple[float, ...]
+    of: int
+    some: str
     note: str
     words: tuple[str, ...]
 
@@ -79,7 +81,10 @@ def side(measurements: dict[str, Any]) -> Side | None:
     shown = _shown(known, within(measurements, "ranks", "heat", "ranks"))
     words = [*_apart(known), *_late(known), *_scaling(within(measurements, "ranks", "scaling"))]
     slower = tuple(each.slower for each in shown)
-    return Side(_columns(shown), _marks(shown), slower, _note(len(shown), known, world), tuple(words))
+    of = len(known)
+    some = f"{len(shown)} of {of} ranks are shown: the slowest half, the others evenly chosen."
+    some = some if len(shown) < of else ""
+    return Side(_columns(shown), _marks(shown), slower, of, some, _note(known, world), tuple(words))
 
 
 def _known(rows: Any) -> list[_Rank]:
@@ -105,13 +110,10 @@ def _shown(known: Sequence[_Rank], drawn: Any) -> Sequence[_Rank]:
     return [each for each in known if each.rank in wanted][:SHOWN] or known[:SHOWN]
 
 
-def _note(shown: int, known: Sequence[_Rank], world: int) -> str:
+def _note(known: Sequence[_Rank], world: int) -> str:
     words = [f"{len(known)} of {count(world, 'rank')} left a record."] if len(known) < world else []
     steps = {whole(each.row.get("steps")) or 0 for each in known}
-    words += [f"{count(steps.pop(), 'step')} each."] if len(steps) == 1 else []
-    if shown < len(known):
-        words += [f"{shown} of {count(len(known), 'rank')} are shown: the slowest half, the others evenly chosen."]
-    return " ".join(words)
+    return " ".join([*words, f"{count(steps.pop(), 'step')} each."] if len(steps) == 1 else words)
 
 
 def _columns(rows: Sequence[_Rank]) -> tuple[Column, ...]:

@@ -24,7 +24,7 @@ def ranks(story: Outline, width: int) -> Iterator[RenderableType]:
         return
     chosen = _chosen(story.side)
     yield _table(story.side, chosen, width)
-    more = len(story.side.marks) - len(chosen)
+    more = story.side.of - len(chosen)
     if more:
         yield Text(f"and {more} more", "dim")
     words = [story.side.note, *story.side.words, story.replicas.words if story.replicas else ""]

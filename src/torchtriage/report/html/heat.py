@@ -16,6 +16,8 @@ from torchtriage.report.replicas import replicas
 
 _LEAST = 0.05  # of the longest phase: what differs by less stays pale
 
+_PALE = 0.1  # of the strongest colour: a phase that never differs by as much is not drawn
+
 
 class Heat(Struct, frozen=True):
     """By phase a row of milliseconds for each rank, and a row of how much more they are than the others' median.
@@ -48,14 +50,20 @@ def heat(measurements: dict[str, Any]) -> Heat | None:
     if len(ranks) < 2 or not steps or not times:
         return None
     beyond = {name: _beyond(rows) for name, rows in times.items()}
+    span = _span(times, beyond)
+    alike = [name for name, rows in beyond.items() if _most(rows) < _PALE * span]
+    alike = alike if len(alike) < len(times) else []
     bins = f"Each cell is the median of {wide} steps. " if wide > 1 else ""
-    of = whole(within(told, "of")) or len(ranks)
-    some = (
-        f" {len(ranks)} of {of} ranks: the slowest half of them, the others evenly chosen." if of > len(ranks) else ""
-    )
-    title = "What each rank takes more or less than the others, by phase"
+    pale = f" In {' and '.join(alike)} they hardly differ." if alike else ""
     return Heat(
-        title, f"{bins}Point at a cell for its time.{some}", ranks, steps, wide, times, beyond, _span(times, beyond)
+        "What each rank takes more or less than the others, by phase",
+        f"{bins}Point at a cell for its time.{pale}",
+        ranks,
+        steps,
+        wide,
+        {name: rows for name, rows in times.items() if name not in alike},
+        {name: rows for name, rows in beyond.items() if name not in alike},
+        span,
     )
 
 
@@ -114,6 +122,10 @@ def _span(times: dict[str, Rows], beyond: dict[str, Rows]) -> float:
     longest = max(_middle([cell for row in each for cell in row if cell is not None]) for each in times.values())
     jolts = sizes[int(0.98 * (len(sizes) - 1))] if sizes else 0.0
     return max(*(abs(_middle(row)) for row in rows), jolts, _LEAST * longest, 1e-3)
+
+
+def _most(rows: Rows) -> float:
+    return max((abs(cell) for row in rows for cell in row if cell is not None), default=0.0)
 
 
 def _middle(cells: list[float]) -> float:
