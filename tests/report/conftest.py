@@ -275,8 +275,8 @@ def _ranks_run() -> Case:
 def _hung_run() -> Case:
     """Four ranks: three wait in a collective that one has not reached, and one of them left no steps."""
     waits = {"step": 41, "seconds": 12.5, "waits_in": "all_reduce", "seq": 83, "group": "0", "path": "train.py"}
-    stands = {"step": 41, "seconds": 12.4, "waits_in": None, "path": "train.py", "line": 57, "state": "stuck"}
-    hang = [*({"rank": rank, **waits, "line": 61, "state": "waiting"} for rank in range(3)), {"rank": 3, **stands}]
+    stands = {"step": 41, "seconds": 12.4, "waits_in": None, "path": "train.py", "line": 57, "state": "still"}
+    hang = [*({"rank": rank, **waits, "line": 61, "state": "waits"} for rank in range(3)), {"rank": 3, **stands}]
     each = [_rank(rank, "node-0", {}, late=None, ended="unknown") for rank in range(3)]
     lost = {"rank": 3, "steps": 0, "step_time": None, "shares": None, "seconds": None, "ended": "unknown"}
     ranks = {"world_size": 4, "each": [*each, lost], "heat": None, "hang": hang}

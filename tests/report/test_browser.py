@@ -90,9 +90,19 @@ def several(ranks: int) -> dict[str, Any]:
         for rank in range(ranks)
     ]  # fmt: skip
     looks = [{"step": 2**power, "differing": max(0, power - 3) * 11, "of": 60} for power in range(8)]
-    waits = {"step": 199, "seconds": 30.0, "waits_in": "all_reduce", "seq": 812, "group": "0", "path": LOOP, "line": 61}
+    waits = {
+        "step": 199,
+        "seconds": 30.0,
+        "waits_in": "all_reduce",
+        "seq": 812,
+        "group": "0",
+        "path": LOOP,
+        "line": 61,
+        "state": "waits",
+    }
     hang = [
-        {"rank": rank, **waits, **({"waits_in": None, "line": 57} if rank == last else {})} for rank in range(ranks)
+        {"rank": rank, **waits, **({"waits_in": None, "line": 57, "state": "still"} if rank == last else {})}
+        for rank in range(ranks)
     ]
     heat = {"of": ranks, "ranks": list(range(ranks)), "steps": list(at), "wide": 4, "phases": times}
     first = {"step": 16, "tensor": f"{MODULE}.weight", "ranks": [last]}

@@ -185,6 +185,7 @@ def test_no_row_of_a_terminal_is_wider_than_the_paper(width: int, cases: dict[st
 
 def test_ranks_that_stand_at_the_same_place_are_told_together_and_the_odd_one_first() -> None:
     waits = {"step": 4, "seconds": 3.0, "waits_in": "all_reduce", "seq": 9, "group": 0, "path": "a.py", "line": 7}
+    waits["state"] = "waits"
     rows = [{"rank": rank, **waits, "seconds": 3.0 + rank, "step": 4 + rank} for rank in (0, 1, 3)]
     found = hangs(told(hang=[*rows, {"rank": 2, "state": "sleeping", "path": "b.py"}]))
 
@@ -192,6 +193,23 @@ def test_ranks_that_stand_at_the_same_place_are_told_together_and_the_odd_one_fi
         ("2", "sleeping", "b.py"),
         ("0-1, 3", "waits in all_reduce, number 9 of group 0, for 3 s", "a.py:7, step 4 to 7"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("told_of", "words"),
+    [
+        ({"state": "still", "seconds": 4.0}, "stands still, for 4 s"),
+        ({"state": "waits", "waits_in": "recv", "group": "0"}, "waits in recv"),
+        ({"state": "lost", "waits_in": "barrier", "seq": 3}, "gave up waiting in barrier, number 3"),
+        ({"state": "failed", "error": "ValueError"}, "failed with ValueError"),
+        ({"state": "ended", "error": None}, "has ended"),
+        ({"state": "in a way of its own"}, "in a way of its own"),
+        ({}, "is in no collective"),
+    ],
+)
+def test_what_a_rank_does_that_stands_is_said_in_words(told_of: Row, words: str) -> None:
+    (found,) = hangs(told(hang=[{"rank": 1, **told_of}]))
+    assert found.stands == words
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,18 @@ from torchtriage.report.figure import figure
 from torchtriage.report.ranks import finite, whole
 from torchtriage.report.text import line
 
+_WORDS = {
+    "waits": "waits",
+    "still": "stands still",
+    "busy": "works",
+    "seen": "was seen once",
+    "failed": "failed",
+    "lost": "gave up waiting",
+    "ended": "has ended",
+    "silent": "wrote nothing more",
+    "moves": "moves",
+}
+
 
 class Hang(Struct, frozen=True):
     """ranks: one, or those that stand at the same place; stands: what they do there, and for how long."""
@@ -51,14 +63,21 @@ def _rank(row: dict[str, Any]) -> _Rank:
 
 
 def _does(row: dict[str, Any]) -> str:
-    """In which collective it waits, as in: waits in all_reduce, number 41 of group 0; else in what state it is."""
-    waits, seq, state = row.get("waits_in"), whole(row.get("seq")), row.get("state")
+    """What it does, as in: waits in all_reduce, number 41 of group 0."""
+    state, error = row.get("state"), row.get("error")
+    word = line(state) if isinstance(state, str) else ""
+    known = _WORDS.get(word, word or "is in no collective")
+    failed = f" with {line(error)}" if isinstance(error, str) and error and word == "failed" else ""
+    return f"{known}{failed}{_where(row)}"
+
+
+def _where(row: dict[str, Any]) -> str:
+    waits, seq, group = row.get("waits_in"), whole(row.get("seq")), row.get("group")
     if not isinstance(waits, str) or not waits:
-        return line(state) if isinstance(state, str) and state else "is in no collective"
-    group = row.get("group")
+        return ""
     named = isinstance(group, str | int) and group != "" and not isinstance(group, bool)
     number = f", number {seq}" if seq is not None else ""
-    return f"waits in {line(waits)}{number}" + (f" of group {line(str(group))}" if named else "")
+    return f" in {line(waits)}{number}" + (f" of group {line(str(group))}" if named and number else "")
 
 
 def _hang(group: Sequence[_Rank]) -> Hang:

@@ -115,3 +115,39 @@ def test_ranks_without_steps_and_figures_that_are_no_numbers_are_left_out() -> N
 
 def test_ranks_of_which_none_took_a_step_have_no_heat_map() -> None:
     assert told(RankRecord(0, ()), RankRecord(1, ()))["heat"] is None
+
+
+REDUCE = {"group": "0", "seq": 7, "op": "all_reduce", "pending": True, "created": 5}
+
+
+def hanging(number: int, **event: Any) -> RankRecord:
+    stack = [["train.py", 30 + number, "main", True]]
+    told = {"kind": "hang", "step": 40, "seconds": 3.0, "why": "hang-after", "stack": stack, **event}
+    return rank(number, world=2, more=(told,))
+
+
+def test_where_each_rank_stands_is_told_when_one_waits_in_vain() -> None:
+    waits, still = told(hanging(0, state="waits", collectives=[REDUCE]), hanging(1, state="still"))["hang"]
+
+    assert waits == {
+        "rank": 0, "step": 40, "seconds": 3.0, "waits_in": "all_reduce", "seq": 7, "group": "0", "path": "train.py",
+        "line": 30, "state": "waits", "error": None,
+    }  # fmt: skip
+    assert (still["rank"], still["line"], still["state"], still["waits_in"]) == (1, 31, "still", None)
+
+
+def test_a_wait_that_the_recorder_does_not_know_is_named_by_its_call() -> None:
+    waits, _ = told(hanging(0, state="waits", call={"op": "recv", "src": 1}), hanging(1, state="busy"))["hang"]
+    assert (waits["waits_in"], waits["seq"]) == ("recv", None)
+
+
+def test_the_error_that_others_wait_for_is_told_beside_their_wait() -> None:
+    error: Event = {"kind": "error", "error": "ValueError", "message": "no such label", "path": "data.py", "line": 4}
+    failed = told(hanging(0, state="waits", collectives=[REDUCE]), rank(1, world=2, more=(error,)))["hang"][1]
+    assert (failed["state"], failed["error"], failed["path"], failed["line"]) == ("failed", "ValueError", "data.py", 4)
+
+
+@pytest.mark.parametrize("state", ["busy", "seen"])
+def test_ranks_that_work_hang_not(state: str) -> None:
+    assert told(hanging(0, state=state), hanging(1, state=state))["hang"] == []
+    assert told(rank(0), rank(1))["hang"] == []

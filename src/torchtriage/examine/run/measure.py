@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torchtriage.examine.run.hung import hung
 from torchtriage.examine.run.job.governor import FIRST
 from torchtriage.examine.run.ranks import side_by_side
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
@@ -156,8 +157,9 @@ def _series(record: RankRecord, name: str) -> list[list[Any]]:
 def _ranks(record: RunRecord) -> dict[str, Any]:
     """What a run of one rank says of it is little: the rest stands in the other figures."""
     each, world = [_rank(rank) for rank in record.ranks], world_size(record.ranks)
-    compared = side_by_side(record.ranks, each, phases) if world > 1 or len(each) > 1 else {"each": each}
-    return {"world_size": world, **compared}
+    if world == 1 and len(each) == 1:
+        return {"world_size": world, "each": each}
+    return {"world_size": world, **side_by_side(record.ranks, each, phases), "hang": hung(record)}
 
 
 def _rank(record: RankRecord) -> dict[str, Any]:

@@ -1,0 +1,39 @@
+"""Where each rank of a job that stands still is, by the names of the interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchtriage.examine.run.record import RunRecord
+from torchtriage.examine.run.stood import Stand, stands
+
+STANDING = frozenset({"waits", "still", "lost"})
+
+
+def hung(record: RunRecord) -> list[dict[str, Any]]:
+    """A row for each rank, the ones that have ended or failed among them; none where nobody waits in vain.
+
+    `state` is how the rank stands, `seconds` for how long; `waits_in`, `seq` and `group` are the collective that it
+    waits in, or has given up, as far as the Flight Recorder or its last call tells.
+    """
+    at = stands(record)
+    return [_row(each) for each in at.values()] if any(each.how in STANDING for each in at.values()) else []
+
+
+def _row(stand: Stand) -> dict[str, Any]:
+    path, line = stand.place
+    entry = stand.awaited if stand.how in {"waits", "lost"} else None
+    called = stand.call if stand.how == "waits" and entry is None else None
+    named = entry or called or {}
+    return {
+        "rank": stand.rank,
+        "step": stand.step,
+        "seconds": stand.seconds or None,
+        "waits_in": named.get("op"),
+        "seq": named.get("seq"),
+        "group": named.get("group"),
+        "path": path,
+        "line": line,
+        "state": stand.how,
+        "error": (stand.error or {}).get("error"),
+    }
