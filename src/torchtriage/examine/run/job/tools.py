@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import following, ledger, origin, places, replay
 from .replay import Call, Calls
+from .ring import Ring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import CodeType, FrameType
 
     from . import hangs
+    from .writer import Writer
 
 
 class Tools:
@@ -20,6 +22,7 @@ class Tools:
 
     roots: places.Roots
     midway: bool
+    writer: Writer
     hangs: hangs.Hangs  # notices that nothing moves
 
     def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
@@ -81,6 +84,10 @@ class Tools:
     def why_backward(self, calls: Calls) -> dict[str, Any]:
         """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
         return origin.why_backward(calls)
+
+    def ring(self, name: str, rows: int) -> Ring:
+        """The last ROWS lines of something, in the file NAME of the run's folder, which a sudden end leaves whole."""
+        return Ring(f"{self.writer.folder}/{name}", rows)
 
     def is_mask(self, tensor: Any) -> bool:
         """Whether what is not finite in TENSOR is minus infinity beside one and the same number."""
