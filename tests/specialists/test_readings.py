@@ -12,6 +12,7 @@ from records import LOADER, MIB, Events, evidence, found, given_verdicts, outcom
 from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.diagnose import weigh
+from torchtriage.examine.run.ratio import ratio
 from torchtriage.specialists.debugging_techniques.readings import origins, updates
 from torchtriage.specialists.mixed_precision_and_optimization.readings import scaling as precision
 from torchtriage.specialists.performance_profiling.readings import shares as profiling
@@ -117,8 +118,8 @@ def test_on_a_device_waiting_counts_when_it_has_run_out_of_work(drained: int, sl
 @given(st.floats(0.05, 50), st.lists(st.floats(0.0, 0.05), min_size=20, max_size=60))
 def test_the_share_does_not_depend_on_the_speed_of_the_machine(speed: float, waits: list[float]) -> None:
     pairs = [(wait, 0.06 + wait) for wait in waits]
-    slow = profiling._ratio([w for w, _ in pairs], [s for _, s in pairs])
-    fast = profiling._ratio([w * speed for w, _ in pairs], [s * speed for _, s in pairs])
+    slow = ratio([w for w, _ in pairs], [s for _, s in pairs])
+    fast = ratio([w * speed for w, _ in pairs], [s * speed for _, s in pairs])
     assert fast[0] == pytest.approx(slow[0])
     assert fast[1] == pytest.approx(slow[1])
     assert slow[1][0] <= slow[0] <= slow[1][1]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Any
 
 from torchtriage.examine.run.hung import hung
 from torchtriage.examine.run.job.governor import FIRST
+from torchtriage.examine.run.meetings import Meetings, late, meetings, told_apart
 from torchtriage.examine.run.ranks import side_by_side
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
 from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
@@ -20,13 +22,13 @@ def measurements(record: RunRecord) -> dict[str, Any]:
 
     A step's time is the job's own: what the probes took is taken out, and given as `overhead`, over all steps but the
     first, which holds the imports, and as `overhead_later`, over those after the ones that all probes watch. Shares
-    are over all steady steps of all ranks, on CUDA over those that were timed on the device; `communication` and
-    `idle` are 0 where nothing has told them apart.
+    are over all steady steps of all ranks, on CUDA over those that were timed on the device; `communication`, which is
+    waiting for collectives that nothing hides, and `idle` are 0 where nothing has told them apart.
     """
     if not record.ranks:
         return {}
     first = record.ranks[0]
-    steady = [row for rank in record.ranks for row in rank.on_device or rank.steps]
+    steady = [row for rank in record.ranks for row in rank.on_device or told_apart(rank)]
     return {
         "setup": _setup(record),
         "steps": first.count,
@@ -36,7 +38,7 @@ def measurements(record: RunRecord) -> dict[str, Any]:
         "loss": _series(first, "loss"),
         "grad_norm": _series(first, "grad_norm"),
         "scale": _series(first, "scale"),
-        "timeline": timeline(first.steps),
+        "timeline": timeline(told_apart(first)),
         "stacks": stacks(first),
         "ranks": _ranks(record),
         "overhead": overhead([row for rank in record.ranks for row in rank.every_step[1:] or rank.every_step]),
@@ -156,16 +158,21 @@ def _series(record: RankRecord, name: str) -> list[list[Any]]:
 
 def _ranks(record: RunRecord) -> dict[str, Any]:
     """What a run of one rank says of it is little: the rest stands in the other figures."""
-    each, world = [_rank(rank) for rank in record.ranks], world_size(record.ranks)
+    met, world = meetings(record), world_size(record.ranks)
+    each = [_rank(rank, met) for rank in record.ranks]
     if world == 1 and len(each) == 1:
         return {"world_size": world, "each": each}
-    return {"world_size": world, **side_by_side(record.ranks, each, phases), "hang": hung(record)}
+    clocks = {"late": {"clock_residual": met.residual, "steps": len(met.steps)}} if met.all else {}
+    return {"world_size": world, **side_by_side(record.ranks, each, phases), "hang": hung(record), **clocks}
 
 
-def _rank(record: RankRecord) -> dict[str, Any]:
+def _rank(record: RankRecord, met: Meetings) -> dict[str, Any]:
+    """`late`: seconds by which the rank usually comes later than the others to a step's first collective."""
+    lateness = late(met, record.rank) if met.all else ()
     return {
         "rank": record.rank,
         "steps": record.count,
         "step_time": step_time(record.steps),
-        "shares": shares(record.steps),
+        "shares": shares(told_apart(record)),
+        **({"late": median(lateness)} if lateness else {}),
     }

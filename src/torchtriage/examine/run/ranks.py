@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from torchtriage.examine.run.meetings import told_apart
 from torchtriage.examine.run.record import Event, RankRecord
 from torchtriage.examine.run.series import interval_of_median, quantile, thinned
 
@@ -35,7 +36,7 @@ def side_by_side(
     are medians; `differs` holds, of the step and of each phase, the seconds beyond the median of the other ranks,
     where that is more than noise.
     """
-    known = [_medians(_track(columns(record.steps))[1]) for record in records]
+    known = [_medians(_track(columns(told_apart(record)))[1]) for record in records]
     usual = [figures["step"][0] for figures in known if figures]
     floor = NOTABLE * quantile(sorted(usual), 0.5) if usual else 0.0
     apart = _apart(known, floor)
@@ -137,7 +138,7 @@ def _heat(
     """By phase a row for each rank: the median seconds in bins of steps that are the same on all; None where it has
     no step in the bin. OF: how many ranks there are.
     """
-    tracks = [_track(columns(record.steps)) for record in records]
+    tracks = [_track(columns(told_apart(record))) for record in records]
     numbers = [step for steps, _ in tracks for step in steps]
     if not numbers:
         return None

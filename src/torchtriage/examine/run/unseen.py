@@ -34,6 +34,7 @@ def unseen(
     for record in ranks:
         yield from _of_rank(record)
         yield from _death(record, _ended(record, processes, ended))
+    yield from _communication(ranks)
     yield from _missing_ranks(ranks)
 
 
@@ -183,11 +184,26 @@ def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
             "and no pass is repeated on one rank",
             "Log what torch.nn.utils.clip_grad_norm_ returns, the norm of all (a limit of infinity clips nothing).",
         )
-    if record.rank == 0 and world_size([record]) > 1:
+
+
+def _communication(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
+    """What of waiting for other ranks is not told apart from computing."""
+    first = ranks[0]
+    if world_size(ranks) < 2 or not first.every_step:
+        return
+    if any(row.get("allocated") for row in first.every_step):
         yield Inconclusive(
             "run/communication",
-            "waiting for other ranks happens within the backward pass and is counted there",
+            "the host only queues collectives for the device: when they run, and what hides them, it does not know",
             "Profile the same ten steps on every rank with torch.profiler and compare when each enters a collective.",
+        )
+    elif not any(event["rows"] for record in ranks for event in record.all("collectives")):
+        yield Inconclusive(
+            "run/communication",
+            "no collective of a training step was found in torch's Flight Recorder: waiting for other ranks within the "
+            "backward pass is counted as backward",
+            "Use a torch that records collectives of this backend (2.10 or later for gloo), leave "
+            "TORCH_FR_BUFFER_SIZE as it is, and let the job come to its end or to step 64.",
         )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .job import Job
 
 PHASES: tuple[str, ...] = ("data", "transfer", "forward", "backward", "optimizer", "probes")
+PARTS = (*PHASES, "communication")  # what most jobs have none of stands only in the rows that have it
 COUNTS: tuple[str, ...] = ("batches", "epochs", "forwards", "backwards", "skipped")
 DENSE = 20_000  # steps that are all recorded; later ever fewer, so that the record of a week stays small
 FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
@@ -55,9 +56,10 @@ class Clock:
         self._ended = dict.fromkeys(COUNTS, 0)  # of all steps that have ended
         self.row = 0  # passes with gradients since the last backward or optimizer's turn
         self.turns = 0  # of optimizers so far
-        self._spent = dict.fromkeys(PHASES, 0)
+        self._spent = dict.fromkeys(PARTS, 0)
         self.parts, self.took = self._spent, 0  # nanoseconds of the step that has just ended, by phase and in all
         self._claimed = 0
+        self.propagated = (0, 0)  # when the last backward pass began and ended
         self._passes = {"forward": 0, "backward": 0}
         self._turns: set[int] = set()
         self.known: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have had a turn
@@ -171,7 +173,7 @@ class Clock:
             job.writer.put(self._row(ended), ended)
         claimed = self._claimed
         self.parts, self.took = self._spent, ended - self.began
-        self._spent = dict.fromkeys(PHASES, 0)
+        self._spent = dict.fromkeys(PARTS, 0)
         self.before, self.counts = self.counts, dict.fromkeys(COUNTS, 0)
         for what, number in self.before.items():
             self._ended[what] += number
@@ -194,7 +196,7 @@ class Clock:
     def _row(self, ended: int) -> str:
         """The step's line in JSON."""
         began = self.began
-        times = (ended - began, self.cpu, self._work.queued, *self._spent.values())
+        times = (ended - began, self.cpu, self._work.queued, *(self._spent[phase] for phase in PHASES))
         text = ROW % (self.job.step, self._epoch + began, *times, *self.counts.values())
         if self.loss is None:
             text += '"loss":null'
@@ -202,6 +204,8 @@ class Clock:
             text += f'"loss":{_spelt(self.loss[1])}'
             if self.loss[0] != self.job.step:
                 text += f',"loss_step":{self.loss[0]}'
+        if self._spent["communication"]:
+            text += f',"communication":{self._spent["communication"]}e-9'
         if self.scale is not None:
             text += f',"scale":{_spelt(self.scale)}'
         if self.boundary != "optimizer":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
 from . import wrapping
@@ -43,6 +44,7 @@ def place(job: Job) -> None:
                 original(*args, **kwargs)
             finally:
                 clock.leave(entered, "backward")
+                clock.propagated = entered[0], now()
                 inside = False
             clock.counts["backwards"] += 1
             clock.row = 0

@@ -32,6 +32,7 @@ HOOKS = {  # which function stands in the stack during a phase
     "fetch": ("torch/utils/data/_utils/fetch.py", "data"),
     "_run": ("roots.py", "forward"),
     "backward": ("gradients.py", "backward"),
+    "wait": ("distributed_training_strategies/probes/arrivals.py", "communication"),
     "fire": ("job.py", "probes"),
     "safely": ("job.py", "probes"),
     "wrapper": ("torch/optim/optimizer.py", "optimizer"),

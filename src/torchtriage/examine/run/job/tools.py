@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import following, ledger, origin, places, replay
+from . import flight, following, ledger, origin, places, replay
 from .replay import Call, Calls
 from .ring import Ring
 
@@ -76,6 +76,10 @@ class Tools:
     def alive(self, kind: type) -> list[Any]:
         """The objects of KIND that are older than the watch; a job that is watched from its start has none."""
         return places.alive(kind) if self.midway else []
+
+    def collectives(self, last: int, *, lines: bool = False) -> list[dict[str, Any]]:
+        """The LAST collectives that this process has begun, the oldest first; flight.py says what is told of each."""
+        return flight.entries(last, lines=lines)
 
     def why_forward(self, calls: Calls, roots: list[Any]) -> dict[str, Any]:
         """The operation that made the loss in ROOTS not finite, found by repeating CALLS; "stage" says of what kind."""

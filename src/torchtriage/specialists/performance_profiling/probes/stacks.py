@@ -19,8 +19,8 @@ _DEEP = 12  # lines of the loop, the innermost first
 
 
 def stacks(job: Job) -> None:
-    """The user's lines in which the training thread stands, sampled once when data or the rest dominates the step,
-    and again whenever steps have become half as long again.
+    """The user's lines in which the training thread stands, sampled once when data or the rest dominates the step or
+    several ranks train, whose lines are to be compared, and again whenever steps have become half as long again.
     """
     watch = _Watch(job)
     job.listen(watch.iterated, watch.ending)
@@ -49,6 +49,7 @@ class _Watch:
         self.took += self.job.clock.took - parts["probes"]
         self.data += parts["data"]
         self.known += parts["transfer"] + parts["forward"] + parts["backward"] + parts["optimizer"]
+        self.known += parts["communication"]
         if self.steps == (_BLOCK if self.base else _FIRST):
             self.judge(step)
 
@@ -56,7 +57,8 @@ class _Watch:
         """At the end of a block: is there reason to ask for the lines?"""
         mean = self.took / self.steps
         largest = max(self.data, self.took - self.data - self.known)
-        wanted = largest > _SHARE * self.took if not self.base else mean > _SLOWER * self.base
+        first = largest > _SHARE * self.took or _several()
+        wanted = first if not self.base else mean > _SLOWER * self.base
         self.base = self.base or mean
         if wanted and mean > _SHORTEST and self.asked < _TIMES and self.job.stacks.start(mean / 1e9):
             self.base, self.since, self.asked = mean, step, self.asked + 1
@@ -74,3 +76,9 @@ class _Watch:
         self.job.stacks.end()
         if self.since is not None:
             self.tell()
+
+
+def _several() -> bool:
+    from torch import distributed
+
+    return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)

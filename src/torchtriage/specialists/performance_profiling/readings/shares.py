@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.measure import cpu_got
+from torchtriage.examine.run.meetings import told_apart
+from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings import building, fetching
 from torchtriage.specialists.performance_profiling.readings.lines import dominating
@@ -23,7 +23,7 @@ LONG = (
     3.0  # times the floor, which workers need for a batch that is no toy, however short the wait of a busy machine is
 )
 COMPUTE = ("forward", "backward", "optimizer")
-PHASES = ("data", "transfer", *COMPUTE)
+PHASES = ("data", "transfer", "communication", *COMPUTE)
 
 
 @detector("run/data-wait")
@@ -46,7 +46,7 @@ def data_wait(record: RankRecord) -> Iterator[Sighting]:
         return  # the wait is for workers that start, and has a page of its own
     _device_waits_too(record)
     _others_have_the_cpus(record, steps, loader, wait)
-    share, spread = _ratio(waits, _seconds(steps))
+    share, spread = ratio(waits, _seconds(steps))
     places, parts = fetching.places_and_parts(record, loader)
     fact = (
         f"{share:.0%} of a step is waiting for the next batch ({wait * 1e3:.1f} ms of "
@@ -71,8 +71,9 @@ def compute_share(record: RankRecord) -> Iterator[Sighting]:
         )
     if not any(step["forward"] for step in steps):
         raise CannotSee("no forward pass of a module was timed", "Call the model as model(x), not model.forward(x).")
+    steps = [step for step in told_apart(record) if step["seconds"]]
     busy = [sum(step[part] or 0.0 for part in COMPUTE) for step in steps]
-    share, spread = _ratio(busy, _seconds(steps))
+    share, spread = ratio(busy, _seconds(steps))
     yield Sighting(
         Place(rank=record.rank),
         f"forward, backward and optimizer take {share:.0%} of a step ({len(steps)} steps)",
@@ -90,8 +91,10 @@ def loop_share(record: RankRecord) -> Iterator[Sighting]:
     if not looks or len(rows) < ENOUGH_STEPS or _on_device(record) or not any(row["forward"] for row in rows):
         return
     wholes = _seconds(rows)
-    rest = [max(whole - sum(row[part] or 0.0 for part in PHASES), 0.0) for row, whole in zip(rows, wholes, strict=True)]
-    share, spread = _ratio(rest, wholes)
+    rest = [
+        max(whole - sum(row.get(part) or 0.0 for part in PHASES), 0.0) for row, whole in zip(rows, wholes, strict=True)
+    ]
+    share, spread = ratio(rest, wholes)
     line = dominating(looks, "other")
     place = Place(path=line.path, line=line.number, rank=record.rank) if line else Place(rank=record.rank)
     fact = f"{share:.0%} of a step is in no phase: not data, model or optimizer ({len(rows)} steps)"
@@ -166,19 +169,3 @@ def _named(loader: dict[str, Any]) -> str:
         return ""
     settings = ", ".join(f"{name}={loader[name]}" for name in ("batch_size", "num_workers", "pin_memory"))
     return f": DataLoader({loader['dataset']}, {settings}), samples come from {loader['source']}"
-
-
-def _ratio(parts: Sequence[float], wholes: Sequence[float]) -> tuple[float, tuple[float, float]]:
-    """The ratio of two sums with its 95 % interval from a block bootstrap (2,000 resamples, fixed seed).
-
-    Blocks of about n^(1/3) neighbouring steps: workers that prefetch make waits come in bursts, and resampling
-    single steps would make the interval too narrow.
-    """
-    pairs = np.array([parts, wholes], dtype=float)
-    size = max(1, round(pairs.shape[1] ** (1 / 3)))
-    count = -(-pairs.shape[1] // size)
-    starts = np.random.default_rng(0).integers(0, pairs.shape[1], (2000, count, 1))
-    sums = pairs[:, (starts + np.arange(size)) % pairs.shape[1]].sum(axis=(2, 3))
-    low, high = np.percentile(sums[0] / sums[1], (2.5, 97.5)).tolist()
-    share = float(pairs[0].sum() / pairs[1].sum())
-    return share, (min(low, share), max(high, share))

@@ -1,0 +1,181 @@
+"""Where the ranks of a run met: when each of them began a step's collectives, on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """How one rank came to a group's collectives in one step; moments in seconds since 1970.
+
+    first, last: when it began the step's first collective and its last. numbers: theirs within the group.
+    inner: when it began the last one within the backward; None where backward has none.
+    level: when it had come to the end of one, and so every rank of the group had; None where that is not known.
+    exposed: seconds from `inner` to the end of backward: in which backward had nothing to do but wait.
+    """
+
+    first: float
+    last: float
+    numbers: tuple[int, int]
+    inner: float | None
+    level: float | None
+    exposed: float
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A step of a group, as every rank of the group came to it."""
+
+    step: int
+    group: tuple[int, ...]
+    by: Mapping[int, Arrival]
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """Those of a run, by step. residual: seconds, by which the clocks of its hosts may still differ; 0 on one host."""
+
+    all: tuple[Meeting, ...]
+    residual: float = 0.0
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The largest first."""
+        return sorted({each.group for each in self.all}, key=lambda group: (-len(group), group))
+
+    @property
+    def steps(self) -> set[int]:
+        return {each.step for each in self.all}
+
+    def of(self, group: tuple[int, ...]) -> list[Meeting]:
+        return [each for each in self.all if each.group == group]
+
+
+def meetings(record: RunRecord) -> Meetings:
+    """The steps that all ranks of a group have told of, with the same numbers: in others they did unlike things."""
+    arrivals = {rank.rank: _arrivals(rank) for rank in record.ranks}
+    keys = sorted({key for told in arrivals.values() for key in told})
+    found = []
+    for step, name, group in keys:
+        by = {
+            rank: arrivals[rank][step, name, group] for rank in group if (step, name, group) in arrivals.get(rank, {})
+        }
+        if len(by) == len(group) > 1 and len({each.numbers for each in by.values()}) == 1:
+            found.append(Meeting(step, group, by))
+    return _aligned(found, {rank.rank: _host(rank) for rank in record.ranks})
+
+
+def exposed(record: RankRecord) -> dict[int, float]:
+    """By step: seconds at the end of backward in which the rank waited for averages that backward had asked for."""
+    return {step: each.exposed for (step, _, _), each in _arrivals(record).items() if each.inner is not None}
+
+
+def told_apart(record: RankRecord) -> list[Event]:
+    """The steady steps, with the end of backward that only waits for other ranks counted as communication.
+
+    A step that no look has told of waits as long as those usually do. On a device the host tells nothing of that.
+    """
+    known = {} if any(row.get("allocated") for row in record.steps) else exposed(record)
+    if not known:
+        return record.steps
+    usual, rows = median(known.values()), []
+    for row in record.steps:
+        backward = float(row.get("backward") or 0)
+        wait = min(known.get(row.get("step") or 0, usual), backward)
+        told = float(row.get("communication") or 0)
+        rows.append({**row, "backward": backward - wait, "communication": told + wait})
+    return rows
+
+
+def late(found: Meetings, rank: int) -> tuple[float, ...]:
+    """By how many seconds RANK came later than half of the others to the first collective of each step."""
+    return tuple(
+        each.by[rank].first - median(other.first for number, other in each.by.items() if number != rank)
+        for each in found.all
+        if rank in each.by and each.group == found.groups[0]
+    )
+
+
+def _arrivals(record: RankRecord) -> dict[tuple[int, str, tuple[int, ...]], Arrival]:
+    """By step, and the group's name and ranks. A step right after a look is left out: the look held its rank up."""
+    found = {}
+    looks = record.all("collectives")
+    held = {0, *(event["step"] + 1 for event in looks)}
+    for event in looks:
+        base, ends = event["base"] / 1e9, {end[0]: end[1:] for end in event["ends"]}
+        for step, index, *row in event["rows"]:
+            name, ranks = event["groups"][index]
+            if step not in held and step in ends:
+                found[step, name, tuple(ranks)] = _arrival(base, row, ends[step])
+    return found
+
+
+def _arrival(base: float, row: Sequence[Any], end: Sequence[int]) -> Arrival:
+    number, first, latest, last, inner, count, size = row
+    _, propagated, waited, _ = end
+    level = propagated if inner is not None else waited if waited > first else None
+    return Arrival(
+        base + first / 1e6,
+        base + last / 1e6,
+        (number, latest),
+        None if inner is None else base + inner / 1e6,
+        None if level is None else base + level / 1e6,
+        0.0 if inner is None else (propagated - inner) / 1e6,
+        count,
+        size,
+    )
+
+
+def _host(record: RankRecord) -> str:
+    """What tells apart whose clock it is: the host, or the whole job where it says that it has only one."""
+    start: dict[str, Any] = next(iter(record.all("start")), {})
+    given = start.get("environment") or {}
+    if start.get("host") is None and given.get("LOCAL_WORLD_SIZE") != given.get("WORLD_SIZE"):
+        return f"rank {record.rank}"
+    return str(start.get("host") or "")
+
+
+def _aligned(found: Sequence[Meeting], hosts: Mapping[int, str]) -> Meetings:
+    """Brings all moments to the clock of the first rank's host, by the ends of collectives, which all ranks share."""
+    names = list(dict.fromkeys(hosts[rank] for rank in sorted(hosts)))
+    if len(names) < 2:
+        return Meetings(tuple(found))
+    shifts, residual = {names[0]: 0.0}, 0.0
+    for name in names[1:]:
+        apart = sorted(_apart(found, hosts, names[0], name))
+        if apart:
+            shifts[name] = median(apart)
+            residual = max(residual, median(abs(each - shifts[name]) for each in apart))
+    moved = (_moved(each, {rank: shifts.get(hosts[rank]) for rank in each.group}) for each in found)
+    return Meetings(tuple(each for each in moved if each is not None), residual)
+
+
+def _apart(found: Sequence[Meeting], hosts: Mapping[int, str], first: str, other: str) -> Iterator[float]:
+    """By how much the clock of OTHER goes before that of FIRST, by each meeting of both."""
+    for each in found:
+        levels: dict[str, list[float]] = {}
+        for rank, arrival in each.by.items():
+            if arrival.level is not None:
+                levels.setdefault(hosts[rank], []).append(arrival.level)
+        if first in levels and other in levels:
+            yield median(levels[other]) - median(levels[first])
+
+
+def _moved(meeting: Meeting, shifts: Mapping[int, float | None]) -> Meeting | None:
+    """None where the clock of a rank is not known."""
+    by = {}
+    for rank, arrival in meeting.by.items():
+        shift = shifts[rank]
+        if shift is None:
+            return None
+        inner, level = (None if each is None else each - shift for each in (arrival.inner, arrival.level))
+        by[rank] = replace(arrival, first=arrival.first - shift, last=arrival.last - shift, inner=inner, level=level)
+    return Meeting(meeting.step, meeting.group, by)

@@ -1,0 +1,115 @@
+"""What a record says about the network: the part of a step in which every rank waits, and none for another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.measure import cpu_got, own_seconds
+from torchtriage.examine.run.meetings import exposed
+from torchtriage.examine.run.ratio import ratio
+from torchtriage.examine.run.record import Event, RunRecord
+from torchtriage.examine.run.unseen import world_size
+from torchtriage.specialists.distributed_training_strategies.readings import delays
+
+ENOUGH_STEPS = 20
+WARM = 3  # steps at the start that tell nothing
+LEAST = 0.003  # seconds a step: communication-bound.md says why
+WAITS = ("communication", "queued")
+QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
+LATENCY, RATE = 0.0001, 2**31  # seconds of a collective, bytes a second: better than gloo does on one quiet machine
+MANY, MIB = 8, 2**20
+
+Step = tuple[int, *tuple[Event, ...]]  # its number, its row on each rank
+
+
+@detector("run/communication")
+def communication(record: RunRecord) -> Iterator[Sighting]:
+    """The share of a step in which a collective is under way that no computation hides, and no rank is awaited."""
+    if len(record.ranks) < 2 or world_size(record.ranks) < 2:
+        return
+    looks = [event for rank in record.ranks for event in rank.all("collectives")]
+    steps = _steps(record)
+    if any(rows[0].get("allocated") for _, *rows in steps) or not any(event["rows"] for event in looks):
+        return  # "Not seen" says so
+    if any(event["pairs"] for event in looks):
+        raise CannotSee(
+            "the ranks send each other tensors: a stage of a pipeline also waits for its turn, on no slow network",
+            "Profile the same ten steps on every rank with torch.profiler, and compare sends with what they wait for.",
+        )
+    parts, wholes = _spent(record, steps)
+    if len(parts) < ENOUGH_STEPS:
+        return
+    quiet = [at for at, (_, *rows) in enumerate(steps) if all(cpu_got([row]) >= QUIET for row in rows)]
+    busy = len(quiet) < ENOUGH_STEPS
+    if not busy:
+        parts, wholes = [parts[at] for at in quiet], [wholes[at] for at in quiet]
+    mean, step = sum(parts) / len(parts), sum(wholes) / len(wholes)
+    if mean < LEAST:
+        return
+    share, (low, high) = ratio(parts, wholes)
+    fact = f"{share:.0%} of a step is communication that nothing hides ({mean * 1e3:.1f} of {step * 1e3:.1f} ms, "
+    fact += f"{len(parts)} steps), while nobody is waited for: {_carried(looks)}"
+    if busy:
+        least = _least(looks, len(record.ranks))
+        low = min(low, least / (least + _work(record, steps)))
+        fact += f", which takes {least * 1e3:.1f} ms at least; the machine is busy with other work too"
+    line = delays.waiting(record)
+    place = Place(path=line[0], line=line[1]) if line else Place()
+    yield Sighting(place, fact, share, "of the step", (low, high))
+
+
+def _steps(record: RunRecord) -> list[Step]:
+    """Number and rows of the steps that all ranks have timed."""
+    by_rank = [{int(row.get("step") or 0): row for row in rank.every_step} for rank in record.ranks]
+    waits = [exposed(rank) for rank in record.ranks]
+    if any(waits):  # of a step that no look has told of, it is not known
+        by_rank = [
+            {n: row for n, row in rows.items() if n in known} for rows, known in zip(by_rank, waits, strict=True)
+        ]
+    common = set.intersection(*(set(rows) for rows in by_rank))
+    return [
+        (step, *(rows[step] for rows in by_rank)) for step in sorted(step for step in common if (step or 0) >= WARM)
+    ]
+
+
+def _spent(record: RunRecord, steps: Sequence[Step]) -> tuple[list[float], list[float]]:
+    """Of each step: the seconds that even the rank waited which came last, and what the step took in the mean."""
+    waits = [exposed(rank) for rank in record.ranks]
+    parts = [
+        min(known.get(step, 0.0) + float(row.get("communication") or 0) for known, row in zip(waits, rows, strict=True))
+        for step, *rows in steps
+    ]
+    return parts, [sum(own_seconds(row) for row in rows) / len(rows) for _, *rows in steps]
+
+
+def _least(looks: Sequence[Event], ranks: int) -> float:
+    """Seconds that the collectives of a step take where nothing but latency and bandwidth holds them up."""
+    count, size = _load(looks)
+    return count * LATENCY + 2 * (ranks - 1) / ranks * size / RATE
+
+
+def _work(record: RunRecord, steps: Sequence[Step]) -> float:
+    """Mean seconds of a step in which a rank neither waits for a collective nor for a CPU."""
+    spent = [
+        max(own_seconds(row) - known.get(step, 0.0) - sum(float(row.get(name) or 0) for name in WAITS), 0.0)
+        for step, *rows in steps
+        for known, row in zip([exposed(rank) for rank in record.ranks], rows, strict=True)
+    ]
+    return sum(spent) / len(spent)
+
+
+def _load(looks: Sequence[Event]) -> tuple[float, float]:
+    """Collectives and bytes of a step, in the last look."""
+    rows: list[list[int]] = next((event["rows"] for event in reversed(looks) if event["rows"]), [])
+    steps = len({row[0] for row in rows}) or 1
+    return sum(row[-2] for row in rows) / steps, sum(row[-1] for row in rows) / steps
+
+
+def _carried(looks: Sequence[Event]) -> str:
+    """How many collectives a step has, and how large they are."""
+    count, size = _load(looks)
+    kinds = sorted({op for event in looks for op, _, number in event["kinds"] if number >= len(event["rows"]) / 2})
+    said = f"{count:.0f} {'/'.join(kinds) or 'collectives'} of {size / MIB:.2g} MiB in all"
+    return f"{said}, {size / count / 1024:.2g} KiB apiece" if count >= MANY else said

@@ -1,0 +1,109 @@
+"""What a late rank does that the others do not: the phases and lines in which its time goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from statistics import median
+
+from msgspec import Struct
+
+from torchtriage.examine.run.measure import own_seconds
+from torchtriage.examine.run.meetings import exposed
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+
+PHASES = ("data", "transfer", "forward", "backward", "optimizer")
+PART = 0.2  # of the delay, from which a phase is named
+LINE = 0.3  # of the delay, that a line must explain
+CALLS = 0.7  # of what the line explains, that one which calls it must explain too
+MOST = 2  # of those
+ENOUGH_SAMPLES = 10
+
+Where = tuple[str, int]
+
+
+class Line(Struct, frozen=True):
+    """A line in which a rank stands longer than the others, and those that call it, the innermost first."""
+
+    path: str
+    number: int
+    said: str
+    callers: tuple[Where, ...]
+
+
+def phases(record: RunRecord, rank: int, steps: Iterable[int]) -> str:
+    """In which phases RANK is slower than the others, and by how much; "" where none stands out."""
+    wanted = set(steps)
+    spent = {each.rank: _spent(each, wanted) for each in record.ranks}
+    mine, theirs = spent.pop(rank), list(spent.values())
+    more = {name: mine[name] - median(each[name] for each in theirs) for name in mine}
+    whole = sum(value for value in more.values() if value > 0)
+    named = sorted((name for name, value in more.items() if value > PART * whole > 0), key=lambda name: -more[name])
+    return ", ".join(f"{more[name] * 1e3:.1f} ms longer in {name}" for name in named)
+
+
+def line(record: RunRecord, rank: int, seconds: float) -> Line | None:
+    """The line in which RANK stands longer than the others by the most, if that explains a good part of SECONDS."""
+    looks = {each.rank: _first_look(each) for each in record.ranks}
+    mine = looks.pop(rank)
+    others = [look for look in looks.values() if look is not None]
+    if mine is None or not others:
+        return None
+    stands = _more(_seconds(mine, "lines"), [_seconds(look, "lines") for look in others])
+    if not stands or max(stands.values()) < LINE * seconds:
+        return None
+    (path, number), most = max(stands.items(), key=lambda each: each[1])
+    calls = _more(_seconds(mine, "calls"), [_seconds(look, "calls") for look in others])
+    depths = {(path, line): depth for _, path, line, _, _, depth, _ in mine["calls"]}
+    above = [where for where, longer in calls.items() if longer >= CALLS * most and where != (path, number)]
+    above.sort(key=lambda where: -depths.get(where, 0))
+    said = f"{most * 1e3:.1f} ms longer than the others at {path}:{number}"
+    return Line(path, number, said, tuple(above[:MOST]))
+
+
+def waiting(record: RunRecord) -> Where | None:
+    """The line in which ranks stand most while they wait for a collective, or else go backward."""
+    for phase in ("communication", "backward"):
+        counts: Counter[Where] = Counter()
+        for rank in record.ranks:
+            for name, path, number, *_, count in (_first_look(rank) or {"lines": ()})["lines"]:
+                counts[path, number] += count if name == phase else 0
+        if sum(counts.values()) >= ENOUGH_SAMPLES:
+            return counts.most_common(1)[0][0]
+    return None
+
+
+def _spent(record: RankRecord, steps: set[int]) -> dict[str, float]:
+    """Median seconds of a step by phase, without the end of backward that only waits."""
+    waits = exposed(record)
+    rows = [row for row in record.every_step if row.get("step") in steps]
+    parts: dict[str, list[float]] = {name: [] for name in (*PHASES, "other")}
+    for row in rows:
+        known = {name: float(row.get(name) or 0) for name in PHASES}
+        rest = own_seconds(row) - sum(known.values()) - float(row.get("communication") or 0)
+        known["backward"] = max(known["backward"] - waits.get(row.get("step") or 0, 0.0), 0.0)
+        for name, value in {**known, "other": max(rest, 0.0)}.items():
+            parts[name].append(value)
+    return {name: median(values) if values else 0.0 for name, values in parts.items()}
+
+
+def _first_look(record: RankRecord) -> Event | None:
+    """The first samples of its lines, with the mean seconds of the steps over which they were taken."""
+    look = next((event for event in record.all("stacks") if event.get("samples")), None)
+    if look is None:
+        return None
+    since, until = look.get("since") or 0, look.get("step") or 0
+    taken = [own_seconds(row) for row in record.every_step if since < (row.get("step") or 0) <= until]
+    return {**look, "seconds": sum(taken) / len(taken)} if taken else None
+
+
+def _seconds(look: Event, kind: str) -> dict[Where, float]:
+    """Seconds of a step in which the rank stood in each line, or in one that it calls."""
+    counts: Counter[Where] = Counter()
+    for each in look[kind]:
+        counts[each[1], each[2]] += each[-1]
+    return {where: count / look["samples"] * look["seconds"] for where, count in counts.items()}
+
+
+def _more(mine: dict[Where, float], others: list[dict[Where, float]]) -> dict[Where, float]:
+    return {where: spent - median(each.get(where, 0.0) for each in others) for where, spent in mine.items()}
