@@ -189,7 +189,7 @@ def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
 def _communication(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
     """What of waiting for other ranks is not told apart from computing."""
     first = ranks[0]
-    if world_size(ranks) < 2 or not first.every_step:
+    if world_size(ranks) < 2:
         return
     if any(row.get("allocated") for row in first.every_step):
         yield Inconclusive(
