@@ -31,8 +31,8 @@ class Late:
         elif tensor.is_cuda and len(self._waiting) < WAITING:
             self._copy(torch, tensor.detach().reshape(()), then)
 
-    def read_all(self, tensor: Any, then: Callable[[list[float]], None]) -> None:
-        """The same for the numbers of a plain tensor of one dimension."""
+    def read_all(self, tensor: Any, then: Callable[[list[Any]], None]) -> None:
+        """The same for the numbers of a plain tensor of one dimension, whole ones as such."""
         import torch
 
         if type(tensor) is not torch.Tensor or tensor.dim() != 1:
@@ -57,12 +57,14 @@ class Late:
     def _copy(self, torch: Any, tensor: Any, then: Callable[[Any], None]) -> None:
         if torch.cuda.is_current_stream_capturing():
             return
-        host = self._free.pop() if self._free and not tensor.dim() else _pinned(torch, tensor.shape)
+        host = self._free.pop() if self._free and not tensor.dim() else _pinned(torch, tensor)
         host.copy_(tensor, non_blocking=True)
         arrived = torch.cuda.Event()
         arrived.record()
         self._waiting.append((arrived, host, then))
 
 
-def _pinned(torch: Any, shape: Any) -> Any:
-    return torch.empty(shape, dtype=torch.float32, device="cpu", pin_memory=True)
+def _pinned(torch: Any, tensor: Any) -> Any:
+    """Whole numbers are kept to the last bit."""
+    dtype = torch.int64 if tensor.dim() and tensor.dtype == torch.int64 else torch.float32
+    return torch.empty(tensor.shape, dtype=dtype, device="cpu", pin_memory=True)

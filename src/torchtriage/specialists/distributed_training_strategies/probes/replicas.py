@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from . import _carried
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -40,6 +42,7 @@ def replicas_made(job: Job) -> None:
     from torch.nn.parallel import DistributedDataParallel
 
     watch = _watches.pop(job)
+    watch.carried = _carried.listening.pop(id(job), None)
     for each in job.alive(DistributedDataParallel):
         watch.add(each)
     job.wrap(DistributedDataParallel, "__init__", watch.making)
@@ -47,6 +50,8 @@ def replicas_made(job: Job) -> None:
         for owner in (distributed_c10d, torch.distributed):
             if hasattr(owner, name):
                 job.wrap(owner, name, watch.averaging)
+    for owner in (distributed_c10d, torch.distributed):
+        job.wrap(owner, "broadcast", watch.sending)
 
 
 class _Replica:
@@ -113,6 +118,7 @@ class _Replicas:
         self.with_gradients = torch.is_grad_enabled
         self.known: list[_Replica] = []
         self.around: dict[tuple[int, int], bool] = {}
+        self.carried: _carried.Carry | None = None  # who else is told of collectives
 
     def add(self, wrapper: Any) -> None:
         self.known.append(_Replica(wrapper, len(self.known), self.module))
@@ -126,7 +132,10 @@ class _Replicas:
 
     def averaging(self, original: Any) -> Any:
         def collective(*args: Any, **kwargs: Any) -> Any:
-            sizes = [each.numel() for each in _tensors([*args, *kwargs.values()])]
+            tensors = _tensors([*args, *kwargs.values()])
+            if self.carried is not None:
+                self.carried(tensors, [*args, *kwargs.values()])
+            sizes = [each.numel() for each in tensors]
             passed = self.job.clock.count("forwards")
             for replica in self.known:
                 replica.by_hand = replica.by_hand if replica.passed == passed else 0
@@ -136,6 +145,15 @@ class _Replicas:
             return original(*args, **kwargs)
 
         return collective
+
+    def sending(self, original: Any) -> Any:
+        def broadcast(*args: Any, **kwargs: Any) -> Any:
+            if self.carried is not None:
+                given = [*args, *kwargs.values()]
+                self.carried(_tensors(given), given)
+            return original(*args, **kwargs)
+
+        return broadcast
 
     def passing(self, original: Any) -> Any:
         def _pre_forward(wrapper: Any, *args: Any, **kwargs: Any) -> Any:

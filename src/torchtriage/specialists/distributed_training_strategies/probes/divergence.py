@@ -1,0 +1,242 @@
+"""What a run writes down so that the replicas of different ranks can be held against each other: looks at the bits.
+
+A look is taken after the same turns of the same optimizer on every rank, chosen by their number alone: the first four,
+then the powers of two and what lies halfway between them, from 1024 on every 1024th.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from . import _bits, _carried, _tracked, _written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchtriage.examine.run.job.job import Job
+
+RARE = 1024  # turns between two looks, later
+SETTINGS = ("lr", "weight_decay", "momentum", "betas", "eps")
+_STATES = frozenset({1, 8, 64, 512})  # turns after which the optimizer's state is looked at too
+_ALONE = 16  # turns without a process group, after which nobody looks any more
+
+
+def due(turn: int) -> bool:
+    """Whether a look is taken after that TURN, from 1."""
+    if turn > RARE:
+        return turn % RARE == 0
+    return turn < 4 or not turn & (turn - 1) or (turn % 3 == 0 and not turn // 3 & (turn // 3 - 1))
+
+
+def divergence(job: Job) -> None:
+    """Sums of the bits of what each optimizer moves, of gradients and states, and who wrote to it beside the step."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    from torch.nn.parallel import DistributedDataParallel
+
+    looks = _Looks(job)
+    _carried.listening[id(job)] = looks.carried.told
+    job.wrap(DistributedDataParallel, "__init__", looks.making)
+    job.wrap(torch.nn.Module, "load_state_dict", looks.loading)
+    for each in job.alive(DistributedDataParallel):
+        looks.wrappers.append(_tracked.Wrapper(each, ("", 0)))
+    job.listen(looks.stepped, looks.clipping, looks.ending)
+    job.on("skipped", lambda optimizer, _scaler: looks.stepped(optimizer))
+    job.place(looks.first, lambda job: job.listen(looks.backward))
+    job.place(looks.beside, looks.aside)
+
+
+class _Course:
+    """One optimizer. turns: so far, taken or skipped. tracked: what is compared of it, once that is known."""
+
+    def __init__(self, optimizer: Any, number: int) -> None:
+        self.optimizer, self.number = weakref.ref(optimizer), number
+        self.turns = self.looked = 0
+        self.tracked: _tracked.Tracked | None = None
+        self.averaged = 0  # turns before which gradients were carried by the user's own collectives
+        self.weights = 0  # values of weights in them
+        self.clips: list[int] = []  # lines of clips since the last turn
+        self.backwards = 0
+
+
+class _Looks:
+    def __init__(self, job: Job) -> None:
+        from torch import distributed
+
+        self.job, self.distributed, self.probe = job, distributed, job.placing
+        self.first, self.beside = f"{self.probe} at first", f"{self.probe} beside"
+        self.carried = _carried.Carried(job)
+        self.wrappers: list[_tracked.Wrapper] = []
+        self.courses: dict[int, _Course] = {}
+        self.written = _written.Written(job)
+        self.clipped: list[tuple[str, int]] = []
+        self.clips = self.loads = 0
+
+    def aside(self, job: Job) -> None:
+        """Who writes to the tensors beside the optimizer, in the steps that sampled probes see."""
+        job.sampled()
+        job.on("stepping", lambda optimizer: self.written.stepping(self.courses.get(id(optimizer))))
+        job.on("stepped", lambda optimizer: self.written.stepped(self.courses.get(id(optimizer))))
+
+    def several(self) -> bool:
+        return bool(self.distributed.is_initialized() and self.distributed.get_world_size() > 1)
+
+    def making(self, original: Any) -> Any:
+        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            where = self.job.caller()
+            original(wrapper, *args, **kwargs)
+            self.wrappers.append(_tracked.Wrapper(wrapper, where))
+
+        return __init__
+
+    def loading(self, original: Any) -> Any:
+        def load_state_dict(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.loads < 16 and self.several():
+                owned = {id(each) for each in module.parameters()}
+                wrapped = any(owned & each.parameters for each in self.wrappers)
+                self.loads += 1
+                turns = max((each.turns for each in self.courses.values()), default=0)
+                path, line = self.job.caller()
+                self.job.record("weights-loaded", path=path, line=line, wrapped=wrapped, turns=turns)
+            return original(module, *args, **kwargs)
+
+        return load_state_dict
+
+    def backward(self, _roots: Any) -> None:
+        """The first pass: how the replicas begin."""
+        self.job.withdraw(self.first)
+        if self.several():
+            for optimizer in self.job.built:
+                if any(each.requires_grad for group in optimizer.param_groups for each in group["params"]):
+                    self.look(self.course(optimizer), optimizer)
+
+    def course(self, optimizer: Any) -> _Course:
+        course = self.courses.get(id(optimizer))
+        if course is None or course.optimizer() is not optimizer:
+            course = self.courses[id(optimizer)] = _Course(optimizer, len(self.courses))
+        return course
+
+    def clipping(self, call: str, _parameters: Any, limit: Any, _norm: Any) -> None:
+        self.clips += 1
+        if len(self.clipped) < 4:
+            self.clipped.append(self.job.caller())
+
+    def stepped(self, optimizer: Any) -> None:
+        course = self.courses.get(id(optimizer)) or self.course(optimizer)
+        course.turns += 1
+        carried = self.carried
+        if carried.calls and course.tracked is not None:
+            whole = course.tracked.whole
+            course.averaged += 2 * sum(values for values, _ in carried.gradients) >= whole
+            known = {*course.tracked.sizes}
+            course.weights += sum(each for each in carried.weights if each in known or 2 * each >= whole)
+        if due(course.turns):
+            self.turned(course, optimizer)
+        carried.clear()
+        if self.clipped:
+            self.clipped = []
+
+    def turned(self, course: _Course, optimizer: Any) -> None:
+        if self.several():
+            self.look(course, optimizer)
+        elif course.turns >= _ALONE:
+            self.job.withdraw(self.beside)
+            self.job.withdraw(self.first)
+            self.job.withdraw(self.probe)
+
+    def look(self, course: _Course, optimizer: Any) -> None:
+        tensors = self.tensors(course, optimizer)
+        if tensors is None or course.tracked is None:
+            return
+        course.looked = course.turns
+        facts = {"optimizer": course.number, "turn": course.turns, "key": course.tracked.key}
+        facts |= {"writes": course.tracked.written(), "settings": _settings(optimizer), "clips": self.clips}
+        facts |= {"clipped": self.clipped, "backwards": self.job.clock.count("backwards"), "at": self.job.caller()}
+        facts |= {"averaged": course.averaged, "weights": course.weights, "calls": self.carried.calls}
+        if self.carried.gradients:
+            among = self.carried.among(tensors)
+            facts |= {"carried": [number for number, yes in enumerate(among) if yes]}
+            facts |= {"groups": [list(each) for each in sorted(self.carried.groups)]}
+        states = list(_states(optimizer, tensors)) if course.turns in _STATES or not course.turns % 4096 else []
+        grads = [each.grad for each in tensors if each.grad is not None and _bits.plain(each.grad)]
+        self.measure(facts, tensors, [each for each in grads if course.turns], states)
+
+    def tensors(self, course: _Course, optimizer: Any) -> list[Any] | None:
+        """Those that are compared; they are chosen again when some are gone."""
+        found = course.tracked.alive() if course.tracked is not None else None
+        if found is None:
+            course.tracked = _tracked.Tracked(self.job, optimizer, self.wrappers)
+            found = course.tracked.alive()
+            if found is not None:
+                facts = {"optimizer": course.number, "turn": course.turns, "class": type(optimizer).__name__}
+                facts["built"] = self.job.built.at(optimizer)
+                self.job.record("replicas", **facts, **course.tracked.facts(self.job))
+        return found
+
+    def measure(self, facts: dict[str, Any], tensors: list[Any], grads: list[Any], states: list[Any]) -> None:
+        """Adds up bits on the device, and writes the look as soon as the sums have arrived."""
+        import torch
+
+        values = [_bits.flat(each) for each in tensors]
+        none = torch.zeros((), dtype=torch.int64, device=tensors[0].device)
+        marks = [_bits.mark(each) if each is not None else none for each in values]
+        sizes = [_bits.size(each).view(torch.int64) if each is not None else none for each in values]
+        beside = [_together(part) for part in (grads, states) if part]
+        step, job, number = self.job.step, self.job, len(tensors)
+
+        def write(sums: list[int]) -> None:
+            left = sums[2 * number :]
+            facts["gradients"] = left.pop(0) if grads else None
+            facts["states"] = left.pop(0) if states else None
+            squares = torch.tensor(sums[number : 2 * number], dtype=torch.int64, device="cpu").view(torch.float64)
+            job.record("look", **{**facts, "step": step, "marks": sums[:number], "squares": squares.tolist()})
+
+        home = tensors[0].device
+        job.late.read_all(torch.stack([each.to(home) for each in (*marks, *sizes, *beside)]), write)
+
+    def ending(self) -> None:
+        """How they end, on a CPU and where they are still there: no device is waited for."""
+        for course in self.courses.values():
+            optimizer, tracked = course.optimizer(), course.tracked
+            if optimizer is None or tracked is None or course.turns == course.looked:
+                continue
+            tensors = tracked.alive()
+            if tensors is not None and all(each.device.type == "cpu" for each in tensors):
+                self.look(course, optimizer)
+
+
+def _together(tensors: list[Any]) -> Any:
+    import torch
+
+    flat = [each for each in map(_bits.flat, tensors) if each is not None]
+    home = tensors[0].device
+    marks = [_bits.mark(each).to(home) for each in flat]
+    return torch.stack(marks).sum() if marks else torch.zeros((), dtype=torch.int64, device=home)
+
+
+def _states(optimizer: Any, tensors: list[Any]) -> Iterator[Any]:
+    """What torch's own optimizers keep of each of TENSORS; those that divide it among the ranks are passed over."""
+    if type(optimizer).__module__.startswith("torch.optim"):
+        for each in tensors:
+            for name, kept in sorted(optimizer.state.get(each, {}).items()):
+                if name != "step" and getattr(kept, "shape", None) == each.shape and _bits.plain(kept):
+                    yield kept
+
+
+def _settings(optimizer: Any) -> list[dict[str, Any]]:
+    """The numbers of its first groups that decide about a step."""
+    found = []
+    for group in optimizer.param_groups[:4]:
+        plain = {name: group.get(name) for name in SETTINGS}
+        plain = {name: value.item() if hasattr(value, "item") and value.is_cpu else value for name, value in plain.items()}
+        found.append({name: value for name, value in plain.items() if _number(value)})
+    return found
+
+
+def _number(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(_number(each) for each in value)
+    return isinstance(value, (int, float))

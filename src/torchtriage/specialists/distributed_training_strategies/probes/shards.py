@@ -1,0 +1,156 @@
+"""What a run writes down so that ranks can tell whether they see the same samples: marks of batches and of inputs.
+
+Which batches is a matter of their number alone, so that all ranks look at the same ones.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torchtriage.examine.run.job.job import Job
+
+PASSES = 4  # over each loader, that are looked at
+BATCHES = 6, 3  # of the first pass, and of the others
+FORWARDS = 8  # passes of each root in training
+
+
+def shards(job: Job) -> None:
+    """Marks of the first batches of each loader, in jobs of several ranks."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    from torch.utils.data import DataLoader
+    from torch.utils.data.distributed import DistributedSampler
+
+    watch = _Shards(job)
+    job.wrap(DataLoader, "__init__", watch.building)
+    job.wrap(DistributedSampler, "__init__", watch.building)
+    job.listen(watch.begun)
+
+
+def inputs(job: Job) -> None:
+    """Marks of what roots are given in their first passes of training, in jobs of several ranks."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    probe, seen = job.placing, dict[int, int]()
+    left = 4 * FORWARDS
+
+    def forward(module: Any, args: Any, kwargs: Any) -> None:
+        nonlocal left
+        if not torch.is_grad_enabled() or not module.training:
+            return
+        left -= 1
+        number = seen.get(id(module), 0)
+        seen[id(module)] = number + 1
+        if number < FORWARDS and several(torch):
+            given = [*args, *kwargs.values()]
+            facts = {"root": type(module).__name__, "number": number, "over": list(_divided(module))}
+            facts["at"] = job.caller()
+            job.record("inputs", **facts, marks=_marks(job, given), values=list(_values(given)))
+        if left <= 0:
+            job.withdraw(probe)
+
+    job.listen(forward)
+
+
+class _Shards:
+    def __init__(self, job: Job) -> None:
+        self.job, self.inner = job, f"{job.placing} within"
+        self.built: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self.passes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.keys: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.counts: dict[tuple[str, int], int] = {}
+        self.open: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches of the pass so far
+
+    def building(self, original: Any) -> Any:
+        def __init__(itself: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            self.built[itself] = self.job.caller()
+            original(itself, *args, **kwargs)
+
+        return __init__
+
+    def begun(self, loader: Any, _given: int) -> None:
+        import torch
+
+        number = self.passes.get(loader, 0)
+        self.passes[loader] = number + 1
+        if number >= PASSES or not several(torch):
+            self.open.pop(loader, None)
+            return
+        if not number:
+            self.tell(loader)
+        if not self.open:
+            self.job.place(self.inner, lambda job: job.listen(self.batch))
+        self.open[loader] = 0
+
+    def tell(self, loader: Any) -> None:
+        """What a loader is, once. Its key is the same on all ranks that have built it alike."""
+        path, line = where = self.built.get(loader, ("", 0))
+        number = self.counts[where] = self.counts.get(where, -1) + 1
+        self.keys[loader] = key = f"{path}:{line}#{number}"
+        sampler: Any = getattr(loader, "sampler", None)
+        inner: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+        sampler = inner if hasattr(inner, "num_replicas") else sampler
+        told = {"path": path, "line": line, "loop": self.job.caller(), "dataset": type(loader.dataset).__name__}
+        told |= {"sampler": type(sampler).__name__, "sampled": self.built.get(sampler)}
+        for name in ("num_replicas", "rank"):
+            value = getattr(sampler, name, None)
+            told[name] = value if isinstance(value, int) else None
+        self.job.record("divided", loader=key, batch_size=loader.batch_size, **told)
+
+    def batch(self, loader: Any, batch: Any) -> None:
+        number = self.open.get(loader)
+        if number is None:
+            return
+        turn = self.passes[loader] - 1
+        backwards = self.job.clock.count("backwards")
+        facts = {"loader": self.keys[loader], "pass": turn, "number": number, "backwards": backwards}
+        if number < BATCHES[bool(turn)]:
+            self.job.record("shard", **facts, marks=_marks(self.job, batch), values=list(_values(batch)))
+            self.open[loader] = number + 1
+            return
+        self.job.record("shard", **facts, marks=None, values=[])
+        del self.open[loader]
+        if not self.open:
+            self.job.withdraw(self.inner)
+
+
+def several(torch: Any) -> bool:
+    return bool(torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1)
+
+
+def _marks(job: Job, batch: Any) -> dict[str, int]:
+    return {name: mark for name, mark, _ in job.marks(batch)}
+
+
+def _values(batch: Any, depth: int = 3) -> Iterator[int]:
+    """How many values each tensor of a batch has, wherever it lies."""
+    if hasattr(batch, "numel") and hasattr(batch, "dtype"):
+        yield int(batch.numel())
+    elif depth and isinstance(batch, (dict, tuple, list)):
+        for each in list(batch.values() if isinstance(batch, dict) else batch)[:16]:
+            yield from _values(each, depth - 1)
+
+
+def _divided(module: Any) -> Iterator[list[int]]:
+    """The ranks among which FSDP has divided what is in MODULE, and the batches."""
+    for each in module.modules():
+        if type(each).__name__ == "FullyShardedDataParallel":
+            from torch.distributed import get_process_group_ranks
+
+            yield sorted(get_process_group_ranks(each.process_group))
+            return
+        if any(kind.__name__ == "FSDPModule" for kind in type(each).__mro__):
+            for parameter in each.parameters():
+                mesh = getattr(parameter, "device_mesh", None)
+                first = type(parameter.placements[0]).__name__ if mesh is not None else ""
+                if mesh is not None and (mesh.ndim == 1 or first == "Replicate"):
+                    yield sorted(mesh.mesh.flatten().tolist())
+                    return

@@ -1,0 +1,136 @@
+"""What may have parted replicas: what one rank did and another did not, until the look at which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torchtriage.examine.run.looks import Joint
+from torchtriage.examine.run.record import Event
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that tells the ranks apart, and the line where it is done."""
+
+    words: str
+    path: str = ""
+    line: int = 0
+    rank: int | None = None
+
+
+def causes(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    """The likeliest first, of the tensor of that INDEX; at the end always what the gradients say, at the update."""
+    look = joint.looks[since]
+    for find in (_bypassed, _loaded, _skipped, _set, _clipped, _written):
+        yield from find(joint, since, index)
+    lowest = look.by_rank[min(look.by_rank)]
+    path, line = lowest.get("at") or ("", 0)
+    if not look.turn:
+        path, line = joint.head.get("made") or lowest.get("at") or ("", 0)
+        yield Cause("they were changed after they had been sent round, or never sent", path, line)
+        return
+    yield Cause(_of_gradients(joint, since), path, line)
+
+
+def _of_gradients(joint: Joint, since: int) -> str:
+    after = [look for look in joint.looks[since : since + 2] if look.turn]
+    marks = [{event.get("gradients") for event in look.by_rank.values()} for look in after]
+    if any(len(each) > 1 for each in marks):
+        return "the gradients of this update differ too: not averaged, or changed on some ranks afterwards"
+    return "the gradients are the same on all ranks: the step itself, or a change beside it, made the difference"
+
+
+def _bypassed(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    for rank in joint.ranks:
+        for event in rank.all("replica")[-1:]:
+            if event.get("bypassed"):
+                words = f"{event['bypassed']} steps of rank {rank.rank} went past the wrapper"
+                yield Cause(words, event.get("path") or "", event.get("line") or 0)
+                return
+
+
+def _loaded(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    turn = joint.looks[since].turn
+    found = {
+        rank.rank: [each for each in rank.all("weights-loaded") if _matters(joint, each, turn)] for rank in joint.ranks
+    }
+    most = max(map(len, found.values()))
+    fewest = min(map(len, found.values()))
+    if most > fewest:
+        rank = next(number for number, events in found.items() if len(events) == most)
+        last, whom = found[rank][-1], [number for number, events in found.items() if len(events) < most]
+        words = f"load_state_dict ran here on rank {rank} and not on rank {_all(whom)}"
+        words += ", after the wrapper had sent the weights round" if last.get("wrapped") else ""
+        yield Cause(words, last["path"], last["line"], rank)
+
+
+def _matters(joint: Joint, event: Event, turn: int) -> bool:
+    return bool(event.get("wrapped") or not joint.wrapped) and (event.get("turns") or 0) <= turn
+
+
+def _skipped(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    look = joint.looks[since]
+    passes = _by_rank(joint, since, lambda event: event.get("backwards"))
+    if look.turn and len(set(passes.values())) > 1:
+        most = max(passes, key=lambda rank: passes[rank])
+        least = min(passes, key=lambda rank: passes[rank])
+        path, line = look.by_rank[most].get("at") or ("", 0)
+        words = f"rank {most} had {passes[most]} backward passes until its update {look.turn}, rank {least} had "
+        words += f"{passes[least]}: the step here is left out on rank {most}, or the passes are not the same"
+        yield Cause(words, path, line, most)
+
+
+def _set(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    for at in range(since + 1):
+        settings = _by_rank(joint, at, lambda event: event.get("settings") or [])
+        ranks = sorted(settings)
+        other = next((rank for rank in ranks if settings[rank] != settings[ranks[0]]), None)
+        if other is None:
+            continue
+        here, there = settings[ranks[0]], settings[other]
+        for mine, theirs in zip(here, there, strict=False):
+            name = next((name for name in mine if mine[name] != theirs.get(name)), None)
+            if name is not None:
+                head, turn = joint.heads[other], joint.looks[at].turn
+                path, line = (head.get("built") if not at else joint.looks[at].by_rank[other].get("at")) or ("", 0)
+                words = f"{name} is {mine[name]:.6g} on rank {ranks[0]} and {theirs.get(name):.6g} on rank {other} "
+                odd = joint.looks[since].odd(index)
+                yield Cause(f"{words}at update {turn}", path, line, odd)
+                return
+
+
+def _clipped(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    clips = _by_rank(joint, since, lambda event: event.get("clips") or 0)
+    most = max(clips, key=lambda rank: clips[rank])
+    least = min(clips, key=lambda rank: clips[rank])
+    if clips[most] == clips[least]:
+        return
+    places = [look.by_rank[most].get("clipped") for look in joint.looks[: since + 2]]
+    path, line = next((each[0] for each in places if each), ("", 0))
+    words = f"rank {most} clipped gradients {clips[most]} times until then, rank {least} {clips[least]} times"
+    yield Cause(words, path, line, most)
+
+
+def _written(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+    """In-place changes beside the updates, by the counts that torch keeps of writes."""
+    writes = _by_rank(joint, since, lambda event: event["writes"][index])
+    passes = _by_rank(joint, since, lambda event: event.get("backwards"))
+    most = max(writes, key=lambda rank: writes[rank])
+    least = min(writes, key=lambda rank: writes[rank])
+    if writes[most] == writes[least] or len(set(passes.values())) > 1:
+        return
+    record = next(rank for rank in joint.ranks if rank.rank == most)
+    seen = next(iter(record.all("written-beside")), {})
+    more = writes[most] - writes[least]
+    words = f"{joint.head['names'][index]} was written {more} more times on rank {most} than on rank {least}"
+    yield Cause(words, seen.get("path") or "", seen.get("line") or 0, most)
+
+
+def _by_rank(joint: Joint, at: int, of: Callable[[Event], Any]) -> dict[int, Any]:
+    return {rank: of(event) for rank, event in sorted(joint.looks[at].by_rank.items())}
+
+
+def _all(ranks: list[int]) -> str:
+    return ", ".join(map(str, ranks[:4])) + (" …" if len(ranks) > 4 else "")

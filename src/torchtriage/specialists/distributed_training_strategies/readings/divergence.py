@@ -1,0 +1,180 @@
+"""What the looks of several ranks say of their replicas: when they parted, where, and what may have parted them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.looks import Joint, Look, joined
+from torchtriage.examine.run.record import RunRecord
+from torchtriage.specialists.distributed_training_strategies.readings.causes import causes
+
+LASTING = 3  # looks in a row that differ, of what nobody averages by itself
+APART = 8  # updates, after which ranks that exchanged nothing train apart
+SMALL = 0.5  # of all values: what an average by hand may have forgotten
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Tensors of a joint that differ from the look of that number on. words: what is the matter with them."""
+
+    joint: Joint
+    indices: tuple[int, ...]
+    since: int
+    words: str
+
+    @property
+    def look(self) -> Look:
+        return self.joint.looks[self.since]
+
+
+@detector("run/ranks-diverged")
+def ranks_diverged(record: RunRecord) -> Iterator[Sighting]:
+    """Ranks that train one model hold different weights."""
+    for joint in joined(record):
+        drift = next(_drifts(joint), None)
+        if drift is not None:
+            yield from _told(drift)
+
+
+def _drifts(joint: Joint) -> Iterator[Drift]:
+    """The gravest first."""
+    if joint.returning:
+        return
+    yield from _expected(joint)
+    if joint.expected:
+        yield from _forgotten(joint)
+    else:
+        yield from _once_equal(joint)
+        yield from _apart(joint)
+
+
+def _expected(joint: Joint) -> Iterator[Drift]:
+    """What a wrapper, or the job's own collectives, average in every step."""
+    parted = {index: since for index in joint.expected if (since := joint.parted(index)) is not None}
+    if not parted:
+        return
+    since = min(parted.values())
+    how = "averaged by DistributedDataParallel" if joint.wrapped else "whose gradients are averaged in every step"
+    if since == 0 and not joint.looks[0].turn:
+        how += ", and not equal when they begin"
+    yield _drift(joint, [index for index, at in parted.items() if at == since], since, how)
+
+
+def _forgotten(joint: Joint) -> Iterator[Drift]:
+    """What began equal beside the tensors that are averaged, and is not."""
+    kinds, sizes = joint.head["kinds"], joint.head["sizes"]
+    rest = {
+        index: since
+        for index in range(len(kinds))
+        if index not in joint.expected
+        and (since := joint.parted(index)) is not None
+        and since > 0
+        and len(joint.looks) - since >= LASTING
+    }
+    for kind in "opb":
+        indices = [index for index in rest if kinds[index] == kind]
+        if not indices or sum(sizes[index] for index in indices) > SMALL * sum(sizes):
+            continue
+        since = min(rest[index] for index in indices)
+        yield _drift(joint, [index for index in indices if rest[index] == since], since, _why_forgotten(joint, kind))
+
+
+def _why_forgotten(joint: Joint, kind: str) -> str:
+    if kind == "b":
+        told = "DistributedDataParallel was told not to send buffers round" if joint.wrapped else "nobody sends it round"
+        return f"a buffer that is saved, and {told}"
+    if kind == "o":
+        return "trained by the same optimizer, and in no DistributedDataParallel"
+    return "whose gradients no collective carries, beside others that are averaged in every step"
+
+
+def _once_equal(joint: Joint) -> Iterator[Drift]:
+    """Replicas in a job whose ranks hold parts of their own beside them: equal while they moved, and then no longer."""
+    names, later = joint.head["names"], joint.later
+    calls = all((event.get("calls") or 0) >= len(later) for event in joint.looks[-1].by_rank.values())
+    own = any(later and later[0].differs(index) for index in range(len(names))) or joint.head.get("left")
+    if not own or not (calls or joint.head.get("left")):
+        return
+    parted: dict[int, int] = {}
+    for index in range(len(names)):
+        since = joint.parted(index)
+        if since is None or len(joint.looks) - since < 2 or joint.head["kinds"][index] != "p":
+            continue
+        marks = {next(iter(look.by_rank.values()))["marks"][index] for look in joint.looks[:since] if look.turn}
+        if len(marks) > 1:
+            parted[index] = since
+    if parted:
+        since = min(parted.values())
+        how = "equal on these ranks while they learned, beside parts that each rank has for itself"
+        yield _drift(joint, [index for index, at in parted.items() if at == since], since, how)
+
+
+def _apart(joint: Joint) -> Iterator[Drift]:
+    """The same model from the same weights over divided data, and not one collective between the ranks."""
+    last = joint.looks[-1]
+    silent = not any(
+        event.get("calls") or event.get("averaged") or event.get("weights") for event in last.by_rank.values()
+    )
+    divided = all(
+        any((event.get("num_replicas") or 0) >= len(joint.heads) for event in rank.all("divided"))
+        for rank in joint.ranks
+    )
+    begin = joint.looks[0]
+    if not silent or not divided or begin.turn or last.turn < APART or joint.head.get("left"):
+        return
+    indices = [index for index, kind in enumerate(joint.head["kinds"]) if kind == "p"]
+    if any(begin.differs(index) for index in indices):
+        return
+    parted = [index for index in indices if joint.parted(index) == 1]
+    if len(joint.looks) - 1 >= LASTING and 2 * len(parted) >= len(indices):
+        how = f"trained on shards of one data set for {last.turn} updates, and no collective has carried a gradient"
+        yield _drift(joint, parted, 1, how)
+
+
+def _drift(joint: Joint, indices: list[int], since: int, words: str) -> Drift:
+    return Drift(joint, tuple(sorted(indices)), since, words)
+
+
+def _told(drift: Drift) -> Iterator[Sighting]:
+    joint, look = drift.joint, drift.look
+    first, names = drift.indices[0], drift.joint.head["names"]
+    found = list(causes(joint, drift.since, first))
+    odd = look.odd(first)
+    for number, cause in enumerate(found):
+        rank = cause.rank if cause.rank is not None else odd
+        place = Place(
+            path=cause.path or None, line=cause.line or None, rank=rank, step=look.step, module=names[first]
+        )
+        fact = f"{_fact(drift)}; {cause.words}" if not number else cause.words
+        yield Sighting(place, fact, float(len(drift.indices)), "tensors")
+
+
+def _fact(drift: Drift) -> str:
+    joint, look, first = drift.joint, drift.look, drift.indices[0]
+    names, ranks = joint.head["names"], sorted(joint.heads)
+    number = sum(1 for index in range(len(names)) if look.differs(index))
+    whom = " and ".join(map(str, ranks)) if len(ranks) < 3 else f"{ranks[0]} to {ranks[-1]}"
+    when = _when(drift)
+    gap = look.gap(first)
+    apart = f", norms {gap:.2g} of the larger apart" if gap == gap and gap > 0 else ""
+    return (
+        f"{number} of {len(names)} tensors of {joint.head['name']} differ between ranks {whom} {when}: first "
+        f"{names[first]}{apart}, {drift.words}"
+    )
+
+
+def _when(drift: Drift) -> str:
+    look = drift.look
+    if not look.turn:
+        return "before the first update"
+    before = drift.joint.looks[drift.since - 1].turn if drift.since else None
+    if before is None:
+        return f"after update {look.turn}"
+    if before == 0:
+        return f"after update {look.turn}, not before the first"
+    return f"after update {look.turn}, not yet after update {before}"
+
+

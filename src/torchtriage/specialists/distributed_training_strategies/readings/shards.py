@@ -1,0 +1,152 @@
+"""What the marks of several ranks say of the samples that they saw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.looks import joined
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+
+LOOKS = 4  # batches, of which as many differ from each other
+MOST = 0.9  # of the looks
+LEARNED = 0.75  # of the batches, after which a backward came
+
+Seen = dict[tuple[int, int], Event]
+
+
+@detector("run/same-data-on-ranks")
+def same_data_on_ranks(record: RunRecord) -> Iterator[Sighting]:
+    """Ranks whose gradients are averaged learn from the same batches in the same order."""
+    by_rank = {rank.rank: rank for rank in record.ranks}
+    told: set[str] = set()
+    for ranks in _replicated(record):
+        for one, other in combinations(sorted(ranks)[:8], 2):
+            if one in by_rank and other in by_rank:
+                for key, sightings in _same(by_rank[one], by_rank[other], len(ranks)):
+                    if key not in told:
+                        told.add(key)
+                        yield from sightings
+
+
+def _replicated(record: RunRecord) -> set[tuple[int, ...]]:
+    """Groups of ranks whose gradients are averaged: by a wrapper, by FSDP, or by collectives of the job's own."""
+    found = {
+        tuple(ranks)
+        for rank in record.ranks
+        for event in rank.all("inputs")
+        for ranks in event.get("over") or ()
+        if len(ranks) > 1
+    }
+    for joint in joined(record):
+        if joint.wrapped or joint.expected or joint.returning:
+            over = joint.head.get("over") or sorted(joint.heads)
+            found.add(tuple(over))
+    return found
+
+
+def _same(one: RankRecord, other: RankRecord, ranks: int) -> Iterator[tuple[str, list[Sighting]]]:
+    loaders = _loaders(one).keys() & _loaders(other).keys()
+    learned = [key for key in sorted(loaders) if _learns(one, key) and _learns(other, key)]
+    for key in learned:
+        share, number = _alike(_batches(one, key), _batches(other, key))
+        if share >= MOST and (_whole(one, key) or _inputs_alike(one, other)):
+            yield key, list(_told(one, other, key, share, number, ranks))
+    if not _loaders(one) and not _loaders(other) and _inputs_alike(one, other):
+        yield "inputs", [_drawn(one, other)]
+
+
+def _loaders(record: RankRecord) -> dict[str, Event]:
+    return {event["loader"]: event for event in record.all("divided")}
+
+
+def _batches(record: RankRecord, key: str) -> Seen:
+    return {
+        (event["pass"], event["number"]): event
+        for event in record.all("shard")
+        if event["loader"] == key and event.get("marks")
+    }
+
+
+def _learns(record: RankRecord, key: str) -> bool:
+    """Whether a backward came after most of the batches: an evaluation may well see the same on every rank."""
+    rows = [event for event in record.all("shard") if event["loader"] == key]
+    after = [later["backwards"] > each["backwards"] for each, later in zip(rows, rows[1:], strict=False)]
+    return bool(after) and sum(after) >= LEARNED * len(after)
+
+
+def _alike(one: Seen, other: Seen) -> tuple[float, int]:
+    """The share of the looks in which the ranks had the same, and how many looks; none where batches are alike anyway."""
+    both = sorted(one.keys() & other.keys())
+    different = {_mark(one[key]) for key in both}
+    if len(both) < LOOKS or len(different) < LOOKS:
+        return 0.0, len(both)
+    return sum(_mark(one[key]) == _mark(other[key]) for key in both) / len(both), len(both)
+
+
+def _mark(event: Event) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted((event.get("marks") or {}).items()))
+
+
+def _whole(record: RankRecord, key: str) -> bool:
+    """Whether a model was given as many values as a batch has: else each rank may have cut its part out of it."""
+    given = {value for event in record.all("inputs") for value in event.get("values") or ()}
+    return any(value in given for event in _batches(record, key).values() for value in event["values"])
+
+
+def _inputs_alike(one: RankRecord, other: RankRecord) -> bool:
+    """Whether all roots that were given different things in time were given the same on both ranks."""
+    roots = {event["root"] for event in one.all("inputs")} & {event["root"] for event in other.all("inputs")}
+    shares = [_alike(_inputs(one, root), _inputs(other, root))[0] for root in sorted(roots)]
+    return bool(shares) and min(shares) >= MOST
+
+
+def _inputs(record: RankRecord, root: str) -> Seen:
+    seen: Counter[str] = Counter()
+    found: Seen = {}
+    for event in record.all("inputs"):
+        if event["root"] == root and event.get("marks"):
+            found[(0, seen[root])] = event
+            seen[root] += 1
+    return found
+
+
+def _told(
+    one: RankRecord, other: RankRecord, key: str, share: float, number: int, ranks: int
+) -> Iterator[Sighting]:
+    here, there = _loaders(one)[key], _loaders(other)[key]
+    same = round(share * number)
+    fact = f"{same} of {number} batches that were looked at are the same on ranks {one.rank} and {other.rank}, in the "
+    fact += f"same order: {ranks} ranks do the work of one. {_why(here, there)}"
+    step = next(iter(_batches(one, key).values()))["step"]
+    place = Place(path=here["path"] or None, line=here["line"] or None, step=step)
+    yield Sighting(place, fact, share, "of the batches")
+    path, line = here.get("sampled") or ("", 0)
+    if line and (path, line) != (here["path"], here["line"]):
+        yield Sighting(Place(path=path, line=line, step=step), "here its sampler is made", share, "of the batches")
+    path, line = here.get("loop") or ("", 0)
+    if line and (path, line) != (here["path"], here["line"]):
+        yield Sighting(Place(path=path, line=line, step=step), "here they are read", share, "of the batches")
+
+
+def _why(here: Event, there: Event) -> str:
+    replicas, numbers = here.get("num_replicas"), [here.get("rank"), there.get("rank")]
+    if replicas is not None and numbers[0] == numbers[1]:
+        return f"The {here['sampler']} was told rank {numbers[0]} of {replicas} on both"
+    if replicas is not None:
+        return f"The {here['sampler']} divides by {replicas}, and the batches are the same all the same"
+    if here["sampler"].startswith("_Infinite"):
+        return f"{here['dataset']} gives its whole stream to every rank"
+    return f"The loader's sampler is a {here['sampler']}, which knows no ranks"
+
+
+def _drawn(one: RankRecord, other: RankRecord) -> Sighting:
+    events = [event for event in one.all("inputs") if event.get("marks")]
+    path, line = next((tuple(event["at"]) for event in events if event.get("at")), ("", 0))
+    fact = f"the model is given the same on ranks {one.rank} and {other.rank} in {len(events)} passes that were looked "
+    fact += "at, and something new in each: they draw with one seed, and do the work of one"
+    return Sighting(Place(path=path or None, line=line or None, step=events[0]["step"]), fact, 1.0, "of the passes")
