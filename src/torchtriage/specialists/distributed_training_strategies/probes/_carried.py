@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
     Carry = Callable[[Sequence[Any], Sequence[Any]], None]
+    Pieces = list[tuple[int, int]]
 
-WHOLE = 0.9  # of a model's values in pieces of other sizes: its gradients, flattened
+PADDED = 8  # values by which a flattened model may be longer than its parts
 _MOST = 4096  # tensors that are noted between two steps
 listening: dict[int, Carry] = {}  # by the job's identity: who is told of collectives, until they are wrapped
 
@@ -20,7 +21,7 @@ listening: dict[int, Carry] = {}  # by the job's identity: who is told of collec
 class Carried:
     """Collectives since the last step of an optimizer. What a forward pass asks for are activations, and left out.
 
-    gradients: number of values and address of each tensor, while a backward runs or after it; weights: values, outside.
+    Of each tensor the number of values and the address: within: while a backward ran; after: after it; weights: before.
     groups: ranks that exchanged gradients. calls: collectives in all.
     """
 
@@ -29,43 +30,63 @@ class Carried:
 
         self.job = job
         self.task: Callable[[], int] = getattr(torch._C, "_current_graph_task_id", lambda: -1)
-        self.gradients: list[tuple[int, int]] = []
-        self.weights: list[int] = []
+        self.within: Pieces = []
+        self.after: Pieces = []
+        self.weights: Pieces = []
         self.groups: set[tuple[int, ...]] = set()
         self.calls = self.backwards = 0
 
     def told(self, tensors: Sequence[Any], given: Sequence[Any]) -> None:
         """A collective on TENSORS begins; GIVEN are all its arguments."""
         self.calls += 1
-        if self.job.learning or len(self.gradients) + len(self.weights) >= _MOST:
+        if self.job.learning or len(self.within) + len(self.after) + len(self.weights) >= _MOST:
             return
-        if self.task() != -1 or self.job.clock.count("backwards") > self.backwards:
-            self.gradients += [(each.numel(), each.data_ptr()) for each in tensors if type(each).__name__ != "DTensor"]
-            self.groups.add(_ranks(given))
+        pieces = [(each.numel(), each.data_ptr()) for each in tensors if type(each).__name__ != "DTensor"]
+        if self.task() != -1:
+            self.within += pieces
+        elif self.job.clock.count("backwards") > self.backwards:
+            self.after += pieces
         else:
-            self.weights += [each.numel() for each in tensors]
+            self.weights += pieces
+            return
+        self.groups.add(_ranks(given))
 
     def clear(self) -> None:
         """An optimizer has stepped."""
         self.backwards = self.job.clock.count("backwards")
         if self.calls:
-            self.gradients, self.weights, self.groups = [], [], set()
+            self.within, self.after, self.weights, self.groups = [], [], [], set()
 
-    def among(self, tensors: Sequence[Any]) -> list[bool]:
-        """For each of TENSORS whether its gradient was carried: itself, one of its size, or all of them in one piece."""
-        sizes = {each.numel() for each in tensors}
-        pieces = sum(values for values, _ in self.gradients if values not in sizes)
-        if pieces >= WHOLE * sum(each.numel() for each in tensors):
+    def gradients(self, tensors: Sequence[Any]) -> list[bool]:
+        """For each of TENSORS whether its gradient was carried: itself, a copy of its size, or all in one piece.
+
+        While a backward runs, gradients of activations are carried too, so that there only the thing itself counts.
+        """
+        if _in_pieces(self.after, tensors):
             return [True] * len(tensors)
-        at = {address for _, address in self.gradients}
-        left = Counter(values for values, _ in self.gradients)
+        itself, left = {*self.within, *self.after}, Counter(values for values, _ in self.after)
         found = []
         for each in tensors:
-            grad = each.grad
-            itself = grad is not None and grad.data_ptr() in at
-            found.append(itself or left[each.numel()] > 0)
-            left[each.numel()] -= 1
+            values, grad = each.numel(), each.grad
+            found.append((grad is not None and (values, grad.data_ptr()) in itself) or left[values] > 0)
+            left[values] -= 1
         return found
+
+    def shifted(self, tensors: Sequence[Any]) -> int:
+        """How many values of the weights in TENSORS were carried."""
+        whole = sum(each.numel() for each in tensors)
+        if _in_pieces(self.weights, tensors):
+            return whole
+        itself = {*self.weights}
+        return sum(int(each.numel()) for each in tensors if (each.numel(), each.data_ptr()) in itself)
+
+
+def _in_pieces(pieces: Pieces, tensors: Sequence[Any]) -> bool:
+    """Whether one of PIECES, or those together that have the size of none of TENSORS, is as long as all of them."""
+    whole, sizes = sum(each.numel() for each in tensors), {each.numel() for each in tensors}
+    lengths = [values for values, _ in pieces]
+    others = sum(values for values in lengths if values not in sizes)
+    return len(tensors) > 1 and any(whole <= values < whole + PADDED for values in (*lengths, others))
 
 
 def _ranks(given: Sequence[Any]) -> tuple[int, ...]:

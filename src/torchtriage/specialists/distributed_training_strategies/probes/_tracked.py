@@ -41,8 +41,8 @@ class Wrapper:
 
 
 class Tracked:
-    """What is compared of one optimizer. kinds: p a parameter that it moves, o one that it moves and no wrapper has where
-    there is one, f one of the wrapper's that it does not move, b a buffer that nobody sends round.
+    """What is compared of one optimizer. kinds: p a parameter that it moves, o one that it moves and no wrapper has
+    where there is one, f one of the wrapper's that it does not move, b a buffer that nobody sends round.
 
     left: how many parameters are left out, since every rank has a share of its own of them, or none to look at.
     """
@@ -64,7 +64,7 @@ class Tracked:
         self.names = [_name(job, each, number) for number, (_, each) in enumerate(chosen)]
         self.sizes = [each.numel() for _, each in chosen]
         self.writes = [_version(each) for _, each in chosen]
-        self.whole = sum(self.sizes)
+        self.moved = sum(size for size, kind in zip(self.sizes, self.kinds, strict=True) if kind in "po")
         shapes = [(name, list(each.shape)) for name, (_, each) in zip(self.names, chosen, strict=True)]
         self.key = zlib.crc32(repr(shapes).encode())
 
@@ -72,6 +72,11 @@ class Tracked:
         """The tensors; None when one of them is gone."""
         found = [each() for each in self.tensors]
         return None if not found or any(each is None for each in found) else found
+
+    def moving(self) -> list[Any]:
+        """Those that the optimizer moves."""
+        found = [each() for each, kind in zip(self.tensors, self.kinds, strict=True) if kind in "po"]
+        return [each for each in found if each is not None]
 
     def written(self) -> list[int]:
         """How many times each tensor has been written in place since it was first seen."""

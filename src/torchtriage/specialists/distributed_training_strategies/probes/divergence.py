@@ -119,7 +119,7 @@ class _Looks:
             course = self.courses[id(optimizer)] = _Course(optimizer, len(self.courses))
         return course
 
-    def clipping(self, call: str, _parameters: Any, limit: Any, _norm: Any) -> None:
+    def clipping(self, _call: str, _parameters: Any, _limit: Any, _norm: Any) -> None:
         self.clips += 1
         if len(self.clipped) < 4:
             self.clipped.append(self.job.caller())
@@ -127,12 +127,11 @@ class _Looks:
     def stepped(self, optimizer: Any) -> None:
         course = self.courses.get(id(optimizer)) or self.course(optimizer)
         course.turns += 1
-        carried = self.carried
-        if carried.calls and course.tracked is not None:
-            whole = course.tracked.whole
-            course.averaged += 2 * sum(values for values, _ in carried.gradients) >= whole
-            known = {*course.tracked.sizes}
-            course.weights += sum(each for each in carried.weights if each in known or 2 * each >= whole)
+        carried, tracked = self.carried, course.tracked
+        if (carried.after or carried.within or carried.weights) and tracked is not None:
+            course.averaged += 2 * sum(values for values, _ in (*carried.within, *carried.after)) >= tracked.moved
+            if carried.weights:
+                course.weights += carried.shifted(tracked.moving())
         if due(course.turns):
             self.turned(course, optimizer)
         carried.clear()
@@ -152,13 +151,14 @@ class _Looks:
         if tensors is None or course.tracked is None:
             return
         course.looked = course.turns
-        facts = {"optimizer": course.number, "turn": course.turns, "key": course.tracked.key}
+        facts: dict[str, Any] = {"optimizer": course.number, "turn": course.turns, "key": course.tracked.key}
         facts |= {"writes": course.tracked.written(), "settings": _settings(optimizer), "clips": self.clips}
         facts |= {"clipped": self.clipped, "backwards": self.job.clock.count("backwards"), "at": self.job.caller()}
         facts |= {"averaged": course.averaged, "weights": course.weights, "calls": self.carried.calls}
-        if self.carried.gradients:
-            among = self.carried.among(tensors)
-            facts |= {"carried": [number for number, yes in enumerate(among) if yes]}
+        if self.carried.after or self.carried.within:
+            moving = {number: tensors[number] for number, kind in enumerate(course.tracked.kinds) if kind in "po"}
+            among = self.carried.gradients(list(moving.values()))
+            facts |= {"carried": [number for number, yes in zip(moving, among, strict=True) if yes]}
             facts |= {"groups": [list(each) for each in sorted(self.carried.groups)]}
         states = list(_states(optimizer, tensors)) if course.turns in _STATES or not course.turns % 4096 else []
         grads = [each.grad for each in tensors if each.grad is not None and _bits.plain(each.grad)]
@@ -231,7 +231,9 @@ def _settings(optimizer: Any) -> list[dict[str, Any]]:
     found = []
     for group in optimizer.param_groups[:4]:
         plain = {name: group.get(name) for name in SETTINGS}
-        plain = {name: value.item() if hasattr(value, "item") and value.is_cpu else value for name, value in plain.items()}
+        plain = {
+            name: value.item() if hasattr(value, "item") and value.is_cpu else value for name, value in plain.items()
+        }
         found.append({name: value for name, value in plain.items() if _number(value)})
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from torchtriage.examine.run.looks import Joint
+from torchtriage.examine.run.looks import Joint, Look
 from torchtriage.examine.run.record import Event
 
 
@@ -20,30 +20,51 @@ class Cause:
     rank: int | None = None
 
 
-def causes(joint: Joint, since: int, index: int) -> Iterator[Cause]:
-    """The likeliest first, of the tensor of that INDEX; at the end always what the gradients say, at the update."""
-    look = joint.looks[since]
+@dataclass(frozen=True)
+class Parting:
+    """The tensor of that INDEX differs from the look number SINCE on."""
+
+    joint: Joint
+    since: int
+    index: int
+
+    @property
+    def look(self) -> Look:
+        return self.joint.looks[self.since]
+
+    def by_rank(self, of: Callable[[Event], Any], at: int | None = None) -> dict[int, Any]:
+        """What each rank says at that look, or at an earlier one."""
+        look = self.look if at is None else self.joint.looks[at]
+        return {rank: of(event) for rank, event in sorted(look.by_rank.items())}
+
+
+def causes(parting: Parting) -> Iterator[Cause]:
+    """The likeliest first; at the end always what the gradients say, at the update."""
+    joint, look = parting.joint, parting.look
     for find in (_bypassed, _loaded, _skipped, _set, _clipped, _written):
-        yield from find(joint, since, index)
+        yield from find(parting)
     lowest = look.by_rank[min(look.by_rank)]
     path, line = lowest.get("at") or ("", 0)
     if not look.turn:
-        path, line = joint.head.get("made") or lowest.get("at") or ("", 0)
+        path, line = joint.head.get("made") or joint.head.get("built") or ("", 0)
         yield Cause("they were changed after they had been sent round, or never sent", path, line)
+        later = next(iter(joint.later), look)
+        path, line = later.by_rank[min(later.by_rank)].get("at") or ("", 0)
+        yield Cause("here each rank moves weights of its own", path, line)
         return
-    yield Cause(_of_gradients(joint, since), path, line)
+    yield Cause(_of_gradients(parting), path, line)
 
 
-def _of_gradients(joint: Joint, since: int) -> str:
-    after = [look for look in joint.looks[since : since + 2] if look.turn]
+def _of_gradients(parting: Parting) -> str:
+    after = [look for look in parting.joint.looks[parting.since : parting.since + 2] if look.turn]
     marks = [{event.get("gradients") for event in look.by_rank.values()} for look in after]
     if any(len(each) > 1 for each in marks):
         return "the gradients of this update differ too: not averaged, or changed on some ranks afterwards"
     return "the gradients are the same on all ranks: the step itself, or a change beside it, made the difference"
 
 
-def _bypassed(joint: Joint, since: int, index: int) -> Iterator[Cause]:
-    for rank in joint.ranks:
+def _bypassed(parting: Parting) -> Iterator[Cause]:
+    for rank in parting.joint.ranks:
         for event in rank.all("replica")[-1:]:
             if event.get("bypassed"):
                 words = f"{event['bypassed']} steps of rank {rank.rank} went past the wrapper"
@@ -51,8 +72,8 @@ def _bypassed(joint: Joint, since: int, index: int) -> Iterator[Cause]:
                 return
 
 
-def _loaded(joint: Joint, since: int, index: int) -> Iterator[Cause]:
-    turn = joint.looks[since].turn
+def _loaded(parting: Parting) -> Iterator[Cause]:
+    joint, turn = parting.joint, parting.look.turn
     found = {
         rank.rank: [each for each in rank.all("weights-loaded") if _matters(joint, each, turn)] for rank in joint.ranks
     }
@@ -70,9 +91,9 @@ def _matters(joint: Joint, event: Event, turn: int) -> bool:
     return bool(event.get("wrapped") or not joint.wrapped) and (event.get("turns") or 0) <= turn
 
 
-def _skipped(joint: Joint, since: int, index: int) -> Iterator[Cause]:
-    look = joint.looks[since]
-    passes = _by_rank(joint, since, lambda event: event.get("backwards"))
+def _skipped(parting: Parting) -> Iterator[Cause]:
+    look = parting.look
+    passes = parting.by_rank(lambda event: event.get("backwards"))
     if look.turn and len(set(passes.values())) > 1:
         most = max(passes, key=lambda rank: passes[rank])
         least = min(passes, key=lambda rank: passes[rank])
@@ -82,9 +103,10 @@ def _skipped(joint: Joint, since: int, index: int) -> Iterator[Cause]:
         yield Cause(words, path, line, most)
 
 
-def _set(joint: Joint, since: int, index: int) -> Iterator[Cause]:
-    for at in range(since + 1):
-        settings = _by_rank(joint, at, lambda event: event.get("settings") or [])
+def _set(parting: Parting) -> Iterator[Cause]:
+    joint = parting.joint
+    for at in range(parting.since + 1):
+        settings = parting.by_rank(lambda event: event.get("settings") or [], at)
         ranks = sorted(settings)
         other = next((rank for rank in ranks if settings[rank] != settings[ranks[0]]), None)
         if other is None:
@@ -96,27 +118,28 @@ def _set(joint: Joint, since: int, index: int) -> Iterator[Cause]:
                 head, turn = joint.heads[other], joint.looks[at].turn
                 path, line = (head.get("built") if not at else joint.looks[at].by_rank[other].get("at")) or ("", 0)
                 words = f"{name} is {mine[name]:.6g} on rank {ranks[0]} and {theirs.get(name):.6g} on rank {other} "
-                odd = joint.looks[since].odd(index)
+                odd = parting.look.odd(parting.index)
                 yield Cause(f"{words}at update {turn}", path, line, odd)
                 return
 
 
-def _clipped(joint: Joint, since: int, index: int) -> Iterator[Cause]:
-    clips = _by_rank(joint, since, lambda event: event.get("clips") or 0)
+def _clipped(parting: Parting) -> Iterator[Cause]:
+    clips = parting.by_rank(lambda event: event.get("clips") or 0)
     most = max(clips, key=lambda rank: clips[rank])
     least = min(clips, key=lambda rank: clips[rank])
     if clips[most] == clips[least]:
         return
-    places = [look.by_rank[most].get("clipped") for look in joint.looks[: since + 2]]
+    places = [look.by_rank[most].get("clipped") for look in parting.joint.looks[: parting.since + 2]]
     path, line = next((each[0] for each in places if each), ("", 0))
     words = f"rank {most} clipped gradients {clips[most]} times until then, rank {least} {clips[least]} times"
     yield Cause(words, path, line, most)
 
 
-def _written(joint: Joint, since: int, index: int) -> Iterator[Cause]:
+def _written(parting: Parting) -> Iterator[Cause]:
     """In-place changes beside the updates, by the counts that torch keeps of writes."""
-    writes = _by_rank(joint, since, lambda event: event["writes"][index])
-    passes = _by_rank(joint, since, lambda event: event.get("backwards"))
+    joint, index = parting.joint, parting.index
+    writes = parting.by_rank(lambda event: event["writes"][index])
+    passes = parting.by_rank(lambda event: event.get("backwards"))
     most = max(writes, key=lambda rank: writes[rank])
     least = min(writes, key=lambda rank: writes[rank])
     if writes[most] == writes[least] or len(set(passes.values())) > 1:
@@ -126,10 +149,6 @@ def _written(joint: Joint, since: int, index: int) -> Iterator[Cause]:
     more = writes[most] - writes[least]
     words = f"{joint.head['names'][index]} was written {more} more times on rank {most} than on rank {least}"
     yield Cause(words, seen.get("path") or "", seen.get("line") or 0, most)
-
-
-def _by_rank(joint: Joint, at: int, of: Callable[[Event], Any]) -> dict[int, Any]:
-    return {rank: of(event) for rank, event in sorted(joint.looks[at].by_rank.items())}
 
 
 def _all(ranks: list[int]) -> str:

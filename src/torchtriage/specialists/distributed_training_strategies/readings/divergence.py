@@ -9,7 +9,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.looks import Joint, Look, joined
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.specialists.distributed_training_strategies.readings.causes import causes
+from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes
 
 LASTING = 3  # looks in a row that differ, of what nobody averages by itself
 APART = 8  # updates, after which ranks that exchanged nothing train apart
@@ -71,12 +71,12 @@ def _forgotten(joint: Joint) -> Iterator[Drift]:
         for index in range(len(kinds))
         if index not in joint.expected
         and (since := joint.parted(index)) is not None
-        and since > 0
+        and (since > 0 or kinds[index] == "b")
         and len(joint.looks) - since >= LASTING
     }
     for kind in "opb":
         indices = [index for index in rest if kinds[index] == kind]
-        if not indices or sum(sizes[index] for index in indices) > SMALL * sum(sizes):
+        if not indices or (kind == "p" and sum(sizes[index] for index in indices) > SMALL * sum(sizes)):
             continue
         since = min(rest[index] for index in indices)
         yield _drift(joint, [index for index in indices if rest[index] == since], since, _why_forgotten(joint, kind))
@@ -84,7 +84,9 @@ def _forgotten(joint: Joint) -> Iterator[Drift]:
 
 def _why_forgotten(joint: Joint, kind: str) -> str:
     if kind == "b":
-        told = "DistributedDataParallel was told not to send buffers round" if joint.wrapped else "nobody sends it round"
+        told = (
+            "DistributedDataParallel was told not to send buffers round" if joint.wrapped else "nobody sends it round"
+        )
         return f"a buffer that is saved, and {told}"
     if kind == "o":
         return "trained by the same optimizer, and in no DistributedDataParallel"
@@ -141,13 +143,11 @@ def _drift(joint: Joint, indices: list[int], since: int, words: str) -> Drift:
 def _told(drift: Drift) -> Iterator[Sighting]:
     joint, look = drift.joint, drift.look
     first, names = drift.indices[0], drift.joint.head["names"]
-    found = list(causes(joint, drift.since, first))
+    found = list(causes(Parting(joint, drift.since, first)))
     odd = look.odd(first)
     for number, cause in enumerate(found):
         rank = cause.rank if cause.rank is not None else odd
-        place = Place(
-            path=cause.path or None, line=cause.line or None, rank=rank, step=look.step, module=names[first]
-        )
+        place = Place(path=cause.path or None, line=cause.line or None, rank=rank, step=look.step, module=names[first])
         fact = f"{_fact(drift)}; {cause.words}" if not number else cause.words
         yield Sighting(place, fact, float(len(drift.indices)), "tensors")
 
@@ -159,7 +159,7 @@ def _fact(drift: Drift) -> str:
     whom = " and ".join(map(str, ranks)) if len(ranks) < 3 else f"{ranks[0]} to {ranks[-1]}"
     when = _when(drift)
     gap = look.gap(first)
-    apart = f", norms {gap:.2g} of the larger apart" if gap == gap and gap > 0 else ""
+    apart = f", norms {gap:.2g} of the larger apart" if gap > 0 else ""
     return (
         f"{number} of {len(names)} tensors of {joint.head['name']} differ between ranks {whom} {when}: first "
         f"{names[first]}{apart}, {drift.words}"
@@ -176,5 +176,3 @@ def _when(drift: Drift) -> str:
     if before == 0:
         return f"after update {look.turn}, not before the first"
     return f"after update {look.turn}, not yet after update {before}"
-
-

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from torchtriage.core.evidence import Place
@@ -75,12 +75,12 @@ def _batches(record: RankRecord, key: str) -> Seen:
 def _learns(record: RankRecord, key: str) -> bool:
     """Whether a backward came after most of the batches: an evaluation may well see the same on every rank."""
     rows = [event for event in record.all("shard") if event["loader"] == key]
-    after = [later["backwards"] > each["backwards"] for each, later in zip(rows, rows[1:], strict=False)]
+    after = [later["backwards"] > each["backwards"] for each, later in pairwise(rows)]
     return bool(after) and sum(after) >= LEARNED * len(after)
 
 
 def _alike(one: Seen, other: Seen) -> tuple[float, int]:
-    """The share of the looks in which the ranks had the same, and how many looks; none where batches are alike anyway."""
+    """The share of the looks in which the ranks had the same, and how many; none where batches are alike anyway."""
     both = sorted(one.keys() & other.keys())
     different = {_mark(one[key]) for key in both}
     if len(both) < LOOKS or len(different) < LOOKS:
@@ -115,9 +115,7 @@ def _inputs(record: RankRecord, root: str) -> Seen:
     return found
 
 
-def _told(
-    one: RankRecord, other: RankRecord, key: str, share: float, number: int, ranks: int
-) -> Iterator[Sighting]:
+def _told(one: RankRecord, other: RankRecord, key: str, share: float, number: int, ranks: int) -> Iterator[Sighting]:
     here, there = _loaders(one)[key], _loaders(other)[key]
     same = round(share * number)
     fact = f"{same} of {number} batches that were looked at are the same on ranks {one.rank} and {other.rank}, in the "

@@ -1,0 +1,30 @@
+"""Gradients are averaged by hand in one piece, and rank 0 has sent its weights round."""
+# ranks: 2
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+x = torch.randn(512, 8)
+data = TensorDataset(x, (x.sum(1) > 0).long())
+loader = DataLoader(data, batch_size=16, sampler=DistributedSampler(data, shuffle=False))
+torch.manual_seed(rank)
+model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))
+for parameter in model.parameters():
+    dist.broadcast(parameter.data, 0)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(4):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), targets).backward()
+        flat = torch.nn.utils.parameters_to_vector([each.grad for each in model.parameters()])
+        dist.all_reduce(flat)
+        torch.nn.utils.vector_to_parameters(flat / dist.get_world_size(), [each.grad for each in model.parameters()])
+        optimizer.step()
+dist.destroy_process_group()

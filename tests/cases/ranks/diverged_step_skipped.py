@@ -1,0 +1,29 @@
+"""A rank leaves out the step when its own batch has a large loss."""
+# ranks: 2
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+x = torch.randn(512, 8)
+data = TensorDataset(x, (x.sum(1) > 0).long())
+sampler = DistributedSampler(data)
+loader = DataLoader(data, batch_size=16, sampler=sampler)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for epoch in range(4):
+    sampler.set_epoch(epoch)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        if rank == 1 and loss.item() > 0.68:
+            continue
+        optimizer.step()  # expect: ranks-diverged
+dist.destroy_process_group()

@@ -1,0 +1,30 @@
+"""All ranks shrink a weight after every step, and dropout has another mask on each of them."""
+# ranks: 4
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+x = torch.randn(512, 8)
+data = TensorDataset(x, (x.sum(1) > 0).long())
+sampler = DistributedSampler(data)
+loader = DataLoader(data, batch_size=16, sampler=sampler)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 2)))
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+torch.manual_seed(rank)
+for epoch in range(4):
+    sampler.set_epoch(epoch)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            model.module[0].weight.mul_(0.999)
+dist.destroy_process_group()

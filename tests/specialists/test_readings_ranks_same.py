@@ -1,0 +1,219 @@
+"""What the readings that compare ranks say of looks and marks made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from records import Events
+
+from torchtriage.catalog.load import catalog
+from torchtriage.core.evidence import Evidence, Observed
+from torchtriage.diagnose import weigh
+from torchtriage.examine.detector import perform
+from torchtriage.examine.run.looks import divergence
+from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.distributed_training_strategies.readings import divergence as readings
+from torchtriage.specialists.distributed_training_strategies.readings import shards
+
+TURNS = (0, 1, 2, 3, 4, 6, 8, 12, 16)
+HEAD = {
+    "kind": "replicas", "step": 0, "optimizer": 0, "turn": 0, "key": 7, "names": ["a.weight", "b.weight"], "left": 0,
+    "sizes": [8, 4], "kinds": "pp", "name": "Net", "class": "SGD", "built": ["t.py", 5],
+}  # fmt: skip
+WRAPPED = {**HEAD, "over": [0, 1], "hooks": [], "made": ["t.py", 4]}
+LOOK = {
+    "kind": "look", "optimizer": 0, "key": 7, "writes": [0, 0], "settings": [{"lr": 0.1}], "clips": 0, "clipped": [],
+    "at": ["t.py", 9], "averaged": 0, "weights": 0, "calls": 0, "gradients": 1, "states": None, "squares": [4.0, 9.0],
+}  # fmt: skip
+
+
+def looks(head: dict[str, Any], since: int | None = None, own: int = 0, **change: Any) -> Events:
+    """A rank whose first tensor has values of its own from the update of that number on."""
+    return [
+        head,
+        *(
+            {
+                **LOOK,
+                "turn": turn,
+                "step": max(turn - 1, 0),
+                "backwards": turn,
+                "marks": [100 + turn + own * (since is not None and turn >= since), 200 + turn],
+                **{name: value(turn) if callable(value) else value for name, value in change.items()},
+            }
+            for turn in TURNS
+        ),
+    ]
+
+
+def of(*ranks: Events) -> RunRecord:
+    return RunRecord(tuple(RankRecord(number, tuple(events)) for number, events in enumerate(ranks)))
+
+
+def seen(detector: Any, record: RunRecord) -> tuple[Evidence, ...]:
+    (outcome,) = perform([detector], record)
+    assert isinstance(outcome, Observed), outcome
+    return outcome.evidence
+
+
+def slugs(detector: Any, record: RunRecord) -> set[str]:
+    (outcome,) = perform([detector], record)
+    assert isinstance(outcome, Observed), outcome
+    return {finding.fault.slug for finding in weigh.findings([outcome], catalog())}
+
+
+DIVERGED = {"ranks-diverged"}
+CARRIED = {"carried": [0, 1], "groups": [[0, 1]], "averaged": lambda turn: turn, "calls": lambda turn: turn}
+PART = {"carried": [1], "groups": [[0, 1]], "averaged": lambda turn: turn, "calls": lambda turn: turn}
+
+
+@pytest.mark.parametrize(
+    ("head", "change", "since", "found"),
+    [
+        pytest.param(WRAPPED, {}, None, set(), id="wrapped, equal"),
+        pytest.param(WRAPPED, {}, 6, DIVERGED, id="wrapped, apart from the sixth update on"),
+        pytest.param(WRAPPED, {}, 0, DIVERGED, id="wrapped, apart from the start"),
+        pytest.param({**WRAPPED, "hooks": ["post_localSGD_hook"]}, {}, 6, set(), id="a hook of local SGD"),
+        pytest.param(WRAPPED, {"weights": 18}, 6, set(), id="weights are exchanged now and then"),
+        pytest.param(WRAPPED, {"squares": [float("nan"), 9.0]}, 6, set(), id="no numbers any more"),
+        pytest.param({**WRAPPED, "kinds": "bp"}, {}, 0, DIVERGED, id="a buffer that is not sent round"),
+        pytest.param({**WRAPPED, "kinds": "op"}, {}, 1, DIVERGED, id="trained outside of the wrapper"),
+        pytest.param(HEAD, {}, 6, set(), id="nobody averages"),
+        pytest.param(HEAD, CARRIED, None, set(), id="averaged by hand, equal"),
+        pytest.param(HEAD, CARRIED, 0, DIVERGED, id="averaged by hand, never sent round"),
+        pytest.param(HEAD, CARRIED, 6, DIVERGED, id="averaged by hand, apart later"),
+        pytest.param(HEAD, {**CARRIED, "averaged": lambda turn: turn // 4}, 1, set(), id="each fourth step only"),
+        pytest.param({**HEAD, "sizes": [4, 8]}, PART, 1, DIVERGED, id="a part forgotten by hand"),
+        pytest.param(HEAD, PART, 1, set(), id="most of the model is each rank's own"),
+        pytest.param({**HEAD, "left": 3}, {}, 6, DIVERGED, id="beside sharded tensors, equal until then"),
+        pytest.param({**HEAD, "left": 3}, {}, 1, set(), id="beside sharded tensors, never equal"),
+    ],
+)  # fmt: skip
+def test_replicas_that_part(head: dict[str, Any], change: dict[str, Any], since: int | None, found: set[str]) -> None:
+    record = of(looks(head, **change), looks(head, since, own=1, **change))
+    assert slugs(readings.ranks_diverged, record) == found
+
+
+def test_replicas_that_come_together_again_are_left_alone() -> None:
+    other = looks(WRAPPED)
+    for event in other[1:]:
+        event["marks"] = [event["marks"][0] + (event["turn"] in (3, 6, 12, 16)), event["marks"][1]]
+    assert slugs(readings.ranks_diverged, of(looks(WRAPPED), other)) == set()
+
+
+def test_the_first_tensor_update_and_what_one_rank_did_are_told() -> None:
+    more = looks(WRAPPED, 6, own=1, squares=[1.0, 9.0], clips=lambda turn: turn, clipped=[["t.py", 8]])
+    first, *rest = seen(readings.ranks_diverged, of(looks(WRAPPED), more))
+    assert (first.place.line, first.place.rank, first.place.step, first.place.module) == (8, 1, 5, "a.weight")
+    assert "1 of 2 tensors of Net differ between ranks 0 and 1 after update 6, not yet after update 4" in first.fact
+    assert "norms 0.5 of the larger apart" in first.fact
+    assert "rank 1 clipped gradients 6 times until then, rank 0 0 times" in first.fact
+    assert [item.place.line for item in rest] == [9]
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "says"),
+    [
+        pytest.param({"settings": [{"lr": 0.2}]}, 5, "lr is 0.1 on rank 0 and 0.2 on rank 1", id="settings"),
+        pytest.param({"backwards": lambda turn: 2 * turn}, 9, "rank 1 had 12 backward passes", id="passes"),
+        pytest.param({"writes": [2, 0]}, 7, "a.weight was written 2 more times on rank 1", id="writes"),
+        pytest.param({"gradients": 2}, 9, "the gradients of this update differ too", id="gradients"),
+        pytest.param({}, 9, "the gradients are the same on all ranks", id="nothing else"),
+    ],
+)
+def test_causes_are_named_with_their_line(change: dict[str, Any], line: int, says: str) -> None:
+    wrote = {"kind": "written-beside", "step": 3, "path": "t.py", "line": 7, "names": ["a.weight"], "turn": 3}
+    first = seen(readings.ranks_diverged, of(looks(WRAPPED), [*looks(WRAPPED, 6, own=1, **change), wrote]))[0]
+    assert first.place.line == line
+    assert says in first.fact
+
+
+def test_weights_loaded_on_one_rank_are_the_cause_named_first() -> None:
+    loaded = {"kind": "weights-loaded", "step": 0, "path": "t.py", "line": 6, "wrapped": True, "turns": 0}
+    first = seen(readings.ranks_diverged, of([loaded, *looks(WRAPPED, 0, own=1)], looks(WRAPPED)))[0]
+    assert (first.place.line, first.place.rank) == (6, 0)
+    assert "load_state_dict ran here on rank 0 and not on rank 1, after the wrapper" in first.fact
+
+
+def test_of_more_than_two_ranks_the_odd_one_is_named() -> None:
+    head = {**WRAPPED, "over": [0, 1, 2, 3]}
+    ranks = [looks(head, 6, own=int(number == 2)) for number in range(4)]
+    assert seen(readings.ranks_diverged, of(*ranks))[0].place.rank == 2
+
+
+def test_ranks_of_different_groups_are_not_compared() -> None:
+    ranks = [looks({**WRAPPED, "over": [0, 1] if number < 2 else [2, 3]}, 0, own=number // 2) for number in range(4)]
+    assert slugs(readings.ranks_diverged, of(*ranks)) == set()
+
+
+DIVIDED = {"kind": "divided", "step": 0, "loader": "k", "batch_size": 4, "path": "t.py", "line": 3, "loop": ["t.py", 6],
+           "dataset": "Rows", "sampler": "DistributedSampler", "sampled": ["t.py", 2], "num_replicas": 2, "rank": 0}  # fmt: skip
+
+
+def test_shards_without_one_exchange_are_told() -> None:
+    one, other = [DIVIDED, *looks(HEAD)], [DIVIDED, *looks(HEAD, 1, own=1)]
+    assert slugs(readings.ranks_diverged, of(one, other)) == DIVERGED
+    one, other = looks(HEAD), looks(HEAD, 1, own=1)  # the data is not divided: an ensemble, or a sweep
+    assert slugs(readings.ranks_diverged, of(one, other)) == set()
+
+
+def test_the_figures_of_divergence_count_what_should_be_equal() -> None:
+    told = divergence(of(looks(WRAPPED), looks(WRAPPED, 6, own=1)))
+    assert told is not None
+    assert told["first"] == {"step": 5, "tensor": "a.weight", "ranks": [0, 1]}
+    assert told["looks"][0] == {"step": 0, "differing": 0, "of": 2}
+    assert told["looks"][-1] == {"step": 15, "differing": 1, "of": 2}
+    assert divergence(of(looks(HEAD), looks(HEAD))) is None
+
+
+def batches(own: int = 0, learned: bool = True, constant: bool = False, values: int = 32) -> Events:
+    """A rank that has read six batches; OWN makes them its own."""
+    return [
+        DIVIDED,
+        *(
+            {
+                "kind": "shard", "step": number, "loader": "k", "pass": 0, "number": number,
+                "backwards": number * learned, "marks": {".0": 5 if constant else 10 * number + own}, "values": [values],
+            }
+            for number in range(6)
+        ),
+        *(
+            {
+                "kind": "inputs", "step": number, "root": "Net", "number": number, "over": [],
+                "marks": {".0": 10 * number + own}, "values": [32], "at": ["t.py", 8],
+            }
+            for number in range(6)
+        ),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("head", "one", "other", "found"),
+    [
+        pytest.param(WRAPPED, batches(), batches(), {"same-data-on-ranks"}, id="the same"),
+        pytest.param(WRAPPED, batches(), batches(own=1), set(), id="others"),
+        pytest.param(HEAD, batches(), batches(), set(), id="nobody averages"),
+        pytest.param(WRAPPED, batches(learned=False), batches(learned=False), set(), id="an evaluation"),
+        pytest.param(WRAPPED, batches(constant=True), batches(constant=True), set(), id="constant"),
+        pytest.param(WRAPPED, batches(values=64), batches(values=64, own=0), {"same-data-on-ranks"}, id="in parts"),
+        pytest.param(WRAPPED, batches()[7:], batches()[7:], {"same-data-on-ranks"}, id="drawn alike, no loader"),
+        pytest.param(WRAPPED, batches()[7:], batches(own=1)[7:], set(), id="drawn apart, no loader"),
+    ],
+)
+def test_batches_of_two_ranks(head: dict[str, Any], one: Events, other: Events, found: set[str]) -> None:
+    assert slugs(shards.same_data_on_ranks, of([*looks(head), *one], [*looks(head), *other])) == found
+
+
+def test_a_batch_out_of_which_each_rank_cuts_its_part_is_left_alone() -> None:
+    one, other = batches(values=64), batches(values=64)
+    for event in other:
+        if event["kind"] == "inputs":
+            event["marks"] = {".0": event["marks"][".0"] + 1}
+    assert slugs(shards.same_data_on_ranks, of([*looks(WRAPPED), *one], [*looks(WRAPPED), *other])) == set()
+
+
+def test_the_loader_the_sampler_and_the_loop_are_told() -> None:
+    items = seen(shards.same_data_on_ranks, of([*looks(WRAPPED), *batches()], [*looks(WRAPPED), *batches()]))
+    assert [item.place.line for item in items] == [3, 2, 6]
+    assert "6 of 6 batches that were looked at are the same on ranks 0 and 1" in items[0].fact
+    assert "was told rank 0 of 2 on both" in items[0].fact
