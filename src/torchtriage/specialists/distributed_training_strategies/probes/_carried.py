@@ -74,11 +74,10 @@ class Carried:
 
     def shifted(self, tensors: Sequence[Any]) -> int:
         """How many values of the weights in TENSORS were carried."""
-        whole = sum(each.numel() for each in tensors)
         if _in_pieces(self.weights, tensors):
-            return whole
+            return sum(int(each.numel()) for each in tensors)
         itself = {*self.weights}
-        return sum(int(each.numel()) for each in tensors if (each.numel(), each.data_ptr()) in itself)
+        return int(sum(each.numel() for each in tensors if (each.numel(), each.data_ptr()) in itself))
 
 
 def _in_pieces(pieces: Pieces, tensors: Sequence[Any]) -> bool:
