@@ -227,8 +227,12 @@ def test_numbers_of_ranks_are_told_as_ranges(numbers: list[int], words: str) -> 
         (
             [(4, 1, 34), (0, 0, 34)],
             {"step": 4, "tensor": "head.bias", "ranks": [1, 3]},
-            "At step 4, 1 of 34 tensors differs between ranks: head.bias is the first, on rank 1, 3. At step 0 all were "
-            "the same.",
+            "At step 4, 1 of 34 tensors differs between ranks 1, 3: head.bias is the first. At step 0 all were the same.",
+        ),
+        (
+            [(0, 2, 34)],
+            {"ranks": [3, None]},
+            "At step 0, 2 of 34 tensors differ between ranks, rank 3 from the others.",
         ),
         ([(0, 2, 34)], {"tensor": 3, "ranks": "all"}, "At step 0, 2 of 34 tensors differ between ranks."),
     ],

@@ -41,11 +41,11 @@ def replicas(measurements: dict[str, Any]) -> Replicas | None:
     first = next((look for look in looks if look.differing), None)
     if first is None:
         return Replicas(_equal(looks), tuple(looks))
-    named = _named(within(measurements, "ranks", "divergence", "first"))
+    told = within(measurements, "ranks", "divergence", "first")
     before = [look.step for look in looks if look.step < first.step]
     until = f" At step {before[-1]} all were the same." if before else ""
     some = f"{first.differing} of {count(first.of, 'tensor')} {'differs' if first.differing == 1 else 'differ'}"
-    return Replicas(f"At step {first.step}, {some} between ranks{named}.{until}", tuple(looks))
+    return Replicas(f"At step {first.step}, {some} between ranks{_between(told)}{_named(told)}.{until}", tuple(looks))
 
 
 def _look(row: Any) -> Look | None:
@@ -59,8 +59,12 @@ def _equal(looks: list[Look]) -> str:
     return f"{count(of, 'tensor')} of the model {'was' if of == 1 else 'were'} the same on all ranks {when}."
 
 
-def _named(first: Any) -> str:
-    tensor, ranks = within(first, "tensor"), within(first, "ranks")
+def _between(first: Any) -> str:
+    ranks = within(first, "ranks")
     told = [each for each in ranks if whole(each) is not None] if isinstance(ranks, list | tuple) else []
-    named = f": {line(tensor)} is the first" if isinstance(tensor, str) and tensor else ""
-    return f"{named}, on rank {ranges(told)}" if told and named else named
+    return f" {ranges(told)}" if len(set(told)) > 1 else f", rank {told[0]} from the others" if told else ""
+
+
+def _named(first: Any) -> str:
+    tensor = within(first, "tensor")
+    return f": {line(tensor)} is the first" if isinstance(tensor, str) and tensor else ""
