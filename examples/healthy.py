@@ -99,7 +99,7 @@ def main() -> None:
             if not math.isfinite(history[-1]):
                 print(f"step {len(history) - 1}: the loss is {history[-1]}, stopping")
                 return
-        print(f"epoch {epoch}: loss {sum(history[-len(loader):]) / len(loader):.3f}")
+        print(f"epoch {epoch}: loss {sum(history[-len(loader) :]) / len(loader):.3f}")
 
 
 if __name__ == "__main__":

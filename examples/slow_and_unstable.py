@@ -103,7 +103,7 @@ def main() -> None:
             if not math.isfinite(history[-1].item()):
                 print(f"step {len(history) - 1}: the loss is {history[-1].item()}, stopping")
                 return
-        print(f"epoch {epoch}: loss {sum(float(loss.detach()) for loss in history[-len(loader):]) / len(loader):.3f}")
+        print(f"epoch {epoch}: loss {sum(float(loss.detach()) for loss in history[-len(loader) :]) / len(loader):.3f}")
 
 
 if __name__ == "__main__":
