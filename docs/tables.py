@@ -33,6 +33,21 @@ def faults() -> None:
         )
 
 
+def ranks() -> None:
+    """The faults of distributed training that a run shows."""
+    say("| fault | what it is | sign |")
+    say("|---|---|---|")
+    where = pages()
+    for slug, fault in sorted(catalog().faults.items()):
+        signs = [sign for sign in fault.signs if sign.detector.startswith("run/")]
+        if fault.specialist == "distributed-training-strategies" and signs:
+            page = os.path.relpath(where[slug], TOP / "docs")
+            bounds = ", ".join(
+                f"`{sign.detector}`" + (f" above {sign.above:g}" if sign.above is not None else "") for sign in signs
+            )
+            say(f"| [{slug}]({page}) | {fault.title} | {bounds} |")
+
+
 def verdicts() -> None:
     """What a measured job can be bound by."""
     say("| verdict | meaning | seen by |")

@@ -156,6 +156,18 @@ def test_ranks_that_left_no_record_and_no_step_are_counted() -> None:
     assert column(found, "steps") == ("0", "40")
 
 
+@pytest.mark.parametrize(
+    ("residual", "note"),
+    [
+        (0.0002, "40 steps each. The clocks of the hosts agree within 200 µs."),
+        (0, "40 steps each."),
+        (NAN, "40 steps each."),
+    ],
+)
+def test_how_well_the_clocks_of_several_hosts_agree_is_told(residual: Any, note: str) -> None:
+    assert compared(row(0), row(1), late={"clock_residual": residual}).note == note
+
+
 def test_of_many_ranks_those_of_the_heat_map_are_shown() -> None:
     drawn = [*range(400, 432), *range(0, 320, 10)]
     found = compared(*(row(rank) for rank in range(512)), heat={"ranks": drawn})

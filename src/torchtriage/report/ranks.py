@@ -84,7 +84,8 @@ def side(measurements: dict[str, Any]) -> Side | None:
     of = len(known)
     some = f"{len(shown)} of {of} ranks are shown: the slowest half, the others evenly chosen."
     some = some if len(shown) < of else ""
-    return Side(_columns(shown), _marks(shown), slower, of, some, _note(known, world), tuple(words))
+    note = " ".join((*_note(known, world), *_clocks(within(measurements, "ranks", "late", "clock_residual"))))
+    return Side(_columns(shown), _marks(shown), slower, of, some, note, tuple(words))
 
 
 def _known(rows: Any) -> list[_Rank]:
@@ -110,10 +111,19 @@ def _shown(known: Sequence[_Rank], drawn: Any) -> Sequence[_Rank]:
     return [each for each in known if each.rank in wanted][:SHOWN] or known[:SHOWN]
 
 
-def _note(known: Sequence[_Rank], world: int) -> str:
-    words = [f"{len(known)} of {count(world, 'rank')} left a record."] if len(known) < world else []
+def _note(known: Sequence[_Rank], world: int) -> Iterable[str]:
+    if len(known) < world:
+        yield f"{len(known)} of {count(world, 'rank')} left a record."
     steps = {whole(each.row.get("steps")) or 0 for each in known}
-    return " ".join([*words, f"{count(steps.pop(), 'step')} each."] if len(steps) == 1 else words)
+    if len(steps) == 1:
+        yield f"{count(steps.pop(), 'step')} each."
+
+
+def _clocks(residual: Any) -> Iterable[str]:
+    """Of several hosts."""
+    seconds = _seconds(residual)
+    if seconds:
+        yield f"The clocks of the hosts agree within {figure(seconds, 's')}."
 
 
 def _columns(rows: Sequence[_Rank]) -> tuple[Column, ...]:
@@ -132,7 +142,7 @@ def _columns(rows: Sequence[_Rank]) -> tuple[Column, ...]:
         _column(rows, "where", lambda each: _where(each, short), 2.5, differ=True),
         _column(rows, "steps", lambda each: str(whole(each.row.get("steps")) or 0), 2, differ=True),
         _column(rows, *_memory(rows), 1),
-        _column(rows, "ended", _ended, 6),
+        _column(rows, "ended", _ended, 6, differ=True),
     ]
     return tuple(column for column in found if column is not None)
 
