@@ -34,7 +34,7 @@ def main():
     torch.manual_seed(0)
     data = Signals("slow" if dist.get_rank() == 1 else "fast")
     sampler = DistributedSampler(data)
-    loader = DataLoader(data, batch_size=12, sampler=sampler)
+    loader = DataLoader(data, batch_size=12, sampler=sampler)  # expect: input-bound rank 1
     model = DistributedDataParallel(nn.Sequential(nn.Linear(32, 128), nn.ReLU(), nn.Linear(128, 2)))
     optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     for epoch in range(2):

@@ -113,7 +113,7 @@ def _arrivals(record: RankRecord) -> dict[tuple[int, str, tuple[int, ...]], Arri
         base, ends = event["base"] / 1e9, {end[0]: end[1:] for end in event["ends"]}
         for step, index, *row in event["rows"]:
             name, ranks = event["groups"][index]
-            if step not in held and step in ends:
+            if step not in held and len(row) == 7 and len(ends.get(step, ())) == 4:  # else of another version
                 found[step, name, tuple(ranks)] = _arrival(base, row, ends[step])
     return found
 

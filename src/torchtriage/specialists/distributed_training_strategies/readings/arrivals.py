@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from statistics import median
 
 from msgspec import Struct
@@ -88,12 +89,12 @@ def _told(meeting: Meeting, by_rank: dict[int, dict[int | None, Event]]) -> bool
 
 
 def _late(found: Sequence[Meeting], by_rank: dict[int, dict[int | None, Event]], rank: int) -> tuple[Late, Late]:
-    """As RANK came, and without what it waited for a CPU longer than the others, where those had to wait too."""
+    """As RANK came, and without what it waited for a CPU longer than the others, who had to wait too, do for theirs."""
     others = [each for each in found[0].group if each != rank]
     rows = {each: [by_rank[each][met.step] for met in found] for each in found[0].group}
-    busy = min(cpu_got(rows[each]) for each in others) < BUSY
+    pace = _queueing([row for each in others for row in rows[each]])
     queued = [
-        max(_queued(mine) - median(_queued(row) for row in theirs), 0.0) if busy else 0.0
+        max(_beyond(mine, pace) - median(_beyond(row, pace) for row in theirs), 0.0)
         for mine, *theirs in zip(rows[rank], *(rows[each] for each in others), strict=True)
     ]
     step = median(own_seconds(row) for each in rows.values() for row in each)
@@ -109,8 +110,15 @@ def _late(found: Sequence[Meeting], by_rank: dict[int, dict[int | None, Event]],
     return last if last[1].spread[0] > LATER * max(first[1].spread[1], 0.0) else first
 
 
-def _queued(row: Event) -> float:
-    return float(row.get("queued") or 0)
+def _queueing(rows: Sequence[Event]) -> float:
+    """Seconds in the queue for each second on a CPU; infinite where that machine is not busy, and nothing to blame."""
+    cpu, queued = (sum(float(row.get(name) or 0) for row in rows) for name in ("cpu", "queued"))
+    return queued / cpu if cpu and cpu_got(rows) < BUSY else inf
+
+
+def _beyond(row: Event, pace: float) -> float:
+    """Seconds that a step waited for a CPU longer than it would have at PACE."""
+    return float(row.get("queued") or 0) - pace * float(row.get("cpu") or 0) if pace < inf else 0.0
 
 
 def _sightings(record: RunRecord, late: Late, residual: float) -> Iterator[Sighting]:

@@ -15,6 +15,7 @@ from torchtriage.specialists.distributed_training_strategies.readings import del
 
 ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
+BOUND = 0.2  # of the step: communication-bound.md's
 LEAST = 0.003  # seconds a step: communication-bound.md says why
 WAITS = ("communication", "queued")
 QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
@@ -54,7 +55,12 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
     if busy:
         least = _least(looks, len(record.ranks))
         low = min(low, least / (least + _work(record, steps)))
-        fact += f", which takes {least * 1e3:.1f} ms at least; the machine is busy with other work too"
+        fact += f", which takes {least * 1e3:.1f} ms at least"
+        if low <= BOUND < high:
+            raise CannotSee(
+                f"{fact}; the machine was so busy that the threads which communicate waited for a CPU as well",
+                "Run the job on a machine that has nothing else to do.",
+            )
     line = delays.waiting(record)
     place = Place(path=line[0], line=line[1]) if line else Place()
     yield Sighting(place, fact, share, "of the step", (low, high))
@@ -91,13 +97,18 @@ def _least(looks: Sequence[Event], ranks: int) -> float:
 
 
 def _work(record: RunRecord, steps: Sequence[Step]) -> float:
-    """Mean seconds of a step in which a rank neither waits for a collective nor for a CPU."""
+    """Mean seconds of a step in which a rank neither waits for a collective nor for a CPU: computing, at least."""
+    waits = [exposed(rank) for rank in record.ranks]
     spent = [
-        max(own_seconds(row) - known.get(step, 0.0) - sum(float(row.get(name) or 0) for name in WAITS), 0.0)
+        max(own_seconds(row) - known.get(step, 0.0) - sum(float(row.get(name) or 0) for name in WAITS), _cpu(row))
         for step, *rows in steps
-        for known, row in zip([exposed(rank) for rank in record.ranks], rows, strict=True)
+        for known, row in zip(waits, rows, strict=True)
     ]
     return sum(spent) / len(spent)
+
+
+def _cpu(row: Event) -> float:
+    return float(row.get("cpu") or 0)
 
 
 def _load(looks: Sequence[Event]) -> tuple[float, float]:
