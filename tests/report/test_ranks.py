@@ -11,6 +11,8 @@ from torchtriage.core.case import Case
 from torchtriage.report.formats import FORMATS, render
 from torchtriage.report.hangs import hangs, ranges
 from torchtriage.report.html.heat import divergence, heat
+from torchtriage.report.html.seen import seen
+from torchtriage.report.outline import Sight
 from torchtriage.report.paper import Paper
 from torchtriage.report.ranks import SHOWN, Side, side
 from torchtriage.report.replicas import replicas
@@ -234,19 +236,19 @@ def test_numbers_of_ranks_are_told_as_ranges(numbers: list[int], words: str) -> 
 @pytest.mark.parametrize(
     ("looks", "first", "words"),
     [
-        ([(0, 0, 34), (4, 0, 34)], None, "34 tensors of the model were the same on all ranks at 2 looks, the last one at step 4."),
-        ([(0, 0, 1)], None, "1 tensor of the model was the same on all ranks at 1 look, the last one at step 0."),
+        ([(0, 0, 34), (4, 0, 34)], None, "34 tensors of the model were the same on all ranks at 2 looks, the last one after step 4."),
+        ([(0, 0, 1)], None, "1 tensor of the model was the same on all ranks at 1 look, the last one after step 0."),
         (
             [(4, 1, 34), (0, 0, 34)],
             {"step": 4, "tensor": "head.bias", "ranks": [1, 3]},
-            "At step 4, 1 of 34 tensors differs between ranks 1, 3: head.bias is the first. At step 0 all were the same.",
+            "After step 4, 1 of 34 tensors differs between ranks 1, 3: head.bias is the first. After step 0 all were the same.",
         ),
         (
             [(0, 2, 34)],
             {"ranks": [3, None]},
-            "At step 0, 2 of 34 tensors differ between ranks, rank 3 from the others.",
+            "After step 0, 2 of 34 tensors differ between ranks, rank 3 from the others.",
         ),
-        ([(0, 2, 34)], {"tensor": 3, "ranks": "all"}, "At step 0, 2 of 34 tensors differ between ranks."),
+        ([(0, 2, 34)], {"tensor": 3, "ranks": "all"}, "After step 0, 2 of 34 tensors differ between ranks."),
     ],
 )  # fmt: skip
 def test_whether_replicas_stayed_the_same_is_said_in_words(looks: list[Any], first: Any, words: str) -> None:
@@ -263,6 +265,15 @@ def test_replicas_are_drawn_only_where_they_drift_apart() -> None:
     assert (plot.steps, plot.columns) == ((0, 4, 8), {"differing": (0.0, 1.0, 2.0)})
     assert divergence(told(divergence={"looks": looks[:1]})) is None
     assert divergence(told(divergence={"looks": looks[1:2]})) is None
+
+
+@pytest.mark.parametrize(("unit", "home"), [("tensors", "divergence"), ("of the step", None)])
+def test_evidence_on_replicas_is_seen_where_their_drift_is_drawn(unit: str, home: str | None) -> None:
+    looks = [{"step": step, "differing": step, "of": 9} for step in (0, 4)]
+    plot = divergence(told(divergence={"looks": looks}))
+    assert plot is not None
+    found = seen(Sight("here", "a fact", "", "", None, unit), [plot])
+    assert (found.id if found else None) == home
 
 
 def warm(**more: Any) -> Row:

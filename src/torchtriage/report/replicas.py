@@ -43,9 +43,11 @@ def replicas(measurements: dict[str, Any]) -> Replicas | None:
         return Replicas(_equal(looks), tuple(looks))
     told = within(measurements, "ranks", "divergence", "first")
     before = [look.step for look in looks if look.step < first.step]
-    until = f" At step {before[-1]} all were the same." if before else ""
+    until = f" After step {before[-1]} all were the same." if before else ""
     some = f"{first.differing} of {count(first.of, 'tensor')} {'differs' if first.differing == 1 else 'differ'}"
-    return Replicas(f"At step {first.step}, {some} between ranks{_between(told)}{_named(told)}.{until}", tuple(looks))
+    return Replicas(
+        f"After step {first.step}, {some} between ranks{_between(told)}{_named(told)}.{until}", tuple(looks)
+    )
 
 
 def _look(row: Any) -> Look | None:
@@ -55,7 +57,7 @@ def _look(row: Any) -> Look | None:
 
 def _equal(looks: list[Look]) -> str:
     of, last = looks[-1].of, looks[-1].step
-    when = f"at {count(len(looks), 'look')}, the last one at step {last}"
+    when = f"at {count(len(looks), 'look')}, the last one after step {last}"
     return f"{count(of, 'tensor')} of the model {'was' if of == 1 else 'were'} the same on all ranks {when}."
 
 

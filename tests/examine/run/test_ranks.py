@@ -53,7 +53,7 @@ def test_a_rank_that_wrote_no_end_is_not_said_to_have_left() -> None:
 
 
 def test_what_sets_a_rank_apart_is_told_beside_the_median_of_the_others() -> None:
-    late = {"data": 0.022, "backward": 0.038}
+    late: dict[str, Any] = {"data": 0.022, "backward": 0.038}
     differs = [row["differs"] for row in told(rank(0), rank(1), rank(2), rank(3, **late))["each"]]
 
     assert differs[:3] == [{}, {}, {}]
@@ -94,7 +94,7 @@ def test_the_heat_map_has_the_same_bins_on_all_ranks() -> None:
 
 
 def test_of_many_ranks_the_slowest_and_others_evenly_chosen_are_drawn() -> None:
-    slow = {500 + n: {"forward": 0.04, "backward": 0.04} for n in range(5)}
+    slow: dict[int, Any] = {500 + n: {"forward": 0.04, "backward": 0.04} for n in range(5)}
     found = told(*(rank(n, steps=20, world=512, **slow.get(n, {})) for n in range(512)))
 
     assert len(found["each"]) == 512
@@ -111,6 +111,17 @@ def test_ranks_without_steps_and_figures_that_are_no_numbers_are_left_out() -> N
     assert found["heat"]["ranks"] == [0]
     assert [row["seconds"] is None for row in found["each"]] == [False, True, True, True]
     assert written(found)
+
+
+def test_of_ranks_that_contradict_each_other_the_largest_job_counts() -> None:
+    found = told(rank(0, world=1), rank(1, world=4))
+    assert (found["world_size"], [row["rank"] for row in found["each"]]) == (4, [0, 1])
+
+
+def test_one_rank_of_many_is_told_as_such() -> None:
+    found = told(rank(2, world=4))
+    assert found["each"][0]["differs"] == {}
+    assert found["heat"]["ranks"] == [2]
 
 
 def test_ranks_of_which_none_took_a_step_have_no_heat_map() -> None:

@@ -35,7 +35,7 @@ def render(case: Case) -> str:
         asked=inert(case.query.text).strip() if case.query else "",
         setup=setup(case.measurements),
         plots=drawn,
-        seen=lambda sight: seen(sight, drawn),
+        seen=lambda sight: seen(sight, figures),
         figures=figures,
         looks=looks,
         heat=warm,

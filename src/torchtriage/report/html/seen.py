@@ -12,6 +12,7 @@ _HOMES = (
     ("memory", re.compile(r"\b(?:bytes?|[KMGT]iB)\b")),
     ("time", re.compile(r"^(?:s|seconds?|share|(?:share )?of the step)$")),
     ("scale", re.compile(r"^loss scale$")),
+    ("divergence", re.compile(r"^tensors?$")),
 )
 _BY_STEP = ("loss", "grad_norm", "time", "memory")
 
