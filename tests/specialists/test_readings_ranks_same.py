@@ -14,7 +14,7 @@ from torchtriage.examine.detector import perform
 from torchtriage.examine.run.looks import divergence
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import divergence as readings
-from torchtriage.specialists.distributed_training_strategies.readings import shards
+from torchtriage.specialists.distributed_training_strategies.readings import launch, normalising, saves, shards
 
 TURNS = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 HEAD = {
@@ -217,3 +217,77 @@ def test_the_loader_the_sampler_and_the_loop_are_told() -> None:
     assert [item.place.line for item in items] == [3, 2, 6]
     assert "6 of 6 batches that were looked at are the same on ranks 0 and 1" in items[0].fact
     assert "was told rank 0 of 2 on both" in items[0].fact
+
+
+def save(step: int, mark: int = 5) -> dict[str, Any]:
+    return {"kind": "save", "step": step, "mark": mark, "file": "last.pt", "path": "t.py", "line": 30}
+
+
+START = {
+    "kind": "start", "step": 0, "host": "one", "world_size": 2, "versions": {"torch": "2.13.0", "python": "3.11.7"},
+    "environment": {"WORLD_SIZE": "2"}, "script": {"file": "t.py", "mark": 1},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        pytest.param([START, save(9)], [START, save(9)], {"every-rank-saves"}, id="one file"),
+        pytest.param([START, save(9)], [START, save(9, mark=6)], set(), id="two files"),
+        pytest.param([START, save(9)], [START, save(19)], set(), id="by turns"),
+        pytest.param([START, save(9)], [{**START, "host": "two"}, save(9)], set(), id="two hosts"),
+        pytest.param([START, save(9)], [START], set(), id="one rank"),
+    ],
+)
+def test_files_that_ranks_save(one: Events, other: Events, found: set[str]) -> None:
+    assert slugs(saves.every_rank_saves, of(one, other)) == found
+
+
+def model(device: str) -> dict[str, Any]:
+    return {"kind": "setup", "step": 0, "models": [{"devices": [device]}]}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "says"),
+    [
+        pytest.param([START], [START], None, id="alike"),
+        pytest.param([START], [{**START, "world_size": 4}], "the size of the process group is 2 on rank 0", id="size"),
+        pytest.param(
+            [START],
+            [{**START, "versions": {"torch": "2.12.0", "python": "3.11.2"}}],
+            "the version of torch",
+            id="torch",
+        ),
+        pytest.param([START], [{**START, "script": {"file": "t.py", "mark": 2}}], "different code", id="another text"),
+        pytest.param([START], [{**START, "script": {"file": "u.py", "mark": 2}}], None, id="another script"),
+        pytest.param([START, model("cuda:0")], [START, model("cuda:0")], "both have their model on cuda:0", id="card"),
+        pytest.param([START, model("cuda:0")], [START, model("cuda:1")], None, id="a card for each"),
+        pytest.param([START, model("cpu")], [START, model("cpu")], None, id="no cards"),
+        pytest.param(
+            [START, model("cuda:0")], [{**START, "host": "two"}, model("cuda:0")], None, id="cards of two hosts"
+        ),
+        pytest.param(
+            [{**START, "environment": {"CUDA_VISIBLE_DEVICES": "0"}}, model("cuda:0")],
+            [{**START, "environment": {"CUDA_VISIBLE_DEVICES": "1"}}, model("cuda:0")],
+            None,
+            id="cards of which each sees one",
+        ),
+    ],
+)
+def test_what_ranks_of_one_group_say_alike(one: Events, other: Events, says: str | None) -> None:
+    facts = [item.fact for item in seen(launch.launch_environment, of(one, other))]
+    assert facts == [] if says is None else says in facts[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        pytest.param({"normalised": 2, "samples": 4}, {"batchnorm-not-synced"}, id="few"),
+        pytest.param({"normalised": 2, "samples": 16}, set(), id="enough"),
+        pytest.param({"normalised": 0, "samples": 4}, set(), id="no such layer"),
+        pytest.param({"normalised": 2, "samples": 4, "root": "Net"}, set(), id="not wrapped"),
+    ],
+)
+def test_layers_that_normalise_by_few_samples(change: dict[str, Any], found: set[str]) -> None:
+    event = {"kind": "inputs", "step": 0, "root": "DistributedDataParallel", "number": 0, **change}
+    assert slugs(normalising.batchnorm_not_synced, of([WRAPPED, event])) == found

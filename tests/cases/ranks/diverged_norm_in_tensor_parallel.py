@@ -44,7 +44,7 @@ class Block(nn.Module):
         super().__init__()
         self.norm = nn.LayerNorm(8)
         torch.manual_seed(1 + rank)
-        self.up, self.down = nn.Linear(8, 16, bias=False), nn.Linear(16, 2, bias=False)
+        self.up, self.down = nn.Linear(8, 2048, bias=False), nn.Linear(2048, 2, bias=False)
 
     def forward(self, inputs):
         return Gathered.apply(self.down(self.up(Copied.apply(self.norm(inputs))).relu()))
@@ -52,11 +52,11 @@ class Block(nn.Module):
 
 torch.manual_seed(0)
 data = TensorDataset(x, (x[:, 0] > 0).long())
-loader = DataLoader(data, batch_size=16, shuffle=True, generator=torch.Generator().manual_seed(0))
+loader = DataLoader(data, batch_size=128, shuffle=True, generator=torch.Generator().manual_seed(0))
 model = Block()
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 step = 0
-for epoch in range(4):
+for epoch in range(20):
     for inputs, targets in loader:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(inputs), targets).backward()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -89,5 +90,38 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Trial]:
             [sys.executable, *options, "train.py"], cwd=place, env=inner, capture_output=True, text=True, timeout=120
         )
         return Trial(place / "run", done)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run_ranks(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Trial]]:
+    """The same for a job of two ranks, with what torchrun sets for each: one trial for each rank."""
+
+    def run(source: str, *, probes: tuple[Path, ...] = (), watched: bool = True) -> list[Trial]:
+        place = tmp_path_factory.mktemp("job")
+        (place / "train.py").write_text(source)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        outer = {"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+        outer |= {"MASTER_PORT": port}
+        shared = environment(outer, prepared(place / "run"), probes, None) if watched else outer
+        started = [
+            subprocess.Popen(
+                [sys.executable, "train.py"],
+                cwd=place,
+                env={**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for rank in (0, 1)
+        ]
+        said = [process.communicate(timeout=120) for process in started]
+        return [
+            Trial(place / "run", subprocess.CompletedProcess(process.args, process.returncode, out, error))
+            for process, (out, error) in zip(started, said, strict=True)
+        ]
 
     return run

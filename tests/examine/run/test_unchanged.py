@@ -193,6 +193,49 @@ def test_numbers_words_and_files_are_the_same_to_the_last_bit(run: Run, source: 
     assert not watched.events("probe-off")
 
 
+RANKS = """
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data.distributed import DistributedSampler
+dist.init_process_group("gloo")
+data = torch.utils.data.TensorDataset(torch.randn(96, 8))
+sampler = DistributedSampler(data)
+net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.Dropout(0.3), torch.nn.Linear(16, 1))
+replica, model = DistributedDataParallel(net), net
+head = torch.nn.Linear(1, 1)
+optimizer = torch.optim.AdamW([*net.parameters(), *head.parameters()], 1e-2)
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    for batch, in torch.utils.data.DataLoader(data, batch_size=4, sampler=sampler):
+        optimizer.zero_grad()
+        loss = head(replica(batch)).square().mean()
+        loss.backward()
+        for each in head.parameters():
+            dist.all_reduce(each.grad)
+        if dist.get_rank():
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        optimizer.step()
+        took(loss)
+    dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+def test_two_ranks_compute_the_same_to_the_last_bit(run_ranks: Callable[..., Any]) -> None:
+    plain, watched = (run_ranks(BEGIN + RANKS + END, watched=yes, probes=probes()) for yes in (False, True))
+    for rank in (0, 1):
+        bare, seen = plain[rank], watched[rank]
+        assert (bare.code, seen.code) == (3, 3), bare.stderr + seen.stderr
+        told = ("weights", "loss", "torch", "python", "numpy", "threads")
+        expected, said = ([line for line in each.stdout.splitlines() if line.startswith(told)] for each in (bare, seen))
+        assert len(expected) == len(told)
+        assert said == expected
+        assert seen.stderr == bare.stderr.replace(str(bare.folder.parent), str(seen.folder.parent))
+        file = f"rank{rank}.jsonl"
+        assert len(seen.events("look", file)) > 5
+        assert not seen.events("probe-off", file)
+
+
 def assert_none_is_shadowed(plain: dict[str, str | None], watched: dict[str, str | None]) -> None:
     """Every module of the job is the same; what came in beside is the standard library's, torch's own, or private."""
     beside = {name for name in watched if name not in plain}

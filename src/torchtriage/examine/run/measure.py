@@ -8,6 +8,7 @@ from typing import Any
 
 from torchtriage.examine.run.hung import hung
 from torchtriage.examine.run.job.governor import FIRST
+from torchtriage.examine.run.looks import divergence
 from torchtriage.examine.run.meetings import Meetings, late, meetings, told_apart
 from torchtriage.examine.run.ranks import side_by_side
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
@@ -163,7 +164,9 @@ def _ranks(record: RunRecord) -> dict[str, Any]:
     if world == 1 and len(each) == 1:
         return {"world_size": world, "each": each}
     clocks = {"late": {"clock_residual": met.residual, "steps": len(met.steps)}} if met.all else {}
-    return {"world_size": world, **side_by_side(record.ranks, each, phases), "hang": hung(record), **clocks}
+    parted = divergence(record)
+    beside = {"hang": hung(record), **clocks, **({"divergence": parted} if parted is not None else {})}
+    return {"world_size": world, **side_by_side(record.ranks, each, phases), **beside}
 
 
 def _rank(record: RankRecord, met: Meetings) -> dict[str, Any]:

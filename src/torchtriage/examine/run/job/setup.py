@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import zlib
 from collections import Counter
+from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ def first_line(rank: int) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "devices": _devices(torch),
         "argv": private.arguments(sys.orig_argv),
+        "script": _script(),
         "environment": private.environment(),
     }
 
@@ -67,6 +70,15 @@ def place(job: Job) -> None:
         job.on(event, listener)
     job.on("iterated", write)
     job.on("ending", write)
+
+
+def _script() -> dict[str, Any] | None:
+    """The name of the file that runs, and a mark of its text, so that hosts can be compared."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    try:
+        return {"file": Path(path).name, "mark": zlib.crc32(Path(path).read_bytes())} if path else None
+    except OSError:  # it is gone, or an archive holds it
+        return None
 
 
 def _devices(torch: Any) -> list[dict[str, Any]]:

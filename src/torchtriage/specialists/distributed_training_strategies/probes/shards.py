@@ -53,6 +53,7 @@ def inputs(job: Job) -> None:
             given = [*args, *kwargs.values()]
             facts = {"root": type(module).__name__, "number": number, "over": list(_divided(module))}
             facts["at"] = job.caller()
+            facts |= _normalised(module, given) if not number else {}
             job.record("inputs", **facts, marks=_marks(job, given), values=list(_values(given)))
         if left <= 0:
             job.withdraw(probe)
@@ -154,3 +155,14 @@ def _divided(module: Any) -> Iterator[list[int]]:
                 if mesh is not None and (mesh.ndim == 1 or first == "Replicate"):
                     yield sorted(mesh.mesh.flatten().tolist())
                     return
+
+
+def _normalised(module: Any, given: list[Any]) -> dict[str, Any]:
+    """How many layers of MODULE normalise by the batch of this rank alone, and how large that is."""
+    from torch.nn import SyncBatchNorm
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    layers = [each for each in module.modules() if isinstance(each, _BatchNorm) and each.training]
+    sizes = [int(each.shape[0]) for each in given if getattr(each, "shape", ())]
+    alone = sum(not isinstance(each, SyncBatchNorm) for each in layers)
+    return {"normalised": alone, "samples": sizes[0] if sizes else None}

@@ -2,18 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 
 PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
 
 
 @detector("run/launch-environment")
-def launch_environment(record: RankRecord) -> Iterator[Sighting]:
-    """The variables that number the processes contradict each other, or the process group."""
+def launch_environment(record: RunRecord) -> Iterator[Sighting]:
+    """The variables that number the processes contradict each other, the process group, or those of other ranks."""
+    for rank in record.ranks:
+        yield from _alone(rank)
+    starts = {rank.rank: start for rank in record.ranks for start in rank.all("start")[:1]}
+    if len(starts) > 1 and all((start.get("world_size") or 1) > 1 for start in starts.values()):
+        yield from _together(starts)
+        yield from _crowded(record, starts)
+
+
+def _together(starts: dict[int, Event]) -> Iterator[Sighting]:
+    """What all ranks of one group should say alike."""
+    told: dict[str, Callable[[Event], Any]] = {
+        "the size of the process group": lambda start: start.get("world_size"),
+        "WORLD_SIZE": lambda start: (start.get("environment") or {}).get("WORLD_SIZE"),
+        "the version of torch": lambda start: (start.get("versions") or {}).get("torch"),
+        "the version of Python": lambda start: _minor((start.get("versions") or {}).get("python")),
+    }
+    for what, of in told.items():
+        values = {rank: of(start) for rank, start in starts.items() if of(start) is not None}
+        first = min(values, default=0)
+        other = next((rank for rank in values if values[rank] != values[first]), None)
+        if other is not None:
+            fact = f"{what} is {values[first]} on rank {first} and {values[other]} on rank {other}"
+            yield Sighting(Place(rank=other), fact)
+    yield from _scripts(starts)
+
+
+def _scripts(starts: dict[int, Event]) -> Iterator[Sighting]:
+    """One script, of which a host has another edition."""
+    known: dict[str, tuple[int, int]] = {}
+    for rank, start in starts.items():
+        script = start.get("script") or {}
+        name, mark = script.get("file"), script.get("mark")
+        if name is None or mark is None:
+            continue
+        first, before = known.setdefault(name, (rank, mark))
+        if mark != before:
+            fact = f"{name} is not the same text on ranks {first} and {rank}: the ranks run different code"
+            yield Sighting(Place(path=name, rank=rank), fact)
+            return
+
+
+def _crowded(record: RunRecord, starts: dict[int, Event]) -> Iterator[Sighting]:
+    """Two ranks on one card."""
+    seen: dict[tuple[object, ...], int] = {}
+    for rank in record.ranks:
+        start = starts.get(rank.rank, {})
+        for setup in rank.all("setup")[:1]:
+            devices = {name for model in setup.get("models") or () for name in model.get("devices") or ()}
+            if len(devices) != 1 or not next(iter(devices)).startswith("cuda:"):
+                continue
+            device = next(iter(devices))
+            visible = (start.get("environment") or {}).get("CUDA_VISIBLE_DEVICES")
+            first = seen.setdefault((start.get("host"), visible, device), rank.rank)
+            if first != rank.rank:
+                fact = f"ranks {first} and {rank.rank} both have their model on {device} of {start.get('host')}"
+                yield Sighting(Place(rank=rank.rank), f"{fact}: LOCAL_RANK chooses a card for each")
+
+
+def _minor(version: str | None) -> str | None:
+    return ".".join(version.split(".")[:2]) if version else None
+
+
+def _alone(record: RankRecord) -> Iterator[Sighting]:
+    """What one rank says against itself."""
     for event in record.all("start")[:1]:
         given = {name: int(value) for name, value in event.get("environment", {}).items() if value.isdecimal()}
         said = [
