@@ -76,8 +76,9 @@ class Notes:
             self.watching.add(process)
         if kind == "hang":
             self.standing.add(process)
-        elif kind == "moved":
+        elif kind in {"moved", "left"}:
             self.standing.discard(process)
+            self.watching -= {process} if kind == "left" else set()
         elif kind == "looked":
             self.answered.add(process)
 

@@ -11,9 +11,10 @@ from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 PAUSE = 30.0  # seconds that a rank has stood when it is asked; less is what any training has between two steps
 _BY_OTHERS = re.compile(  # what a group says when another of its processes has gone, or does not come
     r"connection (?:closed|reset|was closed)|closed by peer|broken pipe|socket timeout|time(?:d\s*|-|\s)?out|"
-    r"remote (?:process|worker)|store.*(?:failed|closed)|gloo|nccl|DistBackendError",
+    r"remote (?:process|worker)|store.*(?:failed|closed)|gloo|nccl",
     re.I,
 )
+_OF_GROUPS = frozenset({"RuntimeError", "DistError", "DistBackendError", "DistNetworkError", "DistStoreError"})
 TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)
 DTYPES = {
     "torch.float32": "Float", "torch.float64": "Double", "torch.float16": "Half", "torch.bfloat16": "BFloat16",
@@ -50,12 +51,24 @@ class Stand:
 
     @property
     def place(self) -> tuple[str | None, int | None]:
-        """File and line of the user's innermost frame."""
+        """File and line of the user's innermost frame, as far as that is known."""
         if self.stack:
             return str(self.stack[0][0]), int(self.stack[0][1])
-        if self.error is not None and self.error.get("path"):
-            return str(self.error["path"]), int(self.error["line"])
-        return None, None
+        known = next((each for each in (self.error, self.meeting) if each is not None and each.get("path")), None)
+        return (str(known["path"]), int(known["line"])) if known is not None else (None, None)
+
+    @property
+    def loops(self) -> set[tuple[str, int]]:
+        """Function and first line of the loops that it is in, as far as they are known."""
+        if self.meeting is not None and not self.stack:
+            return {(str(name), int(line)) for name, line in self.meeting.get("loops") or ()}
+        return {(str(row[2]), int(row[3])) for row in self.stack if len(row) > 3 and row[3]}
+
+    @property
+    def begun(self) -> int:
+        """Training steps that it has begun: backward passes, and the pass that is under way."""
+        passes = self.backwards or int((self.meeting or {}).get("backwards") or 0)
+        return passes + self.training
 
     @property
     def entries(self) -> dict[tuple[str, int], Event]:
@@ -82,8 +95,8 @@ def _of(record: RankRecord) -> Stand:
     known = next((each for each in reversed(record.events) if each.get("kind") in {"hang", "reached"}), {})
     meeting = next((each for each in reversed(record.all("meeting"))), None)
     if error is not None:
-        # KeyboardInterrupt is nobody's fault, and the error of a group is another's.
-        how = "lost" if _BY_OTHERS.search(f"{error.get('error')} {error.get('message')}") else "failed"
+        of_group = error.get("error") in _OF_GROUPS and _BY_OTHERS.search(str(error.get("message")))
+        how = "lost" if of_group else "failed"
         return _made(record, how, known if known.get("why") == "error" else {}, error=error, meeting=meeting)
     if record.all("end"):
         return _made(record, "ended", known if known.get("kind") == "reached" else {})
@@ -110,6 +123,7 @@ def _after(step: Event, hang: Event) -> bool:
 
 
 def _made(record: RankRecord, how: str, event: Event, **more: Any) -> Stand:
+    meetings = record.all("meeting")
     return Stand(
         record.rank,
         how,
@@ -118,10 +132,19 @@ def _made(record: RankRecord, how: str, event: Event, **more: Any) -> Stand:
         tuple(event.get("stack") or ()),
         event.get("call"),
         bool(event.get("training")),
-        tuple(event.get("collectives") or ()),
+        tuple(_placed(each, meetings) for each in event.get("collectives") or ()),
         event.get("last") or {},
         event.get("groups") or {},
         int(event.get("forwards") or 0),
         int(event.get("backwards") or 0),
         **more,
     )
+
+
+def _placed(entry: Event, meetings: list[Event]) -> Event:
+    """ENTRY with the line of the call within which it was made, the last that began before it."""
+    if entry.get("path"):
+        return entry
+    created = entry.get("created") or 0
+    asked = next((each for each in reversed(meetings) if (each.get("at") or 0) <= created), None)
+    return {**entry, "path": asked["path"], "line": asked["line"]} if asked is not None else entry

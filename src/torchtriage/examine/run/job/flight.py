@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from typing import TYPE_CHECKING, Any
 
 from . import places
@@ -19,7 +20,8 @@ def entries(last: int, *, lines: bool = False) -> list[dict[str, Any]]:
     Each is {"group": its name, "ranks": those in it, "seq": its number within the group, from 1, "p2p": whether that
     counts sends and receives, "op": "all_reduce", "created", "started", "ended": nanoseconds since 1970 or None, where
     the backend does not tell, "sizes": [[4, 4]], "dtypes": ["Float"] of what goes in, "pending": whether it has not
-    ended as far as this process knows}, and with LINES also "path", "line" of the user's code that asked for it.
+    ended as far as this process knows}, and with LINES also "path", "line" of the user's code that asked for it ("", 0
+    where inductor is not loaded, see _symbolizes).
 
     The recorder keeps 2000 (TORCH_FR_BUFFER_SIZE). To read that many takes about ten milliseconds, with LINES longer.
     """
@@ -38,8 +40,16 @@ def _dumps() -> Iterator[Callable[..., bytes]]:
 
 def _read(dump: Callable[..., bytes], lines: bool) -> Iterable[dict[str, Any]]:
     """Made by torch in this very process, so there is nothing foreign in it."""
-    found: Iterable[dict[str, Any]] = pickle.loads(dump(True, lines, False)).get("entries", ())  # noqa: S301
+    found: Iterable[dict[str, Any]] = pickle.loads(dump(True, lines and _symbolizes(), False)).get("entries", ())  # noqa: S301
     return found
+
+
+def _symbolizes() -> bool:
+    """Whether torch can name lines without an import: its symbolizer wants to know what inductor has generated, and
+    imports that, which takes seconds, and fails the job when that imports parts of it itself just then.
+    """
+    module = sys.modules.get("torch._inductor.codecache")
+    return module is not None and not getattr(module.__spec__, "_initializing", False)
 
 
 def _groups() -> dict[str, list[int]]:

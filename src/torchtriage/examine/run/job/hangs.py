@@ -124,14 +124,21 @@ class Hangs:
     def failed(self, error: BaseException) -> None:
         """The job ends with an error: the last that is known of its collectives; no lines, which take a second."""
         self.end()
+        self._leaves()
         if self.size > 1:
             self._write("error", Look(self.job, error=error), "ended")
 
     def ended(self) -> None:
         """The job has come to its end: how far it came in each group."""
+        self._leaves()
         if self.size > 1 and self.job.writer.opened:
             look = Look(self.job)
-            self.job.record("reached", last=look.last, groups=look.groups, **self._counts())
+            told = {"last": look.last, "groups": look.groups, "collectives": look.collectives}
+            self.job.record("reached", **told, **self._counts())
+
+    def _leaves(self) -> None:
+        if self._noted or self._told:
+            self._note("left")
 
     def ask(self) -> None:
         """Asks all ranks where they stand, and gives them a moment to answer: this one is about to end the job."""

@@ -6,7 +6,7 @@ import os
 
 from .writer import inode, opened
 
-WIDTH = 512  # bytes of a row, with its line end
+WIDTH = 1024  # bytes of a row, with its line end
 
 
 class Ring:

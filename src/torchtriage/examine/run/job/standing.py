@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import sys
 import threading
@@ -27,7 +26,6 @@ READ = 2000  # entries of the recorder that are gone through
 BUSY = 0.2  # share of a CPU above which a thread works
 MOVED = 1 << 20  # bytes read and written by the process between two looks that are work too
 MEETING = "distributed_c10d.py"
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
 PARTNERS = ("src", "dst", "group_src", "group_dst")
 
 
@@ -80,7 +78,7 @@ class Look:
         if not self.stack and code.co_filename.endswith(MEETING):
             self.call = _called(frame, self.call)
         if path is not None and len(self.stack) < STACK:
-            self.stack.append([path, line, code.co_name, _loop(code, line)])
+            self.stack.append([path, line, code.co_name, written.loop_around(code, line)])
         if not code.co_filename.startswith(str(places.OURS)) and len(self.frames) < FRAMES:
             self.frames.append([path or _short(code.co_filename), line, code.co_name])
 
@@ -113,13 +111,6 @@ def _through(error: BaseException) -> Iterator[tuple[CodeType, int, FrameType]]:
         found.append((trace.tb_frame.f_code, trace.tb_lineno, trace.tb_frame))
         trace = trace.tb_next
     return reversed(found)
-
-
-def _loop(code: CodeType, line: int) -> int:
-    """The line where the innermost loop around LINE of the file of CODE begins; 0 where there is none."""
-    tree = written.file_of(code)
-    loops = (each for each in ast.walk(tree) if isinstance(each, LOOPS)) if tree is not None else iter(())
-    return max((each.lineno for each in loops if each.lineno <= line <= (each.body[-1].end_lineno or 0)), default=0)
 
 
 def grouped() -> bool:

@@ -8,6 +8,7 @@ import inspect
 import linecache
 import re
 import textwrap
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import places
@@ -15,6 +16,9 @@ from . import places
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType, FrameType
+
+
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def codes(kind: type) -> Iterator[CodeType]:
@@ -104,6 +108,19 @@ def dropped(frame: FrameType) -> bool:
     if following is None or following.opname == "POP_TOP":
         return following is not None
     return str(following.opname).startswith("STORE_") and set(str(following.argval)) == {"_"}
+
+
+def loop_around(code: CodeType, line: int) -> int:
+    """The line where the innermost loop around LINE of the file of CODE begins; 0 where there is none."""
+    return max((first for first, last in _loops(code.co_filename) if first <= line <= last), default=0)
+
+
+@lru_cache(maxsize=64)
+def _loops(path: str) -> list[tuple[int, int]]:
+    """The first and last line of each loop in a file."""
+    tree = file_at(path)
+    loops = [each for each in ast.walk(tree) if isinstance(each, LOOPS)] if tree is not None else []
+    return [(each.lineno, each.body[-1].end_lineno or each.lineno) for each in loops]
 
 
 def words(text: str) -> set[str]:

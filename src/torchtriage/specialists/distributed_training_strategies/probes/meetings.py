@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ CALLS = (
 )  # fmt: skip
 ROWS = 16
 DONE = 8  # where in a row it stands that the call has returned
-DEPTH = 12  # frames that are gone through for the user's line
+KNOWN = 1000  # lines whose place is kept
+DEPTH = 12  # frames that are gone through
 
 
 def meetings(job: Job) -> None:
@@ -49,6 +51,7 @@ class _Noted:
     def __init__(self, job: Job, tensor: type) -> None:
         self.job, self.tensor = job, tensor
         self.calls = 0
+        self.frames: dict[Any, tuple[str, int, str] | None] = {}  # by code and line
         self.ring: Any = None
         self.process = self.backwards = 0
         self.probe, self.listens = job.placing, False
@@ -88,9 +91,12 @@ class _Noted:
         self.calls += 1
         given: Any = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.tensor)), None)
         size, dtype = (given.numel(), str(given.dtype)) if given is not None else (0, "")
-        path, line = self.line()
-        row = f'{{"done":0,"kind":"meeting","n":{self.calls},"step":{self.job.step},"op":"{name}","size":{size},'
-        self.ring.put(self.calls, f'{row}"dtype":"{dtype}","line":{line},"path":{json.dumps(path)}}}')
+        path, line, loops = self.where()
+        passes = self.job.clock.count("backwards")
+        row = f'{{"done":0,"kind":"meeting","n":{self.calls},"at":{time_ns()},"step":{self.job.step},'
+        row += f'"backwards":{passes},"op":"{name}","size":{size},"dtype":"{dtype}",'
+        row += f'"line":{line},"path":{path},"loops":{loops}}}'
+        self.ring.put(self.calls, row)
         return self.calls
 
     def end(self, number: int, made: Any) -> None:
@@ -98,16 +104,33 @@ class _Noted:
         if self.ring is not None and made is None:
             self.ring.mark(number, DONE, b"1")
 
-    def line(self) -> tuple[str, int]:
+    def where(self) -> tuple[str, int, str]:
+        """File and line of the user's innermost frame, and the loops that it and its callers are in."""
         frame: Any = sys._getframe(2)
+        known = self.frames
+        if len(known) > KNOWN:
+            known.clear()
+        found: list[tuple[str, int, str]] = []
         for _ in range(DEPTH):
             if frame is None:
                 break
-            path = self.job.path_of(frame.f_code)
-            if path is not None:
-                return path, frame.f_lineno
+            key = (frame.f_code, frame.f_lineno)
+            if key not in known:
+                known[key] = self.look(frame)
+            if (where := known[key]) is not None:
+                found.append(where)
             frame = frame.f_back
-        return "", 0
+        if not found:
+            return '""', 0, "[]"
+        return found[0][0], found[0][1], f"[{','.join(each[2] for each in found if each[2])}]"
+
+    def look(self, frame: Any) -> tuple[str, int, str] | None:
+        """Of a frame of the user's: its file in JSON, its line, and [function, line where its loop begins]."""
+        path = self.job.path_of(frame.f_code)
+        if path is None:
+            return None
+        loop = self.job.written.loop_around(frame.f_code, frame.f_lineno)
+        return json.dumps(path), frame.f_lineno, json.dumps([frame.f_code.co_name, loop]) if loop else ""
 
     def open(self) -> None:
         """A file of this process: a forked one has its own."""

@@ -59,7 +59,7 @@ def own_of(meeting: Event) -> str:
     if meeting.get("op") == "backward":
         return "a backward pass, which averages gradients,"
     dtype = DTYPES.get(str(meeting.get("dtype")), meeting.get("dtype"))
-    return f"{meeting['op']} of {meeting['size']} {dtype}" if meeting.get("dtype") else str(meeting.get("op"))
+    return f"{meeting.get('op')} of {meeting.get('size')} {dtype}" if meeting.get("dtype") else str(meeting.get("op"))
 
 
 def where(stand: Stand) -> str:
@@ -77,6 +77,8 @@ def where(stand: Stand) -> str:
         return f"waits in {what}{at}"
     if stand.how in {"moves", "seen", "busy"}:
         return f"was{at} then"
+    if stand.how == "silent":
+        return f"was in {own_of(stand.meeting or {})}{at} when its process ended at once"
     within = f" ({stand.stack[0][2]})" if stand.stack and stand.stack[0][2] != "<module>" else ""
     return f"stands{at}{within}, {lasting(stand)}, and does not move"
 

@@ -32,15 +32,12 @@ class Meeting(NamedTuple):
 def collective_on_some_ranks(record: RunRecord) -> Iterator[Sighting]:
     """Some ranks wait in a collective that others do not reach, or that others call in another way."""
     at = stands(record)
-    if len(at) < 2 or _died(at):
+    if len(at) < 2 or _died(at) or _uneven(at):
         return
-    meeting = _meeting(at)
     if apart := _apart(at):
-        if not _uneven(at):
-            yield from apart
-    elif meeting is not None:
-        if meeting.missing and not _uneven(at):
-            yield from _of_missing(meeting)
+        yield from apart
+    elif (meeting := _meeting(at)) is not None:
+        yield from _of_missing(meeting)
     else:
         yield from _sudden(at)
         yield from _roots(at)
@@ -55,15 +52,15 @@ def uneven_steps(record: RunRecord) -> Iterator[Sighting]:
         return
     for trains, over in _uneven(at):
         path, line = trains.place
-        done, more = _steps(over), _steps(trains)
+        done, more = over.begun, trains.begun
         how = "its process has ended" if over.how == "ended" else f"it {where(over)}"
         fact = f"rank {trains.rank} waits in its step {more} for the ranks it averages with"
         fact += f"; rank {over.rank} was done after {done} steps: {how}"
         yield Sighting(Place(path=path, line=line, rank=trains.rank, step=trains.step), fact, more - done, "steps")
-        if over.stack and over.how != "ended":
-            path, line = over.place
+        path, line = over.place
+        if path is not None and over.how != "ended":
             place = Place(path=path, line=line, rank=over.rank, step=over.step)
-            yield Sighting(place, f"rank {over.rank} stands here, past its last step", more - done, "steps")
+            yield Sighting(place, f"rank {over.rank} was here, past its last step", more - done, "steps")
 
 
 @detector("run/collective-timeout")
@@ -115,7 +112,7 @@ def _of_missing(meeting: Meeting) -> Iterator[Sighting]:
     waiting = named([each.rank for each in meeting.waiting])
     told = "; ".join(f"rank {each.rank} {where(each)}" for each in meeting.missing[:MOST])
     path, line = _asked(first, meeting)
-    fact = f"{waiting} of {named(meeting.ranks)} wait in {name}, {lasting(first)}: {told}"
+    fact = f"{waiting} of {named(meeting.ranks)} wait{'s' if len(meeting.waiting) == 1 else ''} in {name}, {lasting(first)}: {told}"
     yield Sighting(
         Place(path=path, line=line, rank=first.rank, step=first.step), fact, first.seconds or None, unit(first)
     )
@@ -232,21 +229,19 @@ def _answers(partner: Stand, waiting: Stand, op: str) -> bool:
 
 def _uneven(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
     """Ranks that wait within a step, each with one whose steps are over and were fewer."""
-    found = []
-    for trains in (each for each in at.values() if each.how in WAITING and each.stack):
-        loops = {(row[0], row[2], row[3]) for row in trains.stack if len(row) > 3 and row[3]}
+    found: list[tuple[Stand, Stand]] = []
+    for trains in (each for each in at.values() if each.how in WAITING and each.loops):
         others = trains.groups.get(str((trains.awaited or {}).get("group"))) or list(at)
-        for over in (at[rank] for rank in others if rank in at and rank != trains.rank):
-            around = {(row[0], row[2], row[3]) for row in over.stack if len(row) > 3 and row[3]}
-            past = over.how == "ended" or (over.how in {"waits", "still", "lost"} and over.stack and loops - around)
-            if loops and past and _steps(trains) > _steps(over):
-                found.append((trains, over))
+        fewer = [at[each] for each in others if each in at and at[each].begun < trains.begun]
+        found += [(trains, over) for over in fewer if over.how == "ended" or (_met(over) and trains.loops - over.loops)]
     return found[:MOST]
 
 
-def _steps(stand: Stand) -> int:
-    """Training steps that it has begun: backward passes, and the pass that is under way."""
-    return stand.backwards + stand.training
+def _met(stand: Stand) -> bool:
+    """Whether it is known where a rank stands that is to be waited for no more."""
+    if stand.how == "silent":
+        return stand.meeting is not None and not stand.meeting.get("done")
+    return stand.how in {"waits", "still", "lost"} and bool(stand.stack)
 
 
 def _asked(stand: Stand, meeting: Meeting) -> tuple[str | None, int | None]:

@@ -1,0 +1,28 @@
+"""Each rank broadcasts its own statistics, and takes itself for the source."""
+# ranks: 2
+# hang: 2
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(rank)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 1)))
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+
+
+def step(x):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(model(x), x.sum(1, keepdim=True)).backward()
+    optimizer.step()
+
+
+for number in range(40):
+    step(torch.randn(16, 8))
+mean = torch.randn(8)
+dist.broadcast(mean, src=rank)  # expect: collective-on-some-ranks
+dist.barrier()
+dist.destroy_process_group()
