@@ -10,18 +10,13 @@ from torch.nn.parallel import DistributedDataParallel
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 torch.manual_seed(rank)
-model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5))
-for parameter in model.parameters():
-    dist.broadcast(parameter.data, src=0)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 5)))
 optimizer = torch.optim.Adam(model.parameters(), 1e-2)
 for number in range(40):
     x = torch.randn(16, 8)
     y = (x.sum(1) > 0).long() + 2 * rank
     optimizer.zero_grad()
     nn.functional.cross_entropy(model(x), y).backward()
-    for parameter in model.parameters():
-        dist.all_reduce(parameter.grad)
-        parameter.grad /= dist.get_world_size()
     optimizer.step()
 counts = torch.bincount(y).float()
 dist.all_reduce(counts)  # expect: collective-on-some-ranks

@@ -109,10 +109,11 @@ def _meeting(at: dict[int, Stand]) -> Meeting | None:
 def _of_missing(meeting: Meeting) -> Iterator[Sighting]:
     name = f"{meeting.op} number {meeting.seq} of group {meeting.group}"
     first = meeting.waiting[0]
-    waiting = named([each.rank for each in meeting.waiting])
+    waits = f"{named([each.rank for each in meeting.waiting])} of {named(meeting.ranks)}"
+    waits += " waits" if len(meeting.waiting) == 1 else " wait"
     told = "; ".join(f"rank {each.rank} {where(each)}" for each in meeting.missing[:MOST])
     path, line = _asked(first, meeting)
-    fact = f"{waiting} of {named(meeting.ranks)} wait{'s' if len(meeting.waiting) == 1 else ''} in {name}, {lasting(first)}: {told}"
+    fact = f"{waits} in {name}, {lasting(first)}: {told}"
     yield Sighting(
         Place(path=path, line=line, rank=first.rank, step=first.step), fact, first.seconds or None, unit(first)
     )
