@@ -160,12 +160,16 @@ def run(launch: Launch, case: Case | None = None, stands: Callable[[Case], None]
 
     STANDS is told what the record shows so far, each time that all ranks have come to stand still.
 
-    Raises TriageError only when no job started. A record that cannot be judged is Inconclusive: the job has run,
-    and its exit code is its own. So is a job of several launchers for all but the one that has rank 0.
+    Raises TriageError only when no job started, as with a baseline that tells nothing. A record that cannot be judged
+    is Inconclusive: the job has run, and its exit code is its own. So is a job of several launchers for all but the
+    one that has rank 0.
     """
     from dataclasses import replace
 
     from torchtriage.examine.run import launch as launching
+    from torchtriage.examine.run import scaling
+
+    baseline = scaling.noted(launch.baseline) if launch.baseline is not None else None
 
     def standing() -> None:
         if stands is not None:
@@ -174,6 +178,8 @@ def run(launch: Launch, case: Case | None = None, stands: Callable[[Case], None]
     ended = launching.launch(replace(launch, focus=suspected(case)), probes(), standing)
     if not ended.leads:
         return unwatched(case, "the launcher of rank 0 judges the whole job"), ended
+    if baseline is not None:
+        scaling.keep(baseline, launch.folder)
     return judged(launch.folder, case), ended
 
 

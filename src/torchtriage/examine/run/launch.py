@@ -31,7 +31,7 @@ class Launch:
     steps: leave the job after so many steps; it runs on. aside: the job's stdout goes to stderr, since ours holds
     the case. focus: names of the rooms whose dear probes go on after the first steps, if not all. who: which of the
     job's launchers we are. hang_after: seconds without movement until it is written down where the ranks stand.
-    end_hang: a job of which all ranks stand is ended.
+    end_hang: a job of which all ranks stand is ended. baseline: the case of the same job on one process.
     """
 
     command: tuple[str, ...]
@@ -42,6 +42,7 @@ class Launch:
     who: Member = field(default_factory=Member)
     hang_after: float | None = None
     end_hang: bool = False
+    baseline: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,8 @@ def read(folder: Path) -> RunRecord:
     processes = tuple(event for path in sorted(folder.glob("processes*.jsonl")) for event in _events(path))
     busy = {rank: sum(bool(each.every_step) for each in records) for rank, records in by_rank.items()}
     left_out = {rank: number - 1 for rank, number in busy.items() if number > 1}
-    return RunRecord(ranks, (*attempts.told(earlier), *unseen(ranks, processes, left_out)))
+    baseline = next(_events(folder / "baseline.json"), {})
+    return RunRecord(ranks, (*attempts.told(earlier), *unseen(ranks, processes, left_out)), baseline)
 
 
 def _rank_record(path: Path) -> RankRecord:

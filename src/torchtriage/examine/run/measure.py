@@ -12,6 +12,7 @@ from torchtriage.examine.run.looks import divergence
 from torchtriage.examine.run.meetings import Meetings, late, meetings, told_apart
 from torchtriage.examine.run.ranks import side_by_side
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
+from torchtriage.examine.run.scaling import scaling
 from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
 from torchtriage.examine.run.unseen import world_size
 
@@ -163,10 +164,13 @@ def _ranks(record: RunRecord) -> dict[str, Any]:
     each = [_rank(rank, met) for rank in record.ranks]
     if world == 1 and len(each) == 1:
         return {"world_size": world, "each": each}
-    clocks = {"late": {"clock_residual": met.residual, "steps": len(met.steps)}} if met.all else {}
-    parted = divergence(record)
-    beside = {"hang": hung(record), **clocks, **({"divergence": parted} if parted is not None else {})}
-    return {"world_size": world, **side_by_side(record.ranks, each, phases), **beside}
+    known = {
+        "late": {"clock_residual": met.residual, "steps": len(met.steps)} if met.all else None,
+        "divergence": divergence(record),
+        "scaling": scaling(record),
+    }
+    told = {name: figures for name, figures in known.items() if figures is not None}
+    return {"world_size": world, **side_by_side(record.ranks, each, phases), "hang": hung(record), **told}
 
 
 def _rank(record: RankRecord, met: Meetings) -> dict[str, Any]:

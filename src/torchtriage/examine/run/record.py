@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
 from typing import Any
@@ -79,10 +79,14 @@ class RankRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All ranks of a run, by number; and what stood in the way of seeing more."""
+    """All ranks of a run, by number; and what stood in the way of seeing more.
+
+    baseline: what the case of the same job on one process tells, if that was given; scaling.py says what.
+    """
 
     ranks: tuple[RankRecord, ...]
     inconclusive: tuple[Inconclusive, ...] = ()
+    baseline: Event = field(default_factory=dict)
 
 
 @view(RunRecord, of=RunRecord)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 torchtriage run -- train.py --lr 1e-3
 torchtriage run -- torchrun --nproc-per-node 2 train.py
+torchtriage run --baseline runs/one -- torchrun --nproc-per-node 2 train.py
 """
 
 
@@ -33,6 +34,12 @@ torchtriage run -- torchrun --nproc-per-node 2 train.py
     help="Without movement for S seconds, tell where each rank stands. Longer than any evaluation or checkpoint.",
 )
 @click.option("--end-hang", is_flag=True, help="With --hang-after: end a job of which all ranks stand.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="CASE",
+    help="The case.json of the same job on one process, or its folder: tells how well the ranks scale.",
+)
 @options.form("console", "json")
 @click.option("--fail-on", type=click.Choice(("error", "warning")), help="End with 1 when that much was found.")
 @options.persona
@@ -44,6 +51,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     steps: int | None,
     hang_after: float | None,
     end_hang: bool,
+    baseline: Path | None,
     form: str,
     fail_on: str | None,
     persona: str,
@@ -66,7 +74,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     asked = begun(symptom) if symptom else Case()
     who = member(words)
     with folder(out, name=who.name, ours=lambda place: joins(place, who)) as place:
-        wanted = Launch(words, place, steps, form == "json", (), who, hang_after, end_hang)
+        wanted = Launch(words, place, steps, form == "json", (), who, hang_after, end_hang, baseline)
         judged, ended = run(wanted, asked, lambda case: _stands(chosen(case, Persona(persona)), color))
     case = chosen(judged, Persona(persona))
     kept = keep(case, place) if ended.leads else ""
