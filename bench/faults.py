@@ -6,12 +6,12 @@
 Without files the jobs are the marked scripts of tests/cases/run, or with --ranks those of tests/cases/ranks, which
 torchrun starts, or with --silent those of tests/cases/silent: the errors that the authors of TrainCheck collected
 (OSDI 2025), 20 in all, as far as a CPU can repeat them. bench/jobs.jsonl is held out: 177 jobs by people who had not
-seen the probes, frozen before these were tuned; only its sums are looked at. A FILE holds one job a line: {"id",
-"faults": [slug], "place": {"line", "module", "container", "rank"}, "lines", "also": [slug], "exit", "ranks", "hang",
-"script"}. Each is run to its end by `torchtriage run`, on one thread. A faulty job is right when its fault is found
-and nothing else is said above info (what is in "also" may be); a healthy one when nothing is. A place is exact when
-one of the evidences names the line, the module or the container, on the rank that is named, if one is. Only sums are
-printed, unless every output is asked for.
+seen the probes, frozen before these were tuned; only its sums are looked at. So is bench/ranks.jsonl: 57 jobs of two
+and four ranks. A FILE holds one job a line: {"id", "faults": [slug], "place": {"line", "module", "container", "rank"},
+"lines", "also": [slug], "exit", "ranks", "hang", "script"}. Each is run to its end by `torchtriage run`, on one
+thread. A faulty job is right when its fault is found and nothing else is said above info (what is in "also" may be); a
+healthy one when nothing is. A place is exact when one of the evidences names the line, the module or the container, on
+the rank that is named, if one is. Only sums are printed, unless every output is asked for.
 """
 
 from __future__ import annotations

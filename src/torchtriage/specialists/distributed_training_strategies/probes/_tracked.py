@@ -32,6 +32,11 @@ class Wrapper:
         for name, each in made.module.named_parameters():
             (self.ignored if name in ignored else self.parameters).add(id(each))
 
+    def now(self) -> set[int]:
+        """The parameters that the wrapped module has by now."""
+        made = self.itself()
+        return {id(each) for each in made.module.parameters()} if made is not None else set()
+
     @property
     def hooks(self) -> list[str]:
         """The names of the functions that exchange the gradients in its stead."""
@@ -45,13 +50,15 @@ class Tracked:
     where there is one, f one of the wrapper's that it does not move, b a buffer that nobody sends round.
 
     left: how many parameters are left out, since every rank has a share of its own of them, or none to look at.
+    unknown: they are in a wrapped module, and its wrapper has none of them: they were replaced after it was made.
     """
 
     def __init__(self, job: Job, optimizer: Any, wrappers: Sequence[Wrapper]) -> None:
         moved = [each for group in optimizer.param_groups for each in group["params"]]
         owners = {id(each) for each in moved}
         known = [each for each in wrappers if each.itself() is not None and owners & each.parameters]
-        self.wrapper = known[0] if known else None
+        around = known or [each for each in wrappers if owners & each.now()]
+        self.wrapper, self.unknown = (around[0] if around else None), bool(around) and not known
         ignored = {each for wrapper in known for each in wrapper.ignored}
         within = {each for wrapper in known for each in wrapper.parameters} or owners
         own = [("p" if id(each) in within else "o", each) for each in moved if id(each) not in ignored]
@@ -93,7 +100,7 @@ class Tracked:
         facts = {"key": self.key, "names": self.names, "sizes": self.sizes, "kinds": self.kinds, "left": self.left}
         facts["name"] = type(made.module if made is not None else root).__name__
         if wrapper is not None:
-            facts |= {"over": wrapper.ranks, "hooks": wrapper.hooks, "made": wrapper.where}
+            facts |= {"over": wrapper.ranks, "hooks": wrapper.hooks, "made": wrapper.where, "unknown": self.unknown}
         return facts
 
 

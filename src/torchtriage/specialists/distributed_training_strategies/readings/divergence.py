@@ -58,7 +58,9 @@ def _expected(joint: Joint) -> Iterator[Drift]:
         return
     since = min(parted.values())
     how = "averaged by DistributedDataParallel" if joint.wrapped else "whose gradients are averaged in every step"
-    if since == 0 and not joint.looks[0].turn:
+    if joint.head.get("unknown"):
+        how = "of a DistributedDataParallel that does not know them: they were replaced after it was made"
+    elif since == 0 and not joint.looks[0].turn:
         how += ", and not equal when they begin"
     yield _drift(joint, [index for index, at in parted.items() if at == since], since, how)
 
