@@ -105,7 +105,7 @@ def test_the_slowest_and_the_fastest_are_marked_where_they_differ(one: Row, two:
 
 @pytest.mark.parametrize(
     ("late", "said"),
-    [((0.0, 0.0123), True), ((0.0, 0.004), False), ((None, None), False), ((NAN, INF), False), ((-1.0, "x"), False)],
+    [((0.0, 0.0123), True), ((0.0, 0.009), False), ((None, None), False), ((NAN, INF), False), ((-1.0, "x"), False)],
 )
 def test_who_comes_late_to_the_first_collective_is_named_where_it_matters(late: tuple[Any, Any], said: bool) -> None:
     words = compared(row(0, late=late[0]), row(1, late=late[1])).words

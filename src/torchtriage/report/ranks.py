@@ -216,10 +216,10 @@ def _sentence(each: _Rank, whom: str) -> str:
 
 
 def _late(known: Sequence[_Rank]) -> Iterable[str]:
-    """Who comes last to the first collective of a step, where that is a twentieth of the step or more."""
+    """Who comes last to the first collective of a step, where that is a tenth of the step or more."""
     told = [(late, each) for each in known if (late := _seconds(each.row.get("late"))) is not None]
     late, last = max(told, key=lambda item: item[0], default=(0.0, None))
-    if last is not None and late >= 0.05 * last.seconds.get("step", 0.0) and late > 0:
+    if last is not None and late >= 0.1 * last.seconds.get("step", 0.0) and late > 0:
         yield f"Rank {last.rank} comes {figure(late, 's')} late to the first collective of a step (median)."
 
 
