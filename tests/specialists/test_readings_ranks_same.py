@@ -75,6 +75,7 @@ PART = {"carried": [1], "groups": [[0, 1]], "averaged": lambda turn: turn, "call
         pytest.param(WRAPPED, {}, 0, DIVERGED, id="wrapped, apart from the start"),
         pytest.param({**WRAPPED, "hooks": ["post_localSGD_hook"]}, {}, 6, set(), id="a hook of local SGD"),
         pytest.param(WRAPPED, {"weights": 18}, 6, set(), id="weights are exchanged now and then"),
+        pytest.param(WRAPPED, {"joins": True}, 6, set(), id="ranks with fewer batches join"),
         pytest.param(WRAPPED, {"squares": [float("nan"), 9.0]}, 6, set(), id="no numbers any more"),
         pytest.param({**WRAPPED, "kinds": "bp"}, {}, 0, DIVERGED, id="a buffer that is not sent round"),
         pytest.param({**WRAPPED, "kinds": "op"}, {}, 1, DIVERGED, id="trained outside of the wrapper"),
@@ -181,6 +182,7 @@ def batches(own: int = 0, learned: bool = True, constant: bool = False, values: 
             {
                 "kind": "inputs", "step": number, "root": "Net", "number": number, "over": [],
                 "marks": {".0": 10 * number + own}, "values": [32], "at": ["t.py", 8],
+                "backwards": number * learned,
             }
             for number in range(6)
         ),

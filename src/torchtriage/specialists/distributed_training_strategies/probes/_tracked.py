@@ -38,6 +38,11 @@ class Wrapper:
         return {id(each) for each in made.module.parameters()} if made is not None else set()
 
     @property
+    def joins(self) -> bool:
+        """Whether ranks may have different numbers of batches now: then their updates are not the same ones."""
+        return bool(getattr(getattr(self.itself(), "_join_config", None), "enable", False))
+
+    @property
     def hooks(self) -> list[str]:
         """The names of the functions that exchange the gradients in its stead."""
         made = self.itself()

@@ -27,11 +27,12 @@ class Written:
         """An optimizer is about to step."""
         if self.follower is not None:
             self.told(course)
-        before = self.before.pop(course.number, None) if course is not None else None
-        if before is None or course.tracked is None or self.found >= AGAIN or self.left:
+        if course is None or course.tracked is None:
             return
-        now = course.tracked.written()
-        kinds = course.tracked.kinds
+        before = self.before.pop(course.number, None)
+        if before is None or self.found >= AGAIN or self.left:
+            return
+        now, kinds = course.tracked.written(), course.tracked.kinds
         changed = [number for number, then in enumerate(before) if then != now[number] and kinds[number] != "b"]
         if changed:
             self.suspects = [course.tracked.tensors[number] for number in changed[:FEW]]

@@ -148,12 +148,14 @@ class _Looks:
 
     def look(self, course: _Course, optimizer: Any) -> None:
         tensors = self.tensors(course, optimizer)
-        if tensors is None or course.tracked is None:
+        if tensors is None or course.tracked is None or _captured(tensors):
             return
         course.looked = course.turns
         facts: dict[str, Any] = {"optimizer": course.number, "turn": course.turns, "key": course.tracked.key}
         facts |= {"writes": course.tracked.written(), "settings": _settings(optimizer), "clips": self.clips}
         facts |= {"clipped": self.clipped, "backwards": self.job.clock.count("backwards"), "at": self.job.caller()}
+        wrapper = course.tracked.wrapper
+        facts["joins"] = wrapper is not None and wrapper.joins
         facts |= {"averaged": course.averaged, "weights": course.weights, "calls": self.carried.calls}
         if self.carried.after or self.carried.within:
             moving = {number: tensors[number] for number, kind in enumerate(course.tracked.kinds) if kind in "po"}
@@ -206,6 +208,13 @@ class _Looks:
             tensors = tracked.alive()
             if tensors is not None and all(each.device.type == "cpu" for each in tensors):
                 self.look(course, optimizer)
+
+
+def _captured(tensors: list[Any]) -> bool:
+    """Whether what is asked of a device now becomes part of a graph, and runs again whenever that is replayed."""
+    import torch
+
+    return any(each.is_cuda for each in tensors) and torch.cuda.is_current_stream_capturing()
 
 
 def _together(tensors: list[Any]) -> Any:

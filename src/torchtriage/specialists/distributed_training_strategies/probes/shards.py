@@ -51,8 +51,8 @@ def inputs(job: Job) -> None:
         seen[id(module)] = number + 1
         if number < FORWARDS and several(torch):
             given = [*args, *kwargs.values()]
-            facts = {"root": type(module).__name__, "number": number, "over": list(_divided(module))}
-            facts["at"] = job.caller()
+            facts: dict[str, Any] = {"root": type(module).__name__, "number": number, "over": list(_divided(module))}
+            facts |= {"at": job.caller(), "backwards": job.clock.count("backwards")}
             facts |= _normalised(module, given) if not number else {}
             job.record("inputs", **facts, marks=_marks(job, given), values=list(_values(given)))
         if left <= 0:

@@ -56,7 +56,7 @@ def _same(one: RankRecord, other: RankRecord, ranks: int) -> Iterator[tuple[str,
         share, number = _alike(_batches(one, key), _batches(other, key))
         if share >= MOST and (_whole(one, key) or _inputs_alike(one, other)):
             yield key, list(_told(one, other, key, share, number, ranks))
-    if not _loaders(one) and not _loaders(other) and _inputs_alike(one, other):
+    if not learned and all(map(_followed, (one.all("inputs"), other.all("inputs")))) and _inputs_alike(one, other):
         yield "inputs", [_drawn(one, other)]
 
 
@@ -74,7 +74,10 @@ def _batches(record: RankRecord, key: str) -> Seen:
 
 def _learns(record: RankRecord, key: str) -> bool:
     """Whether a backward came after most of the batches: an evaluation may well see the same on every rank."""
-    rows = [event for event in record.all("shard") if event["loader"] == key]
+    return _followed([event for event in record.all("shard") if event["loader"] == key])
+
+
+def _followed(rows: list[Event]) -> bool:
     after = [later["backwards"] > each["backwards"] for each, later in pairwise(rows)]
     return bool(after) and sum(after) >= LEARNED * len(after)
 

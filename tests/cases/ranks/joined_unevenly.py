@@ -1,0 +1,25 @@
+"""One rank has fewer batches than the other, and both join."""
+# ranks: 2
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+x = torch.randn(512, 8)
+data = TensorDataset(x, (x.sum(1) > 0).long())
+loader = DataLoader(TensorDataset(*(each[rank::2][: 256 - 64 * rank] for each in data.tensors)), batch_size=16)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+for epoch in range(4):
+    with model.join():
+        for inputs, targets in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), targets).backward()
+            optimizer.step()
+dist.destroy_process_group()
