@@ -41,6 +41,8 @@ WAITS = steps(
     cpu=0.05,
     data=lambda n: 0.01 + n / 1e3,
 )
+BACKWARDS = steps(120, seconds=lambda n: 0.1 + n / 1e3, cpu=0.05, backward=lambda n: 0.04 + n / 1e3)
+TWO = {"kind": "start", "step": 0, "rank": 0, "world_size": 2}
 BUSY_AT_FIRST = [
     {**row, "seconds": row["seconds"] * (3 if row["step"] < 60 and row["step"] % 5 else 1)}
     for row in growing(lambda n: n)
@@ -86,6 +88,11 @@ SLOW_MACHINE = steps(
         ),
         pytest.param([*growing(lambda n: n)[:50], *work()], set(), id="50 steps"),
         pytest.param([*WAITS, *work()], {"progressive-slowdown"}, id="waiting grows, the rest stays"),
+        pytest.param([*BACKWARDS, *work()], {"progressive-slowdown"}, id="backward passes grow"),
+        pytest.param([TWO, *BACKWARDS, *work()], set(), id="backward passes, in which another rank is awaited"),
+        pytest.param(
+            [TWO, *growing(lambda n: n), *work()], {"progressive-slowdown"}, id="one of two ranks, its own work"
+        ),
     ],
 )
 def test_a_step_that_grows_with_the_same_work_is_called(events: Events, slugs: set[str]) -> None:

@@ -56,7 +56,7 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
         least = _least(looks, len(record.ranks))
         low = min(low, least / (least + _work(record, steps)))
         fact += f", which takes {least * 1e3:.1f} ms at least"
-        if low <= BOUND < high:
+        if least < LEAST or low <= BOUND < high:
             raise CannotSee(
                 f"{fact}; the machine was so busy that the threads which communicate waited for a CPU as well",
                 "Run the job on a machine that has nothing else to do.",

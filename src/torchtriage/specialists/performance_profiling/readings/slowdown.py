@@ -12,6 +12,7 @@ from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run import trend
 from torchtriage.examine.run.measure import PHASES, own_seconds
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.unseen import world_size
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating
 
 ENOUGH_STEPS = 50
@@ -37,7 +38,7 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     if len(rows) < ENOUGH_STEPS:
         return
     steps, columns = np.array([row["step"] for row in rows], dtype=float), _columns(rows)
-    times, unit = _growing(steps, columns, _own(record, rows))
+    times, unit = _growing(steps, columns, _own(record, rows), alone=world_size([record]) < 2)
     if times is None:
         return
     span = float(steps[-1] - steps[0])
@@ -60,18 +61,18 @@ def _own(record: RankRecord, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     return ("other",) if any(loader.get("num_workers") for loader in record.all("loader")) else ("other", "data")
 
 
-def _growing(steps: Any, columns: dict[str, Any], own: Sequence[str]) -> tuple[Any, str]:
-    """The times that grow, and what they are; None where none do.
+def _growing(steps: Any, columns: dict[str, Any], own: Sequence[str], *, alone: bool) -> tuple[Any, str]:
+    """The times that grow, and what they are; None where none do. ALONE: it waits for no other ranks.
 
-    CPU time, which other processes disturb least; wall time; or one of its OWN parts, as it is while nobody else has
-    the CPU, or against what the model takes at the time: a busy machine slows both down. Such a part counts where a
-    step takes longer in all, too.
+    CPU time, which other processes disturb least; wall time, unless other ranks may take it; or one of its OWN parts,
+    as it is while nobody else has the CPU, or against what the model takes at the time: a busy machine slows both down.
+    Such a part counts where a step takes longer in all, too.
     """
     wall, worked = columns["step"], columns["cpu"]
     parts = [each for phase in own for each in _freed(columns, phase)]
     if (_seen(wall) or any(map(_seen, parts))) and _grows(steps, worked):
         return worked, "of CPU time at first"
-    if _seen(wall) and any(_grows(steps, times) for times in (wall, _quiet(wall))):
+    if alone and _seen(wall) and any(_grows(steps, times) for times in (wall, _quiet(wall))):
         return wall, "at first"
     if any(_rises(steps, times) for times in (wall, worked)):
         for times in parts:
