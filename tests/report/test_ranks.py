@@ -286,7 +286,7 @@ def test_a_cell_tells_how_much_more_it_is_than_the_median_of_the_others() -> Non
     assert found is not None
     assert found.times["data"][1] == (20.0, None)
     assert found.beyond["data"] == ((-20.0, -20.0), (-5.0, None), (25.0, 20.0))
-    assert "Each cell is the median of 10 steps." in found.note
+    assert "Each cell is the median over 10 steps." in found.note
 
 
 def test_noise_stays_pale_in_a_heat_map() -> None:

@@ -16,6 +16,8 @@ Figures = tuple[float, float, float]  # a median and its 95 % interval, in secon
 
 DRAWN = 64
 """Ranks in a heat map: of more, half of them are the slowest, the other half evenly chosen."""
+ROWS = 3000
+"""Steps of each rank, evenly chosen, that its medians and its row are made of."""
 BINS = 60
 FEWEST = 8
 """Steady steps below which a median is not compared."""
@@ -36,7 +38,7 @@ def side_by_side(
     are medians; `differs` holds, of the step and of each phase, the seconds beyond the median of the other ranks,
     where that is more than noise.
     """
-    known = [_medians(_track(columns(told_apart(record)))[1]) for record in records]
+    known = [_medians(_track(columns(thinned(told_apart(record), ROWS)))[1]) for record in records]
     usual = [figures["step"][0] for figures in known if figures]
     floor = NOTABLE * quantile(sorted(usual), 0.5) if usual else 0.0
     apart = _apart(known, floor)
@@ -138,7 +140,7 @@ def _heat(
     """By phase a row for each rank: the median seconds in bins of steps that are the same on all; None where it has
     no step in the bin. OF: how many ranks there are.
     """
-    tracks = [_track(columns(told_apart(record))) for record in records]
+    tracks = [_track(columns(thinned(told_apart(record), ROWS))) for record in records]
     numbers = [step for steps, _ in tracks for step in steps]
     if not numbers:
         return None

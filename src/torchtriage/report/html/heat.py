@@ -53,7 +53,7 @@ def heat(measurements: dict[str, Any]) -> Heat | None:
     span = _span(times, beyond)
     alike = [name for name, rows in beyond.items() if _most(rows) < _PALE * span]
     alike = alike if len(alike) < len(times) else []
-    bins = f"Each cell is the median of {wide} steps. " if wide > 1 else ""
+    bins = f"Each cell is the median over {wide} steps. " if wide > 1 else ""
     pale = f" In {' and '.join(alike)} they hardly differ." if alike else ""
     return Heat(
         "What each rank takes more or less than the others, by phase",
