@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.run.deaths import END, deaths, started_late
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.record import RankRecord
 
 Event = dict[str, Any]
-_JUDGED = "What was recorded until then has been judged. Let the job come to its end to see the rest."
-END = "run/end"  # the detector that cannot tell what came after a job broke off
+__all__ = ["END", "unseen", "world_size"]
 
 
 def unseen(
@@ -33,7 +33,8 @@ def unseen(
         )
     for record in ranks:
         yield from _of_rank(record)
-        yield from _death(record, _ended(record, processes, ended))
+    yield from deaths(ranks, {record.rank: _ended(record, processes, ended) for record in ranks})
+    yield from started_late(ranks)
     yield from _communication(ranks)
     yield from _missing_ranks(ranks)
 
@@ -136,35 +137,6 @@ def _thinned(record: RankRecord, event: Event) -> str:
         f"rank {record.rank} had more than {event.get('after')} lines of the kind {event.get('of')}: "
         "of those that came later, ever fewer were written"
     )
-
-
-def _death(record: RankRecord, ended: Event) -> Iterator[Inconclusive]:
-    """How the job came to an end, where that was not the end of its script. ENDED: what the launcher says of it."""
-    code, signal = ended.get("code", 0), ended.get("signal")
-    last = max((event.get("step") or 0 for event in record.events), default=0)
-    error = next(iter(record.all("error")), None)
-    if record.all("end") or (error is not None and error.get("error") == "KeyboardInterrupt"):
-        if error is None and code and not record.rank:
-            how = signal or f"exit code {code}"
-            yield Inconclusive(END, f"the job ended with {how} at step {last}", _JUDGED)
-        return
-    if error is not None:
-        place = f" at {error['path']}:{error['line']}" if error.get("path") else ""
-        yield Inconclusive(
-            END,
-            f"rank {record.rank} ended at step {last} with {error.get('error')}{place}",
-            "What was recorded until then has been judged. `torchtriage ask` decodes the message of the error.",
-        )
-        return
-    yield Inconclusive(END, f"rank {record.rank} wrote nothing after step {last}: {_silence(code, signal)}", _JUDGED)
-
-
-def _silence(code: int, signal: str | None) -> str:
-    if signal:
-        return f"the job was ended by {signal}"
-    if code:
-        return f"the job ended with exit code {code}, by os._exit or by a signal to this rank alone"
-    return "it was killed, or left by os._exit, or closed the file of its record, or the disk was full"
 
 
 def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:

@@ -1,0 +1,125 @@
+"""How the ranks of a job came to an end that was not the end of their script: the one that began it first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.stood import Stand, stands
+
+END = "run/end"  # the detector that cannot tell what came after a job broke off
+LATE = 10.0  # seconds after the first rank, from which on one is said to have started late
+_JUDGED = "What was recorded until then has been judged. Let the job come to its end to see the rest."
+_ASK = "What was recorded until then has been judged. `torchtriage ask` decodes the message of the error."
+_KILLED = (
+    "See what ended its process: the scheduler's log, dmesg (out of memory), the launcher's list of exit codes. What "
+    "was recorded until then has been judged."
+)
+_WAITED = ("waits", "lost")
+
+
+def deaths(ranks: Sequence[RankRecord], ended: Mapping[int, Event]) -> Iterator[Inconclusive]:
+    """ENDED: what the launcher of each rank says of the job's end, by rank."""
+    at, records = stands(RunRecord(tuple(ranks))), {record.rank: record for record in ranks}
+    causes = sorted((each for each in at.values() if _is_cause(each, at)), key=_moment)
+    for each in causes:
+        yield from _cause(records[each.rank], each, ended[each.rank], at)
+    for each in (each for each in at.values() if each not in causes):
+        yield from _of(records[each.rank], each, ended[each.rank], causes)
+
+
+def started_late(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
+    """Ranks whose records begin long after the first one's, by the clocks of their hosts."""
+    began = {record.rank: start["time"] for record in ranks for start in record.all("start")[:1] if start.get("time")}
+    first = min(began.values(), default=0)
+    late = {rank: (moment - first) / 1e9 for rank, moment in began.items() if moment - first > LATE * 1e9}
+    if late:
+        told = ", ".join(f"rank {rank} {seconds:.0f} s" for rank, seconds in sorted(late.items())[:8])
+        yield Inconclusive(
+            "run/ranks",
+            f"ranks began to train later than the first one: {told}",
+            "See what they did before (imports from a slow disk, a download, a first compilation), or whether the "
+            "clocks of the hosts differ.",
+        )
+
+
+def _is_cause(stand: Stand, at: Mapping[int, Stand]) -> bool:
+    """Whether others may have ended, or may wait, since this one ended by itself or was ended."""
+    others = [each for each in at.values() if each is not stand]
+    if stand.how == "failed":
+        return bool(others)
+    return stand.how == "silent" and any(each.how in _WAITED for each in others)
+
+
+def _moment(stand: Stand) -> float:
+    return float((stand.error or {}).get("time") or 0)
+
+
+def _cause(record: RankRecord, stand: Stand, ended: Event, at: Mapping[int, Stand]) -> Iterator[Inconclusive]:
+    if stand.how == "failed":
+        yield from _alone(record, ended)
+        return
+    waited = [each.rank for each in at.values() if each.how in _WAITED]
+    who = ", ".join(map(str, waited[:8]))
+    yield Inconclusive(
+        END,
+        f"the process of rank {stand.rank} was ended at step {_last(record)} from outside, or by a library, while rank "
+        f"{who} waited for it",
+        _KILLED,
+    )
+
+
+def _of(record: RankRecord, stand: Stand, ended: Event, causes: Sequence[Stand]) -> Iterator[Inconclusive]:
+    if stand.how == "lost" and causes and stand.error is not None:
+        yield Inconclusive(
+            END,
+            f"rank {stand.rank} ended at step {_last(record)} with {stand.error.get('error')}{_place(stand.error)}, "
+            f"since rank {causes[0].rank} had ended",
+            "Solve what ended that rank first.",
+        )
+    elif stand.how in {"waits", "still", "busy", "seen"}:
+        path, line = stand.place
+        where = f" at {path}:{line}" if path else ""
+        why = f", since rank {causes[0].rank} had ended" if causes and stand.how == "waits" else ""
+        by = "; --end-hang ended the job" if ended.get("hang") else ""
+        does = {"waits": "waited for others", "still": "stood still", "busy": "worked", "seen": "was seen"}[stand.how]
+        yield Inconclusive(
+            "run/hang", f"rank {stand.rank} {does}{where} for {stand.seconds:.3g} s at its end{why}{by}", _JUDGED
+        )
+    else:
+        yield from _alone(record, ended)
+
+
+def _alone(record: RankRecord, ended: Event) -> Iterator[Inconclusive]:
+    """One rank's end, as far as it tells itself."""
+    code, signal = ended.get("code", 0), ended.get("signal")
+    error = next(iter(record.all("error")), None)
+    last = _last(record)
+    if record.all("end") or (error is not None and error.get("error") == "KeyboardInterrupt"):
+        if error is None and code and not record.rank:
+            yield Inconclusive(END, f"the job ended with {signal or f'exit code {code}'} at step {last}", _JUDGED)
+    elif error is not None:
+        yield Inconclusive(
+            END, f"rank {record.rank} ended at step {last} with {error.get('error')}{_place(error)}", _ASK
+        )
+    else:
+        yield Inconclusive(
+            END, f"rank {record.rank} wrote nothing after step {last}: {_silence(code, signal)}", _JUDGED
+        )
+
+
+def _silence(code: int, signal: str | None) -> str:
+    if signal:
+        return f"the job was ended by {signal}"
+    if code:
+        return f"the job ended with exit code {code}, by os._exit or by a signal to this rank alone"
+    return "it was killed, or left by os._exit, or closed the file of its record, or the disk was full"
+
+
+def _last(record: RankRecord) -> int:
+    return max((event.get("step") or 0 for event in record.events), default=0)
+
+
+def _place(error: Event) -> str:
+    return f" at {error['path']}:{error['line']}" if error.get("path") else ""
