@@ -162,3 +162,24 @@ def test_the_error_that_others_wait_for_is_told_beside_their_wait() -> None:
 def test_ranks_that_work_hang_not(state: str) -> None:
     assert told(hanging(0, state=state), hanging(1, state=state))["hang"] == []
     assert told(rank(0), rank(1))["hang"] == []
+
+
+def giving_up(number: int, message: str, seq: int = 7) -> RankRecord:
+    reached = {"kind": "reached", "why": "error", "step": 40, "collectives": [{**REDUCE, "seq": seq}]}
+    error = {"kind": "error", "error": "RuntimeError", "message": message}
+    return rank(number, world=2, more=(reached, error))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "hangs"),
+    [
+        (giving_up(0, "gloo does not support this"), giving_up(1, "gloo does not support this"), False),
+        (giving_up(0, "Connection closed by peer"), rank(1, world=2), True),
+        (giving_up(0, "Connection closed by peer"), giving_up(1, "Connection reset", seq=8), True),
+        (giving_up(0, "timed out after 60 s"), giving_up(1, "timed out after 60 s"), True),
+    ],
+)
+def test_ranks_that_gave_up_waited_for_one_another_or_had_one_error(
+    one: RankRecord, two: RankRecord, hangs: bool
+) -> None:
+    assert bool(told(one, two)["hang"]) is hangs

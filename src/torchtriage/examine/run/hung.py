@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.run.stood import Stand, stands
+from torchtriage.examine.run.stood import TIMEOUT, Stand, stands
 
-STANDING = frozenset({"waits", "still", "lost"})
+STANDING = frozenset({"waits", "still"})
 
 
 def hung(record: RunRecord) -> list[dict[str, Any]]:
@@ -17,7 +17,17 @@ def hung(record: RunRecord) -> list[dict[str, Any]]:
     waits in, or has given up, as far as the Flight Recorder or its last call tells.
     """
     at = stands(record)
-    return [_row(each) for each in at.values()] if any(each.how in STANDING for each in at.values()) else []
+    return [_row(each) for each in at.values()] if _in_vain(list(at.values())) else []
+
+
+def _in_vain(at: list[Stand]) -> bool:
+    """Whether somebody waits, or has given up, for one that does not come. An error that all ranks have in the same
+    collective, of a backend that cannot do it, is none of that.
+    """
+    lost = [each for each in at if each.how == "lost"]
+    asked = {(each.awaited or {}).get("seq") for each in lost}
+    late = any(TIMEOUT.search(str((each.error or {}).get("message"))) for each in lost)
+    return any(each.how in STANDING for each in at) or (bool(lost) and (len(lost) < len(at) or len(asked) > 1 or late))
 
 
 def _row(stand: Stand) -> dict[str, Any]:
