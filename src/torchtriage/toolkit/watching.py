@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from contextlib import suppress
@@ -17,6 +16,7 @@ from torchtriage.core.errors import TriageError
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
     from torchtriage.examine.run.job import Job
+    from torchtriage.examine.run.sharing import Member
 
 LAUNCHED = "_torchtriage_job"  # the module that `torchtriage run` has put into a job
 _one_at_a_time = Lock()  # two would wrap each other, and count each other's work
@@ -50,8 +50,10 @@ class Watch:
         self.folder = out
         self.symptom, self.steps, self.quiet = symptom, steps, quiet
         self._job: Job | None = None
+        self._who: Member
         self._case: Case | None = None
         self._process = 0
+        self._notes = ""
 
     @property
     def case(self) -> Case:
@@ -89,24 +91,41 @@ class Watch:
             _one_at_a_time.release()
         if os.getpid() != self._process:
             self._case = unwatched(asked, "this process was forked within the block: its parent judges")
-        elif self.folder is not None:
+        elif self.folder is not None and self._together(self.folder, error):
             self._case = judged(self.folder, asked)
             self._say(self.folder)
+        else:
+            self._case = unwatched(asked, "the process of rank 0 judges all ranks")
 
     def _begin(self) -> None:
         from torchtriage.examine.run.job import begin
-        from torchtriage.examine.run.launch import prepared
+        from torchtriage.examine.run.launch import entered
+        from torchtriage.examine.run.sharing import among, joins, note
         from torchtriage.report.keep import folder
         from torchtriage.triage import probes
 
         if find_spec("torch") is None:
             raise TriageError("there is no torch here", "watch", "Install torch, or use the Python that has it.")
-        with folder(self.folder) as place:
-            self.folder = prepared(place)
+        who = self._who = among()
+        with folder(self.folder, name=who.name, ours=lambda place: joins(place, who)) as place:
+            self.folder, self._notes = entered(place, who)
         job = self._job = begin(str(self.folder), [str(path) for path in probes()], self.steps, midway=True)
         notes = [{"kind": "torch"}, *({"kind": "probes-failed", "why": f"{p}: {why}"} for p, why in job.lost.items())]
-        text = "".join(json.dumps({**note, "pid": self._process}) + "\n" for note in notes)
-        (self.folder / "processes.jsonl").write_text(text)
+        for each in notes:
+            note(self.folder / self._notes, {**each, "pid": self._process})
+
+    def _together(self, folder: Path, error: BaseException | None) -> bool:
+        """Whether it is our part to judge: as rank 0, once the other ranks have left their blocks, or alone."""
+        from torchtriage.examine.run.sharing import await_others, note
+
+        if self._who.job is None:
+            return True
+        with suppress(OSError):
+            told = {"kind": "ended", "code": int(error is not None), "signal": None, "launcher": self._who.token}
+            note(folder / self._notes, told)
+        if self._who.index == 0:
+            await_others(folder, self._who)
+        return self._who.index == 0
 
     def _say(self, folder: Path) -> None:
         """The case and the report into FOLDER, and the report to stderr, if there is one that takes it."""

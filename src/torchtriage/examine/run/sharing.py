@@ -8,10 +8,11 @@ import re
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from torchtriage.examine.run.job import membership
 from torchtriage.examine.run.job.membership import LAUNCHERS
 
 Event = dict[str, Any]
@@ -74,6 +75,14 @@ def member(words: Sequence[str], outer: Mapping[str, str] = os.environ) -> Membe
     told = [*ids, *([f"step {step}"] if step else []), *([place] if place else [])]
     name = re.sub(r"[^\w.-]", "-", ids[0])[:80].lstrip(".") if ids else None
     return Member(" ".join(told) if told and most > 1 else None, _index(options, outer), least, name or None)
+
+
+def among() -> Member:
+    """This very process, as one of those that train together: each has a launcher's part."""
+    size = int(membership.told()["world_size"])
+    who = member((), {**os.environ, "PET_NNODES": str(size)})
+    name = who.name or (re.sub(r"[^\w.-]", "-", who.job) if who.job else None)
+    return replace(who, index=membership.rank(), size=size, name=name) if size > 1 else replace(who, job=None)
 
 
 def joins(folder: Path, who: Member, patience: float = 2.0) -> bool:

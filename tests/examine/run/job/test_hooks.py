@@ -401,3 +401,30 @@ def test_a_batch_of_another_size_is_told_aside(watch: Watch) -> None:
     for size in (4, 4, 2, 4, 4):
         model(torch.ones(size, 4)).sum().backward()
     assert len(events) == 2
+
+
+def test_what_a_closure_does_before_its_backward_has_ended_is_no_update(
+    watch: Callable[..., Job], events: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = [0]
+
+    class Slow(torch.optim.SGD):
+        def step(self, closure: Any = None) -> None:
+            closure()
+            ticks[0] += 1_000_000
+
+    monkeypatch.setattr("torchtriage.examine.run.job.clock.now", lambda: ticks[0])
+    watch()
+    model = torch.nn.Linear(2, 1)
+    optimizer = Slow(model.parameters(), 1e-2)
+
+    def closure() -> None:
+        ticks[0] += 5_000_000
+        optimizer.zero_grad()
+        model(torch.ones(1, 2)).sum().backward()
+
+    for _ in range(4):
+        optimizer.step(closure)
+
+    assert [row["optimizer"] for row in events("step")] == pytest.approx([0.001] * 4, rel=0.1)  # less what probes took
+    assert sum(row["seconds"] for row in events("step")) == pytest.approx(0.024, rel=0.1)

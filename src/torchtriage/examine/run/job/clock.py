@@ -60,6 +60,7 @@ class Clock:
         self.parts, self.took = self._spent, 0  # nanoseconds of the step that has just ended, by phase and in all
         self._claimed = 0
         self.propagated = (0, 0)  # when the last backward pass began and ended
+        self.update: tuple[int, int] | None = None  # the start of the one under way, anew after a closure's backward
         self._passes = {"forward": 0, "backward": 0}
         self._turns: set[int] = set()
         self.known: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers that have had a turn

@@ -46,6 +46,8 @@ def place(job: Job) -> None:
                 clock.leave(entered, "backward")
                 clock.propagated = entered[0], now()
                 inside = False
+                if clock.update is not None:
+                    clock.update = clock.enter()
             clock.counts["backwards"] += 1
             clock.row = 0
             job.fire("backwarded", roots)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def optimizers(job: Job) -> None:
-    """Times every optimizer's step. One that another one calls within its own step belongs to that step."""
+    """Times every optimizer's step. One that another one calls within its own step belongs to that step; what a closure
+    does before its backward pass has ended, none of which is an update, to no phase of its own.
+    """
     from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
     turn = _Turn(job)
@@ -30,7 +32,6 @@ class _Turn:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.optimizer: Any = None
-        self.entered = (0, 0)
 
     def begin(self, optimizer: Any, *_: Any) -> None:
         if self.job.compiling():
@@ -62,12 +63,15 @@ class _Turn:
         job.scaling.reached = not job.scaling.held_back(optimizer)
         if job.scaling.reached:
             job.fire("stepping", optimizer)
-            self.entered = job.clock.enter()
+            job.clock.update = job.clock.enter()
 
     def _end(self, optimizer: Any) -> None:
-        self.job.clock.leave(self.entered, "optimizer")
+        clock = self.job.clock
+        if clock.update is not None:
+            clock.leave(clock.update, "optimizer")
+            clock.update = None
         self.job.fire("stepped", optimizer)
-        self.job.clock.turned(optimizer)
+        clock.turned(optimizer)
 
 
 class Scaling:
