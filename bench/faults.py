@@ -146,9 +146,7 @@ def main() -> None:
     asked = arguments()
     if asked.install_peers:
         return peers.install(asked.install_peers)
-    jobs = [
-        job for job in read(asked.files, "ranks" if asked.ranks else "run") if not asked.only or job.id in asked.only
-    ]
+    jobs = [job for job in read(asked.files, asked.kind) if not asked.only or job.id in asked.only]
     faulty = sum(bool(job.planted) for job in jobs)
     print(f"{len(jobs)} jobs: {faulty} with a planted fault, {len(jobs) - faulty} healthy", flush=True)
     say: Callable[[Judged], None] = (lambda row: print(told(row), flush=True)) if asked.all_output else lambda _: None

@@ -131,7 +131,7 @@ def _clipped(parting: Parting) -> Iterator[Cause]:
         return
     places = [look.by_rank[most].get("clipped") for look in parting.joint.looks[: parting.since + 2]]
     path, line = next((each[0] for each in places if each), ("", 0))
-    words = f"rank {most} clipped gradients {clips[most]} times until then, rank {least} {clips[least]} times"
+    words = f"rank {most} had clipped gradients {_times(clips[most])} by then, rank {least} {_times(clips[least])}"
     yield Cause(words, path, line, most)
 
 
@@ -147,9 +147,13 @@ def _written(parting: Parting) -> Iterator[Cause]:
     record = next(rank for rank in joint.ranks if rank.rank == most)
     seen = next(iter(record.all("written-beside")), {})
     more = writes[most] - writes[least]
-    words = f"{joint.head['names'][index]} was written {more} more times on rank {most} than on rank {least}"
+    words = f"{joint.head['names'][index]} was written {_times(more)} more on rank {most} than on rank {least}"
     yield Cause(words, seen.get("path") or "", seen.get("line") or 0, most)
 
 
 def _all(ranks: list[int]) -> str:
     return ", ".join(map(str, ranks[:4])) + (" …" if len(ranks) > 4 else "")
+
+
+def _times(number: int) -> str:
+    return {0: "never", 1: "once"}.get(number, f"{number} times")

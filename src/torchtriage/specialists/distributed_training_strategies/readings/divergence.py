@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.looks import Joint, Look, joined
-from torchtriage.examine.run.record import RunRecord
+from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes
 
 LASTING = 3  # looks in a row that differ, of what nobody averages by itself
@@ -122,6 +122,8 @@ def _apart(joint: Joint) -> Iterator[Drift]:
     silent = not any(
         event.get("calls") or event.get("averaged") or event.get("weights") for event in last.by_rank.values()
     )
+    whole = sum(joint.head["sizes"])
+    silent = silent and not any(_exchanged(rank, whole) for rank in joint.ranks)
     divided = all(
         any((event.get("num_replicas") or 0) >= len(joint.heads) for event in rank.all("divided"))
         for rank in joint.ranks
@@ -136,6 +138,13 @@ def _apart(joint: Joint) -> Iterator[Drift]:
     if len(joint.looks) - 1 >= LASTING and 2 * len(parted) >= len(indices):
         how = f"trained on shards of one data set for {last.turn} updates, and no collective has carried a gradient"
         yield _drift(joint, parted, 1, how)
+
+
+def _exchanged(rank: RankRecord, whole: int) -> bool:
+    """Whether collectives that are no averages, or sends and receives, have carried half of a model of that size."""
+    events = rank.all("collectives")
+    carried = sum((size or 0) * count for event in events for _, size, count in event.get("kinds") or ())
+    return carried >= SMALL * whole or any(event.get("pairs") for event in events)
 
 
 def _drift(joint: Joint, indices: list[int], since: int, words: str) -> Drift:
@@ -160,8 +169,10 @@ def _fact(drift: Drift) -> str:
     number = sum(1 for index in range(len(names)) if look.differs(index))
     whom = " and ".join(map(str, ranks)) if len(ranks) < 3 else f"{ranks[0]} to {ranks[-1]}"
     when = _when(drift)
-    gap = look.gap(first)
+    gap, last = look.gap(first), joint.looks[-1]
     apart = f", norms {gap:.2g} of the larger apart" if gap > 0 else ""
+    if last.turn > look.turn and last.gap(first) > gap:
+        apart += f" ({last.gap(first):.2g} after update {last.turn})"
     return (
         f"{number} of {len(names)} tensors of {joint.head['name']} differ between ranks {whom} {when}: first "
         f"{names[first]}{apart}, {drift.words}"
