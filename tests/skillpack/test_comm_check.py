@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +17,7 @@ pytest.importorskip("torch")
 SCRIPT = skills()["distributed-training-strategies"] / "scripts/comm_check.py"
 LAUNCHERS = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in LAUNCHERS}
-RIGHT = ("all_reduce sums", "broadcast reaches", "all_gather keeps", "every rank has a device")
+RIGHT = ("all_reduce sums", "broadcast reaches", "all_gather keeps", "every rank has a device", "other hosts reach")
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:
@@ -33,6 +35,7 @@ def test_alone_it_makes_a_group_of_one() -> None:
     assert (code, err) == (0, "")
     assert "rank 0 of 1" in out
     assert [each for each in RIGHT if f"ok    {each}" not in out] == []
+    assert "all_reduce over 1 ranks" in out
 
 
 def test_two_distributed_ranks_meet_in_a_file(tmp_path: Path) -> None:
@@ -50,6 +53,73 @@ def test_torchrun_starts_it_by_the_environment() -> None:
     assert code == 0, err
     assert "LOCAL_RANK=1" in out
     assert "over 2 ranks" in out
+    table = [line.split() for line in out.splitlines() if line.endswith("  ok")]
+    assert [" ".join(row[:2]) for row in table] == ["1 KiB", "4 KiB", "16 KiB", "64 KiB"]
+    for row in table:
+        size, took, speed, links = (float(row[at]) for at in (0, 2, 4, 6))
+        assert speed == links == pytest.approx(size * 1024 / took / 1e6, abs=0.001)
+
+
+@pytest.fixture
+def module() -> Any:
+    spec = importlib.util.spec_from_file_location("comm_check", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("backend", "variable", "told"),
+    [
+        ("gloo", {"GLOO_SOCKET_IFNAME": "lo"}, ("lo", "127.0.0.1", "GLOO_SOCKET_IFNAME")),
+        ("gloo", {"GLOO_SOCKET_IFNAME": "nothing7"}, ("nothing7", "no address", "GLOO_SOCKET_IFNAME")),
+        ("nccl", {"NCCL_SOCKET_IFNAME": "=lo,eth1"}, ("lo", "127.0.0.1", "NCCL_SOCKET_IFNAME")),
+        ("nccl", {}, ("chosen by NCCL", "", "NCCL_SOCKET_IFNAME is not set")),
+        ("gloo", {}, ("lo", "127.0.0.1", "the host's name")),
+    ],
+)
+def test_the_interface_is_told_with_what_decides_it(
+    module: Any, backend: str, variable: dict[str, str], told: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in module.INTERFACES.values():
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variable.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(module.socket, "gethostbyname", lambda _: "127.0.0.1")
+
+    assert module.interface(backend) == told
+
+
+def test_a_name_that_does_not_resolve_is_told(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_name: str) -> str:
+        raise OSError
+
+    monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
+    monkeypatch.setattr(module.socket, "gethostbyname", refuse)
+    assert module.interface("gloo") == ("unknown", "", "the host's name does not resolve")
+    assert module.store("tcp://nowhere:1") == "nowhere does not resolve"
+    assert module.store("file:///shared/new") == "file:///shared/new"
+
+
+@pytest.mark.parametrize(
+    ("places", "right"),
+    [
+        ([("a", "127.0.0.1"), ("a", "127.0.0.1")], True),
+        ([("a", "10.0.0.1"), ("b", "10.0.0.2")], True),
+        ([("a", "10.0.0.1"), ("b", "127.0.1.1")], False),
+    ],
+)
+def test_a_loopback_address_is_wrong_once_there_are_two_hosts(
+    module: Any, places: list[tuple[str, str]], right: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gather(into: list[Any], _own: Any) -> None:
+        into[:] = places
+
+    monkeypatch.setattr(module.dist, "get_world_size", lambda: len(places))
+    monkeypatch.setattr(module.dist, "all_gather_object", gather)
+    assert module.reachable(places[0][1]) is right
 
 
 def test_a_distributed_rank_that_never_comes_is_told() -> None:
