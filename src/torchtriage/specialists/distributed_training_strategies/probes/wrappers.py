@@ -1,0 +1,109 @@
+"""What a run writes down about how a DistributedDataParallel is set up: buckets, the search for unused parameters."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_LOOKS = 10  # passes in which the wrapper itself takes notes; later it does in each hundredth
+_TOLD = frozenset({0, _LOOKS, 64, 512, 4096, 32_768, 262_144})  # steps after which it is written down
+_NAMES = 300  # of parameters that learn
+_TAKEN = {
+    "searches": "find_unused_parameters",
+    "unused": "unused_parameter_size",
+    "passes": "iteration",
+    "size": "total_parameter_size_bytes",
+    "cap": "bucket_cap_bytes",
+    "hook": "comm_hook",
+}
+
+
+def wrappers(job: Job) -> None:
+    """Of each DistributedDataParallel, what it notes of itself in its first passes, and at the end of the job."""
+    import torch
+
+    if not torch.distributed.is_available():
+        return
+    from torch.nn.parallel import DistributedDataParallel
+
+    watch = _Watch(job, DistributedDataParallel)
+    job.listen(watch.iterated, watch.ending)
+    job.wrap(DistributedDataParallel, "__init__", watch.making)
+    for owner in (torch.distributed.distributed_c10d, torch.distributed):
+        job.wrap(owner, "destroy_process_group", watch.destroying)
+
+
+class _Watch:
+    """used: the wrappers in a pass of which some parameter was not used. looks: how often each was looked at."""
+
+    def __init__(self, job: Job, kind: type) -> None:
+        self.job, self.probe, self.kind = job, job.placing, kind
+        self.made: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+        self.looks: weakref.WeakKeyDictionary[Any, set[int]] = weakref.WeakKeyDictionary()
+        self.spared: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def making(self, original: Any) -> Any:
+        def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            original(wrapper, *args, **kwargs)
+            self.made[wrapper] = self.job.caller()
+
+        return __init__
+
+    def destroying(self, original: Any) -> Any:
+        def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
+            self.ending()
+            return original(*args, **kwargs)
+
+        return destroy_process_group
+
+    def iterated(self, step: int) -> None:
+        if step < _LOOKS:
+            for wrapper in list(self.made):
+                self.look(wrapper)
+        if step in _TOLD:
+            for wrapper in list(self.made):
+                self.tell(wrapper, **({} if step else {"names": _names(wrapper)}))
+        if step == _LOOKS and not any(_told(wrapper).get("find_unused_parameters") for wrapper in list(self.made)):
+            self.job.withdraw(self.probe)
+
+    def look(self, wrapper: Any) -> dict[str, Any]:
+        told = _told(wrapper)
+        self.looks.setdefault(wrapper, set()).update({told.get("iteration") or 0} - {0})
+        if told.get("unused_parameter_size"):
+            self.spared.add(wrapper)
+        return told
+
+    def tell(self, wrapper: Any, **more: Any) -> None:
+        told, (path, line) = self.look(wrapper), self.made[wrapper]
+        facts = {name: told.get(theirs) for name, theirs in _TAKEN.items()}
+        buckets = str(told.get("rebuilt_bucket_sizes") or told.get("bucket_sizes") or "")
+        self.job.record(
+            "wrapper",
+            name=type(wrapper.module).__name__,
+            path=path,
+            line=line,
+            world=told.get("world_size"),
+            buckets=[int(each) for each in buckets.split(",") if each.strip().isdigit()],
+            looks=len(self.looks[wrapper]),
+            spared=wrapper in self.spared,
+            **facts,
+            **more,
+        )
+
+    def ending(self) -> None:
+        for wrapper in list(self.made):
+            self.tell(wrapper)
+
+
+def _told(wrapper: Any) -> dict[str, Any]:
+    """What the wrapper notes for torch's own use: names and plain values."""
+    return dict(wrapper._get_ddp_logging_data())
+
+
+def _names(wrapper: Any) -> list[str]:
+    """Of the parameters that learn, in the order in which errors number them."""
+    names = (name for name, each in wrapper.module.named_parameters() if each.requires_grad)
+    return [name for name, _ in zip(names, range(_NAMES), strict=False)]
