@@ -15,7 +15,7 @@ from torchtriage.examine.detector import perform
 from torchtriage.examine.run.measure import measurements
 from torchtriage.examine.run.meetings import meetings
 from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.specialists.distributed_training_strategies.readings import arrivals, communication
+from torchtriage.specialists.distributed_training_strategies.readings import arrivals, communication, wrappers
 
 COUNT = 60
 LONG = 0.1  # seconds of a step
@@ -177,3 +177,54 @@ def test_one_process_is_not_looked_at() -> None:
     alone = RankRecord(0, tuple(events))
     assert evidence(arrivals.straggler, alone) == ()
     assert evidence(communication.communication, alone) == ()
+
+
+WRAPPER = {
+    "kind": "wrapper", "step": 10, "name": "Net", "path": "train.py", "line": 5, "world": 2, "buckets": [1 << 20],
+    "looks": 10, "spared": False, "searches": 0, "unused": 0, "passes": 10, "size": 1 << 20, "cap": 25 << 20,
+}  # fmt: skip
+UNREDUCED = "Expected to have finished reduction in the prior iteration before starting a new one. Parameter indices \
+which did not receive grad for rank 1: 1 2\n In addition"
+
+
+def wrapped(number: int = 0, *events: dict[str, Any], **each: Any) -> RankRecord:
+    return RankRecord(number, ({"kind": "start", "world_size": 2}, {**WRAPPER, **each}, *events))
+
+
+@pytest.mark.parametrize(
+    ("each", "slugs"),
+    [
+        ({"searches": 1}, {"unused-parameters"}),
+        ({"searches": 1, "spared": True}, set()),
+        ({"searches": 1, "looks": 3}, set()),
+        ({"searches": 1, "world": 1}, set()),
+        ({}, set()),
+    ],
+)
+def test_a_search_is_in_vain_when_no_pass_left_a_parameter_out(each: dict[str, Any], slugs: set[str]) -> None:
+    assert found(wrappers.unused_parameters, wrapped(**each)) == slugs
+
+
+def test_parameters_that_got_no_gradient_are_named_by_their_numbers() -> None:
+    error = {"kind": "error", "step": 1, "message": UNREDUCED, "path": "train.py", "line": 12}
+    last, built = evidence(
+        wrappers.unused_parameters, wrapped(1, error, names=["body.weight", "aux.weight", "aux.bias"])
+    )
+    assert (last.place.line, last.place.module, built.place.line) == (12, "aux", 5)
+    assert "2 parameters got no gradient in a backward pass (aux.weight, aux.bias)" in last.fact
+
+
+@pytest.mark.parametrize(
+    ("buckets", "slugs"),
+    [
+        ([1024] * 40, {"bucket-size"}),
+        ([1024] * 4, set()),
+        ([1 << 20, 25 << 20, 25 << 20], set()),
+        ([100 << 20], {"bucket-size"}),
+        ([20 << 20], set()),
+    ],
+)
+def test_buckets_are_too_small_when_many_are_tiny_and_too_large_when_one_holds_all(
+    buckets: list[int], slugs: set[str]
+) -> None:
+    assert found(wrappers.bucket_size, wrapped(buckets=buckets)) == slugs

@@ -9,6 +9,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.looks import Joint, Look, joined
 from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.distributed_training_strategies.readings import wrappers
 from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes
 
 LASTING = 3  # looks in a row that differ, of what nobody averages by itself
