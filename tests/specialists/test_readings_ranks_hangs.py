@@ -78,6 +78,7 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
         ((WAITS, [OWN]), {}),
         (([LOST, CLOSED], [OWN]), {}),
         (([LOST, CLOSED], [MEETING]), {"collective-on-some-ranks": [(25, 1), (20, 0)]}),
+        (([LOST, CLOSED], [hang("waits", 1), LATER, MEETING]), {"collective-on-some-ranks": [(25, 1), (20, 0)]}),
         (([LOST, CLOSED], [{**MEETING, "loops": [], "backwards": 39}]), {"uneven-steps": [(20, 0), (25, 1)]}),
         (([LOST, CLOSED], [{**MEETING, "size": 8}]), {}),
         (([LOST, CLOSED], [{**MEETING, "done": 1}]), {}),

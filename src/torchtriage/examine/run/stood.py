@@ -103,7 +103,9 @@ def _of(record: RankRecord) -> Stand:
     hang = _standing(record)
     if hang is not None:
         return _made(record, str(hang.get("state")), hang)
-    return _made(record, "moves" if known.get("kind") == "hang" else "silent", known, meeting=meeting)
+    if known.get("why") == "signal":
+        return _made(record, "moves", known)
+    return _made(record, "silent", {}, meeting=meeting)
 
 
 def _standing(record: RankRecord) -> Event | None:

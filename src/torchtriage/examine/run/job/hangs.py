@@ -11,7 +11,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import membership
-from .standing import Look, grouped, world
+from .standing import Look, Mark, grouped, world
 from .writer import opened
 
 if TYPE_CHECKING:
@@ -134,6 +134,7 @@ class Hangs:
         if self.size > 1 and self.job.writer.opened:
             look = Look(self.job)
             told = {"last": look.last, "groups": look.groups, "collectives": look.collectives}
+            told |= {"wakes": self.wakes, "woken": round(self.cost / 1000)}  # microseconds of CPU time
             self.job.record("reached", **told, **self._counts())
 
     def _leaves(self) -> None:
@@ -154,7 +155,7 @@ class Hangs:
         self._paused = False
         self._seen: tuple[int, ...] = ()
         self._since = self._woke = time.monotonic()
-        self._first: Look | None = None  # of this stand-still
+        self._first: Mark | None = None  # of this stand-still
         self._looks: list[Look] = []
 
     def _watch(self, stop: Any, ended: Any) -> None:
@@ -181,7 +182,7 @@ class Hangs:
         if moved != self._seen:
             self._moves(moved, moment)
         elif self._first is None:
-            self._first = Look(self.job)
+            self._first = Mark(self.job)
         elif not self._told and moment - self._since >= self.after * (len(self._looks) + 1):
             self._look(self._first, moment - self._since)
         if self._is_asked():
@@ -197,7 +198,7 @@ class Hangs:
         self._seen, self._since, self._first, self._told = moved, moment, None, False
         self._looks = []
 
-    def _look(self, first: Look, stood: float) -> None:
+    def _look(self, first: Mark, stood: float) -> None:
         """Takes a look, and says where the process stands once that is plain."""
         look = Look(self.job, lines=True)
         self._looks.append(look)

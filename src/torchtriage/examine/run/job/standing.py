@@ -29,7 +29,22 @@ MEETING = "distributed_c10d.py"
 PARTNERS = ("src", "dst", "group_src", "group_dst")
 
 
-class Look:
+class Mark:
+    """How much a process has done at one moment: CPU time of its watched thread, bytes read and written."""
+
+    def __init__(self, job: Job) -> None:
+        self.moment, self.io = time.monotonic(), _transferred()
+        self.thread = _watched(job)
+        self.cpu = _cpu(self.thread)
+
+    def worked_since(self, earlier: Mark) -> bool:
+        """Whether the thread ran, or the process read or wrote, between EARLIER and now."""
+        elapsed = max(self.moment - earlier.moment, 1e-3)
+        ran = (self.cpu or 0.0) - (earlier.cpu or 0.0) if self.thread == earlier.thread else 0.0
+        return ran > BUSY * elapsed or self.io - earlier.io > MOVED
+
+
+class Look(Mark):
     """What is seen of a process at one moment.
 
     stack: [path, line, function, line where the innermost loop around that begins or 0] of the user's frames, the
@@ -40,9 +55,8 @@ class Look:
     """
 
     def __init__(self, job: Job, *, lines: bool = False, error: BaseException | None = None) -> None:
-        self.moment, self.io = time.monotonic(), _transferred()
-        self.thread, frame = _watched(job)
-        self.cpu = _cpu(self.thread)
+        super().__init__(job)
+        frame = sys._current_frames().get(self.thread)
         self.stack: list[list[Any]] = []
         self.frames: list[list[Any]] = []
         self.call: dict[str, Any] | None = None
@@ -59,13 +73,7 @@ class Look:
         self.pending = any(each["pending"] for each in self.collectives)
         self.key = tuple((path, function) for path, _, function, _ in self.stack)
 
-    def worked_since(self, earlier: Look) -> bool:
-        """Whether the thread ran, or the process read or wrote, between EARLIER and now."""
-        elapsed = max(self.moment - earlier.moment, 1e-3)
-        ran = (self.cpu or 0.0) - (earlier.cpu or 0.0) if self.thread == earlier.thread else 0.0
-        return ran > BUSY * elapsed or self.io - earlier.io > MOVED
-
-    def waits(self, earlier: Look) -> bool:
+    def waits(self, earlier: Mark) -> bool:
         """Whether it waits for other ranks: within a call of torch.distributed, or for a collective under way."""
         return self.call is not None or (self.pending and (not self.worked_since(earlier) or _on_device()))
 
@@ -133,11 +141,10 @@ def world() -> int:
     return int(torch.distributed.get_world_size()) if grouped() else 1
 
 
-def _watched(job: Job) -> tuple[int, FrameType | None]:
-    """The watched thread, or the main one when that has ended, and what it runs."""
-    frames = sys._current_frames()
-    thread = job.watched.thread if job.watched.thread in frames else threading.main_thread().ident or 0
-    return thread, frames.get(thread)
+def _watched(job: Job) -> int:
+    """The watched thread, or the main one when that has ended."""
+    thread = job.watched.thread
+    return thread if thread in sys._current_frames() else threading.main_thread().ident or 0
 
 
 def _cpu(thread: int) -> float | None:
