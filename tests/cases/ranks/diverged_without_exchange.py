@@ -19,7 +19,10 @@ optimizer = torch.optim.SGD(model.parameters(), 0.1)
 for epoch in range(4):
     for inputs, targets in loader:
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(inputs), targets).backward()
+        loss = nn.functional.cross_entropy(model(inputs), targets)
+        loss.backward()
+        mean = loss.detach().clone()
+        dist.all_reduce(mean)
         optimizer.step()  # expect: ranks-diverged step 0
 dist.barrier()
 dist.destroy_process_group()

@@ -22,7 +22,7 @@ class Carried:
     """Collectives since the last step of an optimizer. What a forward pass asks for are activations, and left out.
 
     Of each tensor the number of values and the address: within: while a backward ran; after: after it; weights: before.
-    groups: ranks that exchanged gradients. calls: collectives in all.
+    groups: ranks that exchanged gradients. calls: collectives in all. most: values in them between two steps, so far.
     """
 
     def __init__(self, job: Job) -> None:
@@ -34,13 +34,15 @@ class Carried:
         self.after: Pieces = []
         self.weights: Pieces = []
         self.groups: set[tuple[int, ...]] = set()
-        self.calls = self.backwards = 0
+        self.calls = self.backwards = self.values = self.most = 0
 
     def told(self, tensors: Sequence[Any], given: Sequence[Any]) -> None:
         """A collective on TENSORS begins; GIVEN are all its arguments."""
         self.calls += 1
         if self.job.learning or len(self.within) + len(self.after) + len(self.weights) >= _MOST:
             return
+        self.values += sum(each.numel() for each in tensors)
+        self.most = max(self.most, self.values)
         pieces = [(each.numel(), each.data_ptr()) for each in tensors if type(each).__name__ != "DTensor"]
         if self.task() != -1:
             self.within += pieces
@@ -55,6 +57,7 @@ class Carried:
         """An optimizer has stepped."""
         self.backwards = self.job.clock.count("backwards")
         if self.calls:
+            self.values = 0
             self.within, self.after, self.weights, self.groups = [], [], [], set()
 
     def gradients(self, tensors: Sequence[Any]) -> list[bool]:

@@ -156,7 +156,12 @@ class _Looks:
         facts |= {"clipped": self.clipped, "backwards": self.job.clock.count("backwards"), "at": self.job.caller()}
         wrapper = course.tracked.wrapper
         facts["joins"] = wrapper is not None and wrapper.joins
-        facts |= {"averaged": course.averaged, "weights": course.weights, "calls": self.carried.calls}
+        facts |= {
+            "averaged": course.averaged,
+            "weights": course.weights,
+            "calls": self.carried.calls,
+            "most": self.carried.most,
+        }
         if self.carried.after or self.carried.within:
             moving = {number: tensors[number] for number, kind in enumerate(course.tracked.kinds) if kind in "po"}
             among = self.carried.gradients(list(moving.values()))

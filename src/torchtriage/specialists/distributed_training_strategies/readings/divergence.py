@@ -14,6 +14,8 @@ from torchtriage.specialists.distributed_training_strategies.readings.causes imp
 
 LASTING = 3  # looks in a row that differ, of what nobody averages by itself
 APART = 8  # updates, after which ranks that exchanged nothing train apart
+LITTLE = 0.25  # of a model's values: what collectives carry beside a training, figures for the log above all
+SCALARS, BYTES = 64, 4  # bytes in a collective of figures at most; in a value
 SMALL = 0.5  # of all values: what an average by hand may have forgotten
 
 
@@ -120,12 +122,10 @@ def _once_equal(joint: Joint) -> Iterator[Drift]:
 
 
 def _apart(joint: Joint) -> Iterator[Drift]:
-    """The same model from the same weights over divided data, and not one collective between the ranks."""
+    """The same model from the same weights over divided data, and no collective that could have carried a gradient."""
     last = joint.looks[-1]
-    silent = not any(
-        event.get("calls") or event.get("averaged") or event.get("weights") for event in last.by_rank.values()
-    )
     whole = sum(joint.head["sizes"])
+    silent = not any((event.get("most") or 0) >= LITTLE * whole for event in last.by_rank.values())
     silent = silent and not any(_exchanged(rank, whole) for rank in joint.ranks)
     divided = all(
         any((event.get("num_replicas") or 0) >= len(joint.heads) for event in rank.all("divided"))
@@ -144,10 +144,11 @@ def _apart(joint: Joint) -> Iterator[Drift]:
 
 
 def _exchanged(rank: RankRecord, whole: int) -> bool:
-    """Whether collectives that are no averages, or sends and receives, have carried half of a model of that size."""
+    """Whether collectives that are no averages, or sends and receives, have carried much of a model of that size."""
     events = rank.all("collectives")
-    carried = sum((size or 0) * count for event in events for _, size, count in event.get("kinds") or ())
-    return carried >= SMALL * whole or any(event.get("pairs") for event in events)
+    kinds = [kind for event in events for kind in event.get("kinds") or ()]
+    carried = sum((size or 0) * count for _, size, count in kinds if (size or 0) >= SCALARS)
+    return carried >= BYTES * LITTLE * whole or any(event.get("pairs") for event in events)
 
 
 def _drift(joint: Joint, indices: list[int], since: int, words: str) -> Drift:
