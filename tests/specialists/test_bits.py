@@ -70,5 +70,5 @@ def test_what_is_sharded_or_empty_is_not_looked_at() -> None:
     assert not _bits.plain(torch.empty(0))
     assert not _bits.plain(torch.randn(2, 2).to_sparse())
     parted = torch.nn.Parameter(torch.randn(2))
-    parted.__dict__["ds_id"] = 3  # DeepSpeed's, whose values are elsewhere
+    vars(parted)["ds_id"] = 3  # DeepSpeed's, whose values are elsewhere
     assert not _bits.plain(parted)
