@@ -60,11 +60,10 @@ class Look(Mark):
         self.stack: list[list[Any]] = []
         self.frames: list[list[Any]] = []
         self.call: dict[str, Any] | None = None
-        walked = list(_outwards(frame)) if error is None else list(_through(error))
-        for code, line, each in walked:
-            self._take(code, line, each)
+        for at in _outwards(frame) if error is None else _through(error):
+            self._take(*at)
         self.training = job.learning or any(name == "backward" for *_, name in self.frames)
-        del frame, walked, each
+        del frame
         self.collectives: list[dict[str, Any]] = []
         self.last: dict[str, int] = {}
         self.groups: dict[str, list[int]] = {}
