@@ -16,6 +16,11 @@ from torchtriage.core.fault import Severity
 
 JOBS = Path(__file__).parent / "jobs"
 FRAMEWORKS = {"lightning_fit": "lightning", "transformers_train": "transformers", "accelerate_loop": "accelerate"}
+FRAMEWORKS["deepspeed_loop"] = "deepspeed"
+LACKING = {
+    # It compiles its collectives for the CPU at the first start, which takes a compiler and a minute.
+    "deepspeed": "deepspeed is not installed: pip install deepspeed",
+}
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 HEALTHY = [
     ("lightning_fit", (), (), 80, 1),
@@ -24,6 +29,7 @@ HEALTHY = [
     ("lightning_fit", (), ("", "2"), 40, 2),
     ("transformers_train", TORCHRUN, (), 60, 2),
     ("accelerate_loop", TORCHRUN, (), 64, 2),
+    ("deepspeed_loop", ("-m", "deepspeed.launcher.runner", "--num_accelerators", "2"), (), 64, 2),
 ]
 PLANTED = [
     ("lightning_fit", "eval", "mode-left-in-eval"),
@@ -35,9 +41,11 @@ PLANTED = [
 
 def judged(place: Path, job: str, launcher: tuple[str, ...], words: tuple[str, ...]) -> Case:
     if find_spec(FRAMEWORKS[job]) is None:
-        pytest.skip(f"{FRAMEWORKS[job]} is not installed: pip install -e '.[test]'")
+        plain = f"{FRAMEWORKS[job]} is not installed: pip install -e '.[test]'"
+        pytest.skip(LACKING.get(FRAMEWORKS[job], plain))
     command = [sys.executable, *launcher, str(JOBS / f"{job}.py"), *words]
-    outer = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf")}
+    outer = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "DS_ACCELERATOR": "cpu"}
+    outer["HF_HOME"] = str(place / "hf")
     run = [sys.executable, "-m", "torchtriage", "run", "--out", str(place / "run"), "--", *command]
     done = subprocess.run(run, cwd=place, env=outer, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr

@@ -146,6 +146,7 @@ def test_a_job_that_failed_before_it_imported_torch_is_told_so(tmp_path: Path) -
             "a.py:3",
         ),
         ([END], "run/steps", "ended no step"),
+        ([step(0), {"kind": "slow", "seconds": 2.7}], "run/record", "the job waited 2.7 s for the disk"),
         ([{"kind": "probe-off", "step": 4, "probe": "room/p", "why": "KeyError: 1"}, END], "run/room/p", "KeyError: 1"),
         ([step(0, allocated=10**6), END], "run/device-time", "host"),
         ([{**START, "world_size": 4}, END], "run/ranks", "3 of 4 ranks"),

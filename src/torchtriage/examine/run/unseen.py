@@ -109,6 +109,14 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
             f"rank {record.rank} was seen, but it ended no step",
             "Let the job reach its first optimizer step; in a loop without one, let it call the model 8 times or more.",
         )
+    for event in record.all("slow"):
+        host = next((each.get("host") for each in record.all("start")), None)
+        yield Inconclusive(
+            "run/record",
+            f"the record of rank {record.rank}{f' on {host}' if host else ''} ends early: the job waited "
+            f"{event.get('seconds')} s for the disk that it is written to, and went on without",
+            "Put the run's folder on a faster disk with --out.",
+        )
     for event in record.all("thinned"):
         yield Inconclusive(
             "run/record", _thinned(record, event), "Judge a shorter run: --steps N leaves the job early."

@@ -139,3 +139,42 @@ def test_workers_of_a_rank_share_one_small_file(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("torchtriage.examine.run.job.writer.ASIDE", 0)
     writer(tmp_path, 3).aside({"kind": "fetch"})
     assert len(kinds(tmp_path / "workers3.jsonl")) == 2
+
+
+def test_a_disk_that_keeps_the_job_waiting_ends_the_record_and_not_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks, made = [0], writer(tmp_path)
+    write = os.write
+
+    def slow(file: int, data: bytes) -> int:
+        ticks[0] += 900_000_000
+        return write(file, data)
+
+    monkeypatch.setattr("torchtriage.examine.run.job.writer.now", lambda: ticks[0])
+    monkeypatch.setattr("torchtriage.examine.run.job.writer.os.write", slow)
+    made.open()
+    for _ in range(4):
+        made.write({"kind": "event"})
+
+    assert kinds(tmp_path / "rank0.jsonl") == ["start", "event", "event", "slow"]
+
+
+def test_a_disk_that_is_slow_now_and_then_in_a_long_job_is_borne(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks, made = [0], writer(tmp_path)
+    write = os.write
+
+    def slow(file: int, data: bytes) -> int:
+        ticks[0] += 900_000_000
+        return write(file, data)
+
+    monkeypatch.setattr("torchtriage.examine.run.job.writer.now", lambda: ticks[0])
+    monkeypatch.setattr("torchtriage.examine.run.job.writer.os.write", slow)
+    made.open()
+    for _ in range(8):
+        ticks[0] += 100_000_000_000
+        made.write({"kind": "event"})
+
+    assert kinds(tmp_path / "rank0.jsonl") == ["start", *["event"] * 8]

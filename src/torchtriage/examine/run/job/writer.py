@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import suppress
 from threading import Lock
+from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ PENDING = 1000  # lines kept by a process that has not yet done anything that ma
 LINES = 1000  # of one kind that are all written; later ever fewer. Steps are thinned by the clock
 ROOM = 180 << 20  # bytes in all, whatever probes write
 ASIDE = 1 << 20  # bytes in the file of the workers
+PATIENCE = 2_000_000_000  # nanoseconds of the job's that writes may take in all, or 2 % of its time if that is more
 LAST = ("end", "error", "thinned")  # kinds that are written even then
 
 
@@ -43,6 +45,7 @@ class Writer:
         self._opening = Lock()
         self._rows: list[str] = []
         self._flushed = self._steps = 0
+        self._waited = self._opened = 0  # nanoseconds: for writes in all, and since when
 
     @property
     def opened(self) -> bool:
@@ -68,7 +71,7 @@ class Writer:
         except OSError:
             self.off = True
             return
-        self._file, self._pending = file, []
+        self._file, self._pending, self._opened, self._waited = file, [], now(), 0
         for line in lines:
             self._line(line)
 
@@ -109,14 +112,14 @@ class Writer:
             finally:
                 os.close(file)
 
-    def put(self, text: str, now: int) -> None:
-        """Writes TEXT, the JSON object of a step that ended NOW, in nanoseconds: at once or with its neighbours."""
+    def put(self, text: str, ended: int) -> None:
+        """Writes TEXT, the JSON object of a step that ENDED then, in nanoseconds: at once or with its neighbours."""
         if self._written >= ROOM or self._file is None:
             return
         self._rows.append(text)
         self._steps += 1
-        if self._steps < AT_ONCE or now - self._flushed >= HELD:
-            self._flushed = now
+        if self._steps < AT_ONCE or ended - self._flushed >= HELD:
+            self._flushed = ended
             self.flush()
 
     def _line(self, line: dict[str, Any]) -> None:
@@ -133,12 +136,23 @@ class Writer:
             return
         data = ("\n".join(rows) + "\n").encode()
         before, self._written = self._written, self._written + len(data)
+        began = now()
         try:
             self.off = not self._ours() or os.write(self._file, data) != len(data)
         except OSError:
             self.off = True
+        self._waited += now() - began
+        if self._waited > PATIENCE and self._waited > (now() - self._opened) / 50 and not self.off:
+            self._give_up()
         if before < ROOM <= self._written:
             self._line({"kind": "thinned", "step": None, "of": "all", "after": ROOM})
+
+    def _give_up(self) -> None:
+        """The job waits for a slow disk, as a shared one may be on one host: the record ends, the job goes on."""
+        line = {"kind": "slow", "step": None, "seconds": round(self._waited / 1e9, 1)}
+        with suppress(OSError):
+            os.write(self._file or -1, (_encode(line) + "\n").encode())
+        self.off = True
 
     def close(self) -> None:
         """Writes the lines that wait, and nothing more."""
