@@ -72,6 +72,7 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
         ((WAITS, [{**REACHED, "backwards": 40}, END]), {"collective-on-some-ranks": [(20, 0)]}),
         (([hang("waits", 6, training=True)], [REACHED, END]), {"uneven-steps": [(20, 0)]}),
         (([hang("waits", 6, training=True)], [UNLIKE]), {"uneven-steps": [(20, 0), (30, 1)]}),
+        (([hang("waits", 6, training=True)], STILL), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [UNLIKE]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("waits", 6, AFTER, collectives=SWAPPED)]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("waits", 6)]), {}),

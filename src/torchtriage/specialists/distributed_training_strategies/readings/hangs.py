@@ -239,10 +239,10 @@ def _uneven(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
 
 
 def _met(stand: Stand) -> bool:
-    """Whether it is known where a rank stands that is to be waited for no more."""
+    """Whether a rank went on to another meeting: one that stands outside of any may have steps left."""
     if stand.how == "silent":
         return stand.meeting is not None and not stand.meeting.get("done")
-    return stand.how in {"waits", "still", "lost"} and bool(stand.stack)
+    return stand.how in {"waits", "lost"} and bool(stand.stack)
 
 
 def _asked(stand: Stand, meeting: Meeting) -> tuple[str | None, int | None]:
