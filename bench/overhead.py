@@ -1,6 +1,6 @@
 """What the probes cost a step, in microseconds of CPU time: with and without them, in processes that run by turns.
 
-    python bench/overhead.py [--rounds N] [--steps N] [--peers FOLDER]
+    python bench/overhead.py [--rounds N] [--steps N] [--peers FOLDER] [--ranks]
 
 Each kind of watching has a process of its own. They are asked by turns for a burst of a few steps: what neighbours
 on a shared machine do to one burst, they do to the next one as well. A burst's figure is the CPU time of its
@@ -16,6 +16,10 @@ between windows  all probes, in the steps that sampled ones do not watch: the st
 at every step    all probes, each watching every step: what a step of a window costs
 torch.profiler, anomaly mode, TraceML: peers
 
+With --ranks each kind is a pair of processes that train under DistributedDataParallel (gloo), and a figure is the mean
+of both: what a rank pays for the looks at its collectives, and for marks and hashes that ranks are compared by. Threads
+that communicate are counted too, and make the figures of a busy machine wide.
+
 A last line tells what windows add to the mean step of a job: what the governor has booked for sampled probes, over all
 steps after the first ones.
 """
@@ -25,7 +29,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count, islice
 from multiprocessing import get_context
@@ -90,6 +94,7 @@ WATCHING: dict[str, Watching] = {
     "torch.profiler": profiled,
     "anomaly mode": lambda: torch.autograd.set_detect_anomaly(True),
 }
+AMONG_RANKS = ("nothing", "machinery", "between windows", "at every step")
 
 
 def pairs(make: Make) -> Iterator[float]:
@@ -106,6 +111,17 @@ def pairs(make: Make) -> Iterator[float]:
             optimizer.step()
         if number >= FIRST // 2:
             yield (process_time() - began) / 2
+
+
+def shared(make: Make, rank: int, store: str) -> Make:
+    """What MAKE makes, trained by two ranks that meet at STORE."""
+
+    def made() -> tuple[torch.nn.Module, torch.Tensor]:
+        torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
+        model, sample = make()
+        return torch.nn.parallel.DistributedDataParallel(model), sample
+
+    return made
 
 
 def serve(asked: Connection, make: Make, watch: Watching) -> None:
@@ -135,6 +151,26 @@ class Process:
         self.process.join()
 
 
+class Pair:
+    """Two that train one model together."""
+
+    def __init__(self, make: Make, watch: Watching, folder: str) -> None:
+        store = Path(folder, f"{id(watch)}.store").as_uri()
+        self.both = [Process(shared(make, rank, store), watch) for rank in (0, 1)]
+
+    def burst(self, steps: int) -> float:
+        """The mean of both, which wait for each other."""
+        for each in self.both:
+            each.asking.send(steps)
+        return statistics.mean(float(each.asking.recv()) for each in self.both)
+
+    def end(self) -> None:
+        for each in self.both:
+            each.asking.send(0)
+        for each in self.both:
+            each.process.join()
+
+
 def windows(make: Make, steps: int) -> float:
     """Seconds that the governor's windows add to a step in the mean, as it has booked them."""
     with watched(*probes()) as job:
@@ -146,10 +182,21 @@ def windows(make: Make, steps: int) -> float:
 
 
 def compare(make: Make, rounds: int, steps: int) -> None:
-    processes = {name: Process(make, watch) for name, watch in WATCHING.items()}
-    found: dict[str, list[float]] = {name: [] for name in WATCHING}
+    plain = by_turns(make.__name__, {name: Process(make, watch) for name, watch in WATCHING.items()}, rounds, steps)
+    print(f"  windows add {windows(make, 400) * 1e6:.0f} us to the mean step of {plain * 1e6:.0f} us", flush=True)
+
+
+def compare_ranks(make: Make, rounds: int, steps: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = {name: Pair(make, WATCHING[name], folder) for name in AMONG_RANKS}
+        by_turns(f"{make.__name__}, two ranks", pairs, rounds, steps)
+
+
+def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, steps: int) -> float:
+    """Prints what each kind of watching adds; returns the seconds of a step without any."""
+    found: dict[str, list[float]] = {name: [] for name in processes}
     for number in range(rounds + 1):
-        names = list(WATCHING)
+        names = list(processes)
         for name in names[number % len(names) :] + names[: number % len(names)]:
             time = processes[name].burst(steps)
             if number:  # the first round warms up
@@ -157,10 +204,10 @@ def compare(make: Make, rounds: int, steps: int) -> None:
     for process in processes.values():
         process.end()
     plain = found.pop("nothing")
-    print(f"{make.__name__}: {statistics.median(plain) * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
+    print(f"{what}: {statistics.median(plain) * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
     for name, times in found.items():
         told(name, [(with_it - alone, with_it / alone) for with_it, alone in zip(times, plain, strict=True)])
-    print(f"  windows add {windows(make, 400) * 1e6:.0f} us to the mean step", flush=True)
+    return statistics.median(plain)
 
 
 def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
@@ -175,8 +222,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--peers", type=Path, help="environments with the peers in them: bench/faults.py makes them")
+    parser.add_argument("--ranks", action="store_true", help="two ranks under DistributedDataParallel")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.ranks:
+        for make in (small, transformer):
+            compare_ranks(make, options.rounds, options.steps)
+        return
     for make in (tiny, small, transformer):
         compare(make, options.rounds, options.steps)
         if options.peers:
