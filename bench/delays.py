@@ -3,24 +3,25 @@
     python bench/delays.py [--rounds N]
 
 The job measures by itself how long its pauses really took (a pause is never shorter than asked for, and on a busy
-machine longer). Printed are the median pause, what is read, and the error as a share of the pause.
+machine longer). Printed are the median pause; by how much its phase is read to be longer than on the other rank; and by
+how much the rank is read to be late, which has in it that all runs more slowly after a pause, and what else the machine
+did. The last line of each is the median error of the phase.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
+import re
 import statistics
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "made"))
-
-from jobs import Server
-
-from torchtriage import triage
-
-PAUSES = (0.005, 0.010, 0.020, 0.040)
+READ = re.compile(r"rank 1 comes ([\d.]+) ms .* ([\d.]+) ms longer in other")
+PAUSES = (0.010, 0.005, 0.020, 0.040)
 SCRIPT = """
 import statistics
 import time
@@ -52,32 +53,38 @@ dist.destroy_process_group()
 """
 
 
-def once(server: Server, pause: float, folder: Path) -> tuple[float, float, bool]:
-    """Seconds that the pause took, seconds that are read, and whether the straggler was called."""
-    script, told = folder / "train.py", folder / "took"
-    script.write_text(SCRIPT.replace("PAUSE", str(pause)).replace("TOLD", repr(str(told))))
-    if server.run(script, folder / "run", ranks=2, limit=300):
-        raise SystemExit((folder / "run" / "stderr1.txt").read_text())
-    case = triage.judge(folder / "run")
-    late = case.measurements["ranks"]["each"][1]["late"]
-    return float(told.read_text()), float(late), "straggler" in case.shown
+def once(pause: float, folder: Path) -> tuple[float, float, float]:
+    """Seconds that the pause took; by which the finding says that the rank is late, and is longer in the phase."""
+    script, took = folder / "train.py", folder / "took"
+    script.write_text(SCRIPT.replace("PAUSE", str(pause)).replace("TOLD", repr(str(took))))
+    job = ["torchrun", "--standalone", "--nproc-per-node", "2", str(script)]
+    watched = [sys.executable, "-m", "torchtriage", "run", "--json", "--out", str(folder / "run"), "--", *job]
+    done = subprocess.run(watched, capture_output=True, text=True, check=True)
+    found = [each for each in json.loads(done.stdout)["findings"] if each["fault"] == "straggler"]
+    read = READ.search(found[0]["evidence"][0]["fact"]) if found else None
+    late, longer = (float(each) / 1e3 for each in read.groups()) if read else (math.nan, math.nan)
+    return float(took.read_text()), late, longer
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    server = Server()
     for pause in PAUSES:
         errors = []
         for _ in range(options.rounds):
             with tempfile.TemporaryDirectory() as folder:
-                took, late, called = once(server, pause, Path(folder))
-            errors.append((late - took) / took)
-            said = "called" if called else "not called"
-            print(f"pause {took * 1e3:6.2f} ms  read {late * 1e3:6.2f} ms  {errors[-1]:+7.1%}  {said}", flush=True)
-        print(f"  median error of a pause of {pause * 1e3:.0f} ms: {statistics.median(errors):+.1%}", flush=True)
-    server.close()
+                took, late, longer = once(pause, Path(folder))
+            errors.append((longer - took) / took)
+            print(
+                f"pause {took * 1e3:6.2f} ms  longer in its phase {longer * 1e3:6.2f} ms {errors[-1]:+6.1%}  "
+                f"late {late * 1e3:6.2f} ms {(late - took) / took:+6.1%}",
+                flush=True,
+            )
+        print(
+            f"  median error of the phase, for a pause of {pause * 1e3:.0f} ms: {statistics.median(errors):+.1%}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -74,9 +74,10 @@ def straggler(record: RunRecord) -> Iterator[Sighting]:
             pair = _late(found, by_rank, rank)
             worst[rank] = max(worst.get(rank, pair), pair, key=lambda each: each[0].seconds)
     for raw, late in sorted(worst.values(), key=lambda each: -each[0].seconds):
-        if max(met.residual, LEAST) < late.spread[0] and late.share >= MOST:
+        least = max(met.residual, LEAST)
+        if least < min(late.spread[0], raw.spread[0]) and late.share >= MOST:
             yield from _sightings(record, late, met.residual)
-        elif max(met.residual, LEAST) < raw.spread[0] and raw.share >= MOST and raw.shares()[0] > BOUND:
+        elif least < raw.spread[0] and raw.share >= MOST and raw.shares()[0] > BOUND:
             raise CannotSee(
                 f"{raw.said(met.residual)}; but it waited for a CPU that much longer than they, on a busy machine",
                 "Run the job on a machine that has nothing else to do.",
@@ -89,12 +90,12 @@ def _told(meeting: Meeting, by_rank: dict[int, dict[int | None, Event]]) -> bool
 
 
 def _late(found: Sequence[Meeting], by_rank: dict[int, dict[int | None, Event]], rank: int) -> tuple[Late, Late]:
-    """As RANK came, and without what it waited for a CPU longer than the others, who had to wait too, do for theirs."""
+    """As RANK came, and as it would have if all had waited for a CPU alike: as long as the others for as much work."""
     others = [each for each in found[0].group if each != rank]
     rows = {each: [by_rank[each][met.step] for met in found] for each in found[0].group}
     pace = _queueing([row for each in others for row in rows[each]])
     queued = [
-        max(_beyond(mine, pace) - median(_beyond(row, pace) for row in theirs), 0.0)
+        _beyond(mine, pace) - median(_beyond(row, pace) for row in theirs)
         for mine, *theirs in zip(rows[rank], *(rows[each] for each in others), strict=True)
     ]
     step = median(own_seconds(row) for each in rows.values() for row in each)
