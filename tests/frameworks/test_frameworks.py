@@ -32,10 +32,11 @@ HEALTHY = [
     ("deepspeed_loop", ("-m", "deepspeed.launcher.runner", "--num_accelerators", "2"), (), 64, 2),
 ]
 PLANTED = [
-    ("lightning_fit", "eval", "mode-left-in-eval"),
-    ("lightning_fit", "nan", "non-finite-origin"),
-    ("transformers_train", "eval", "mode-left-in-eval"),
-    ("accelerate_loop", "zero", "gradients-not-zeroed"),
+    ("lightning_fit", (), "eval", "mode-left-in-eval"),
+    ("lightning_fit", (), "nan", "non-finite-origin"),
+    ("transformers_train", (), "eval", "mode-left-in-eval"),
+    ("accelerate_loop", (), "zero", "gradients-not-zeroed"),
+    ("accelerate_loop", TORCHRUN, "unprepared", "same-data-on-ranks"),
 ]
 
 
@@ -74,9 +75,13 @@ def test_a_healthy_job_is_seen_whole_and_nothing_is_found(
     assert shares["optimizer"] < 0.4
 
 
-@pytest.mark.parametrize(("job", "fault", "slug"), PLANTED, ids=[f"{job} {fault}" for job, fault, _ in PLANTED])
-def test_a_fault_is_found_through_the_framework_at_its_line(job: str, fault: str, slug: str, tmp_path: Path) -> None:
-    case = judged(tmp_path, job, (), (fault,))
+@pytest.mark.parametrize(
+    ("job", "launcher", "fault", "slug"), PLANTED, ids=[f"{case[0]} {case[2]}" for case in PLANTED]
+)
+def test_a_fault_is_found_through_the_framework_at_its_line(
+    job: str, launcher: tuple[str, ...], fault: str, slug: str, tmp_path: Path
+) -> None:
+    case = judged(tmp_path, job, launcher, (fault,))
     lines = (JOBS / f"{job}.py").read_text().splitlines()
     wanted = next(number for number, line in enumerate(lines, start=1) if line.endswith(f"# fault: {fault}"))
     found = {

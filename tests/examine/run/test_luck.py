@@ -189,7 +189,7 @@ def test_a_python_that_takes_no_probes_up_runs_unseen_and_that_is_said(place: Pa
 @pytest.mark.skipif(shutil.which("torchrun") is None, reason="torchrun stands beside the torch that has it")
 def test_a_job_under_torchrun_is_seen(place: Path) -> None:
     (place / "train.py").write_text(TRAIN)
-    assert started(place / "run", "torchrun", "--nproc-per-node", "1", "train.py") == Ended(0)
+    assert started(place / "run", "torchrun", "--standalone", "--nproc-per-node", "1", "train.py") == Ended(0)
 
     (rank,) = load.read(place / "run").ranks
     assert rank.count == 12

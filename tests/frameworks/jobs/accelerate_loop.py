@@ -14,7 +14,7 @@ x = torch.randn(512, 8)
 data = TensorDataset(x, (x.sum(1) > 0).long())
 model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 2))
 optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
-loader = DataLoader(data, batch_size=16, shuffle=True)
+loader = DataLoader(data, batch_size=16, shuffle=True)  # fault: unprepared
 if fault != "unprepared":
     loader = accelerator.prepare(loader)
 model, optimizer = accelerator.prepare(model, optimizer)
