@@ -90,12 +90,15 @@ def _told(meeting: Meeting, by_rank: dict[int, dict[int | None, Event]]) -> bool
 
 
 def _late(found: Sequence[Meeting], by_rank: dict[int, dict[int | None, Event]], rank: int) -> tuple[Late, Late]:
-    """As RANK came, and as it would have if all had waited for a CPU alike: as long as the others for as much work."""
+    """As RANK came, and without what it waited for a CPU longer than the others do for as much work.
+
+    What it waited less is not added: who waits for others is woken often, and stands in the queue for that as well.
+    """
     others = [each for each in found[0].group if each != rank]
     rows = {each: [by_rank[each][met.step] for met in found] for each in found[0].group}
     pace = _queueing([row for each in others for row in rows[each]])
     queued = [
-        _beyond(mine, pace) - median(_beyond(row, pace) for row in theirs)
+        max(_beyond(mine, pace) - median(_beyond(row, pace) for row in theirs), 0.0)
         for mine, *theirs in zip(rows[rank], *(rows[each] for each in others), strict=True)
     ]
     step = median(own_seconds(row) for each in rows.values() for row in each)
