@@ -14,7 +14,8 @@ from torchtriage.specialists.distributed_training_strategies.readings import han
 
 Event = dict[str, Any]
 DETECTORS = (hangs.collective_on_some_ranks, hangs.uneven_steps, hangs.collective_timeout)
-LOOP, AFTER = ("train.py", 20, "main", 18), ("train.py", 30, "main", 0)
+LOOP, AFTER = ("train.py", 20, "main", [18]), ("train.py", 30, "main", [])
+WITHIN = ("train.py", 24, "main", [18, 23])  # a loop of its own in a step
 END = {"kind": "end", "step": 40, "why": "exit"}
 CLOSED = {"kind": "error", "step": 40, "time": 2, "error": "RuntimeError", "message": "Connection closed by peer"}
 TIMED = {"kind": "error", "step": 40, "time": 2, "error": "RuntimeError", "message": "Timed out waiting 1000ms"}
@@ -65,6 +66,8 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
     [
         ((WAITS, STILL), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("busy", 5, AFTER)]), {}),
+        (([hang("waits", 6, training=True)], [hang("still", 5, WITHIN)]), {"collective-on-some-ranks": [(20, 0), (24, 1)]}),
+        (([hang("waits", 6, training=True)], [hang("still", 5, AFTER)]), {"uneven-steps": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("seen", 5, AFTER, why="signal", seconds=0.1)]), {}),
         ((WAITS, [hang("still", 5, AFTER), LATER]), {}),
         (([*WAITS, LATER], STILL), {}),

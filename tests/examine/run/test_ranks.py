@@ -132,7 +132,7 @@ REDUCE = {"group": "0", "seq": 7, "op": "all_reduce", "pending": True, "created"
 
 
 def hanging(number: int, **event: Any) -> RankRecord:
-    stack = [["train.py", 30 + number, "main", True]]
+    stack = [["train.py", 30 + number, "main", []]]
     told = {"kind": "hang", "step": 40, "seconds": 3.0, "why": "hang-after", "stack": stack, **event}
     return rank(number, world=2, more=(told,))
 

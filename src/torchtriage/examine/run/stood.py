@@ -62,7 +62,7 @@ class Stand:
         """Function and first line of the loops that it is in, as far as they are known."""
         if self.meeting is not None and not self.stack:
             return {(str(name), int(line)) for name, line in self.meeting.get("loops") or ()}
-        return {(str(row[2]), int(row[3])) for row in self.stack if len(row) > 3 and row[3]}
+        return {(str(row[2]), int(first)) for row in self.stack for first in row[3]}
 
     @property
     def begun(self) -> int:

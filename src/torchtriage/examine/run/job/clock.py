@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .job import Job
 
 PHASES: tuple[str, ...] = ("data", "transfer", "forward", "backward", "optimizer", "probes")
-PARTS = (*PHASES, "communication")  # what most jobs have none of stands only in the rows that have it
+PARTS: tuple[str, ...] = (*PHASES, "communication")  # what most jobs have none of stands only in the rows that have it
 COUNTS: tuple[str, ...] = ("batches", "epochs", "forwards", "backwards", "skipped")
 DENSE = 20_000  # steps that are all recorded; later ever fewer, so that the record of a week stays small
 FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
@@ -59,7 +59,7 @@ class Clock:
         self._spent = dict.fromkeys(PARTS, 0)
         self.parts, self.took = self._spent, 0  # nanoseconds of the step that has just ended, by phase and in all
         self._claimed = 0
-        self.propagated = (0, 0)  # when the last backward pass began and ended
+        self.propagated: tuple[int, int] = (0, 0)  # when the last backward pass began and ended
         self.update: tuple[int, int] | None = None  # the start of the one under way, anew after a closure's backward
         self._passes = {"forward": 0, "backward": 0}
         self._turns: set[int] = set()

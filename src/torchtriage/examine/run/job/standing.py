@@ -47,8 +47,8 @@ class Mark:
 class Look(Mark):
     """What is seen of a process at one moment.
 
-    stack: [path, line, function, line where the innermost loop around that begins or 0] of the user's frames, the
-    innermost first; of an ERROR, those that it came through. frames: [path, line, function] of any code. call: what of
+    stack: [path, line, function, lines where the loops around that begin] of the user's frames, the innermost
+    first; of an ERROR, those that it came through. frames: [path, line, function] of any code. call: what of
     torch.distributed the innermost of the user's has called, with the ranks that it names. training: a pass with
     gradients or a backward is under way. key: equal while a thread stands.
     collectives, last, groups: see `flight.entries`; the last number of each group; its ranks.
@@ -85,7 +85,7 @@ class Look(Mark):
         if not self.stack and code.co_filename.endswith(MEETING):
             self.call = _called(frame, self.call)
         if path is not None and len(self.stack) < STACK:
-            self.stack.append([path, line, code.co_name, written.loop_around(code, line)])
+            self.stack.append([path, line, code.co_name, written.loops_around(code, line)])
         if not code.co_filename.startswith(str(places.OURS)) and len(self.frames) < FRAMES:
             self.frames.append([path or _short(code.co_filename), line, code.co_name])
 

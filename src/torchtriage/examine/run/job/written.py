@@ -110,9 +110,9 @@ def dropped(frame: FrameType) -> bool:
     return str(following.opname).startswith("STORE_") and set(str(following.argval)) == {"_"}
 
 
-def loop_around(code: CodeType, line: int) -> int:
-    """The line where the innermost loop around LINE of the file of CODE begins; 0 where there is none."""
-    return max((first for first, last in _loops(code.co_filename) if first <= line <= last), default=0)
+def loops_around(code: CodeType, line: int) -> list[int]:
+    """The lines where the loops around LINE of the file of CODE begin, the outermost first."""
+    return sorted(first for first, last in _loops(code.co_filename) if first <= line <= last)
 
 
 @lru_cache(maxsize=64)

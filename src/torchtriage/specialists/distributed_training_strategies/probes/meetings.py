@@ -125,12 +125,13 @@ class _Noted:
         return found[0][0], found[0][1], f"[{','.join(each[2] for each in found if each[2])}]"
 
     def look(self, frame: Any) -> tuple[str, int, str] | None:
-        """Of a frame of the user's: its file in JSON, its line, and [function, line where its loop begins]."""
+        """Of a frame of the user's: its file in JSON, its line, and [function, line where a loop begins] of each."""
         path = self.job.path_of(frame.f_code)
         if path is None:
             return None
-        loop = self.job.written.loop_around(frame.f_code, frame.f_lineno)
-        return json.dumps(path), frame.f_lineno, json.dumps([frame.f_code.co_name, loop]) if loop else ""
+        loops = self.job.written.loops_around(frame.f_code, frame.f_lineno)
+        pairs = ",".join(json.dumps([frame.f_code.co_name, loop]) for loop in loops)
+        return json.dumps(path), frame.f_lineno, pairs
 
     def open(self) -> None:
         """A file of this process: a forked one has its own."""
