@@ -67,7 +67,6 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
         ((WAITS, STILL), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("busy", 5, AFTER)]), {}),
         (([hang("waits", 6, training=True)], [hang("still", 5, WITHIN)]), {"collective-on-some-ranks": [(20, 0), (24, 1)]}),
-        (([hang("waits", 6, training=True)], [hang("still", 5, AFTER)]), {"uneven-steps": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("seen", 5, AFTER, why="signal", seconds=0.1)]), {}),
         ((WAITS, [hang("still", 5, AFTER), LATER]), {}),
         (([*WAITS, LATER], STILL), {}),
