@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -155,7 +154,7 @@ def entered(folder: Path, who: Member) -> tuple[Path, str]:
             raise
         place, notes = folder.absolute(), f"processes.{who.token}.jsonl"
     if who.job is not None:
-        told = {"kind": "launcher", "launcher": who.token, "index": who.index, "host": socket.gethostname()}
+        told = {"kind": "launcher", "launcher": who.token, "index": who.index, "host": os.uname().nodename}
         with suppress(OSError):
             sharing.note(place / notes, told)
             if notes == sharing.NOTES:

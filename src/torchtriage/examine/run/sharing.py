@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,7 +44,7 @@ _OPTIONS = {  # of torchrun, accelerate and deepspeed
 
 
 def _token() -> str:
-    return re.sub(r"[^\w-]", "-", f"{socket.gethostname()[:40]}-{os.getpid()}")
+    return re.sub(r"[^\w-]", "-", f"{os.uname().nodename[:40]}-{os.getpid()}")
 
 
 @dataclass(frozen=True)

@@ -120,20 +120,3 @@ def test_the_thread_is_not_there_in_a_child_and_comes_back_in_the_parent(tmp_pat
     job.leave("test")
     job.tidy()
     assert not job.hangs.running
-
-
-@pytest.mark.parametrize("loaded", [None, "partly"])
-def test_lines_are_asked_for_only_where_that_imports_nothing(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchtriage.examine.run.job import flight
-
-    asked: list[tuple[bool, bool, bool]] = []
-
-    def dump(*given: bool) -> bytes:
-        asked.append(given)  # type: ignore[arg-type]
-        return b"\x80\x04}\x94."
-
-    module: Any = type("Module", (), {"__spec__": type("Spec", (), {"_initializing": True})})() if loaded else None
-    monkeypatch.setitem(flight.sys.modules, "torch._inductor.codecache", module)
-    monkeypatch.setattr(flight, "_dumps", lambda: [dump])
-    assert flight.entries(8, lines=True) == []
-    assert asked == [(True, False, False)]

@@ -200,7 +200,7 @@ class Hangs:
 
     def _look(self, first: Mark, stood: float) -> None:
         """Takes a look, and says where the process stands once that is plain."""
-        look = Look(self.job, lines=True)
+        look = Look(self.job)
         self._looks.append(look)
         if look.waits(first):
             self._tell("waits", look, stood)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ def told() -> dict[str, Any]:
     return {
         "world_size": int(group.get_world_size()) if group is not None else max(_number(size), 1),
         "local_rank": place if place >= 0 else None,
-        "host": socket.gethostname(),
+        "host": os.uname().nodename,
         "restart": max(_number("TORCHELASTIC_RESTART_COUNT"), 0),
         "launcher": os.environ.get("TORCHTRIAGE_LAUNCHER"),
     }

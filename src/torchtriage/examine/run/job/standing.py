@@ -54,7 +54,7 @@ class Look(Mark):
     collectives, last, groups: see `flight.entries`; the last number of each group; its ranks.
     """
 
-    def __init__(self, job: Job, *, lines: bool = False, error: BaseException | None = None) -> None:
+    def __init__(self, job: Job, *, error: BaseException | None = None) -> None:
         super().__init__(job)
         frame = sys._current_frames().get(self.thread)
         self.stack: list[list[Any]] = []
@@ -68,7 +68,7 @@ class Look(Mark):
         self.last: dict[str, int] = {}
         self.groups: dict[str, list[int]] = {}
         if _available():
-            self._gather(flight.entries(READ, lines=lines))
+            self._gather(flight.entries(READ))
         self.pending = any(each["pending"] for each in self.collectives)
         self.key = tuple((path, function) for path, _, function, _ in self.stack)
 
@@ -186,8 +186,8 @@ def _called(frame: FrameType, inner: dict[str, Any] | None) -> dict[str, Any] | 
 
 def _brief(entry: dict[str, Any]) -> dict[str, Any]:
     """ENTRY without what a reader of a hang has no use for; of long lists of tensors the first eight."""
-    names = ("group", "seq", "p2p", "op", "created", "pending", "path", "line")
-    told = {name: entry[name] for name in names if name in entry}
+    names = ("group", "seq", "p2p", "op", "created", "pending")
+    told = {name: entry[name] for name in names}
     return {**told, "sizes": entry["sizes"][:8], "dtypes": list(entry["dtypes"])[:8]}
 
 

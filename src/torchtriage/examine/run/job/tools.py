@@ -77,9 +77,9 @@ class Tools:
         """The objects of KIND that are older than the watch; a job that is watched from its start has none."""
         return places.alive(kind) if self.midway else []
 
-    def collectives(self, last: int, *, lines: bool = False) -> list[dict[str, Any]]:
+    def collectives(self, last: int) -> list[dict[str, Any]]:
         """The LAST collectives that this process has begun, the oldest first; flight.py says what is told of each."""
-        return flight.entries(last, lines=lines)
+        return flight.entries(last)
 
     def why_forward(self, calls: Calls, roots: list[Any]) -> dict[str, Any]:
         """The operation that made the loss in ROOTS not finite, found by repeating CALLS; "stage" says of what kind."""
