@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
+from torchtriage.examine.run.lines import Event, Tail
 from torchtriage.examine.run.series import number
 
 NOTABLE = frozenset({"non-finite", "skip", "carried", "clip-scaled", "probe-off"})
@@ -18,13 +18,12 @@ class Line:
     """Follows the record of rank 0; on anything but a terminal it stays away."""
 
     def __init__(self, folder: Path, stream: TextIO | None = None) -> None:
-        self.path = folder / "rank0.jsonl"
+        self._tail = Tail(folder / "rank0.jsonl")
         self.stream = stream or sys.stderr
         self.every = 1.0 if self.stream is not None and self.stream.isatty() else None  # none where stderr is closed
         self.step: int | None = None
         self.seconds: list[float] = []
         self.seen: Counter[str] = Counter()
-        self._offset = 0
         self._drawn = 0
 
     def draw(self) -> None:
@@ -44,18 +43,10 @@ class Line:
             self._drawn = 0
 
     def read(self) -> None:
-        """Takes in what has been recorded since the last time; half a line waits for its other half."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except OSError:
-            return
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
+        """Takes in what has been recorded since the last time."""
         self.seconds.clear()
-        for line in whole.splitlines():
-            self._take(line)
+        for event in self._tail.fresh():
+            self._take(event)
 
     def text(self) -> str:
         """Step, rate, and how often each notable kind was recorded, without control characters."""
@@ -65,9 +56,8 @@ class Line:
         parts += [f"{kind} {count}" for kind, count in sorted(self.seen.items())]
         return "".join(letter for letter in " · ".join(parts) if letter.isprintable())
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, event: Event) -> None:
         try:
-            event: Any = json.loads(line)
             kind = str(event["kind"])
             if kind == "step":
                 self.step = int(event["step"])

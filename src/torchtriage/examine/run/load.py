@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
-from torchtriage.examine.run import attempts
+from torchtriage.examine.run import attempts, lines
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 from torchtriage.examine.run.unseen import unseen
 
@@ -53,10 +52,4 @@ def _events(path: Path) -> Iterator[Event]:
         raise TriageError(
             f"cannot be read: {error.strerror}", str(path), "Make the file readable.", NOTHING_EXAMINED
         ) from error
-    for line in data.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event
+    yield from lines.events(data.splitlines())

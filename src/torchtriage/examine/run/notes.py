@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+
+from torchtriage.examine.run.lines import Event, Tail
 
 ASK = "look"  # the file by which the ranks are asked where they stand, see job/hangs.py
 EVERY = 1.0  # seconds between two looks whether the job stands still
@@ -25,11 +25,10 @@ class Notes:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._tail = path, Tail(path)
         self.watching: set[int] = set()
         self.standing: set[int] = set()
         self.answered: set[int] = set()
-        self._offset = 0
 
     @property
     def stands(self) -> bool:
@@ -54,23 +53,14 @@ class Notes:
             self.read()
 
     def read(self) -> None:
-        """Takes in what has been noted since the last time; half a line waits for its other half."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except OSError:
-            return
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.splitlines():
-            self._take(line)
+        """Takes in what has been noted since the last time."""
+        for note in self._tail.fresh():
+            self._take(note)
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, note: Event) -> None:
         try:
-            note: Any = json.loads(line)
             kind, process = str(note["kind"]), int(note.get("pid") or 0)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError):
             return
         if kind in {"watches", "hang"}:
             self.watching.add(process)

@@ -9,12 +9,11 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from torchtriage.examine.run.job import membership
 from torchtriage.examine.run.job.membership import LAUNCHERS
+from torchtriage.examine.run.lines import Event, events
 
-Event = dict[str, Any]
 JOB = ".job"  # in the folder: the job whose launchers may share it
 NOTES = "processes.jsonl"  # of the launcher that made the folder; another one's are processes.<token>.jsonl
 OTHERS = 30.0  # seconds that the launcher of rank 0 waits for the others to end
@@ -198,10 +197,4 @@ def _events(path: Path) -> Iterator[Event]:
     except OSError:
         return
     with file:
-        for line in file:
-            try:
-                event = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(event, dict):
-                yield event
+        yield from events(file)
