@@ -11,6 +11,7 @@ from torchtriage.examine.run.looks import Joint, Look, joined
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import wrappers
 from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes
+from torchtriage.specialists.distributed_training_strategies.readings.replicas import wrapper_bypassed
 
 LASTING = 3  # looks in a row that differ, of what nobody averages by itself
 APART = 8  # updates, after which ranks that exchanged nothing train apart
@@ -38,9 +39,10 @@ def ranks_diverged(record: RunRecord) -> Iterator[Sighting]:
     """Ranks that train one model hold different weights."""
     if any(wrappers.unreduced(rank) for rank in record.ranks):
         return  # a job that ended since an average never came: unused-parameters says so
+    past = any(True for rank in record.ranks for _ in wrapper_bypassed.look(rank))
     for joint in joined(record):
         drift = next(_drifts(joint), None)
-        if drift is not None:
+        if drift is not None and not (past and joint.wrapped):  # wrapper-bypassed tells why, and where
             yield from _told(drift)
 
 
