@@ -58,7 +58,8 @@ def _look(row: Any) -> Look | None:
 def _equal(looks: list[Look]) -> str:
     of, last = looks[-1].of, looks[-1].step
     when = f"at {count(len(looks), 'look')}, the last one after step {last}"
-    return f"{count(of, 'tensor')} of the model {'was' if of == 1 else 'were'} the same on all ranks {when}."
+    them = "was the same on the ranks that hold it" if of == 1 else "were the same on the ranks that hold them"
+    return f"{count(of, 'tensor')} of the model {them} {when}."
 
 
 def _between(first: Any) -> str:

@@ -1,6 +1,6 @@
 """After each checkpoint rank 0 waits at a barrier to which the others never come."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """Each rank broadcasts its own statistics, and takes itself for the source."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """The sum of the losses is a Python number on one rank, which makes it float64, and float32 on the other."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

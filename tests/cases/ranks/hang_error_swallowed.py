@@ -1,6 +1,6 @@
 """On rank 1 one batch is broken; its error is caught, the step left out, and the ranks never meet again."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

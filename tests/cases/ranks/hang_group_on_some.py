@@ -1,6 +1,6 @@
 """A new group is made by the ranks in it alone; it has to be made by all."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

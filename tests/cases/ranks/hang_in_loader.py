@@ -1,6 +1,6 @@
 """A sample of rank 1 is to come from a file that another process never finishes."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import tempfile
 import time

@@ -1,6 +1,6 @@
 """Rank 1 waits for a lock that nobody gives back, while rank 0 waits for rank 1."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import threading
 

@@ -1,6 +1,6 @@
 """Of the group of ranks 0, 1 and 2, rank 2 does not come: it takes itself for one that only reads."""
 # ranks: 4
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """Ranks with something to tell gather it; the others, with nothing to tell, go on to the barrier."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

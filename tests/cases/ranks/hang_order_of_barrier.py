@@ -1,6 +1,6 @@
 """Rank 0 takes the sum before the barrier, rank 1 after it."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """A pipeline of two stages: the second waits for one more batch than the first sends."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """The mean of the loss is taken by rank 0 alone, which waits for the other in vain."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """Rank 0 sends its best score to rank 1, which does not ask for it when its own is better."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

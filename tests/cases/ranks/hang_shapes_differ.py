@@ -1,6 +1,6 @@
 """Counts by class are summed over the ranks, and each rank has as many counts as classes it has seen."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """Rank 0 has a batch more than rank 1, which goes on to the barrier before the evaluation."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

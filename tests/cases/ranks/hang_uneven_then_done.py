@@ -1,6 +1,6 @@
 """Rank 1 has fewer batches and ends; rank 0 loses the connection in its next backward pass."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """Rank 0 writes a checkpoint to a slow disk, the others wait for it, and all go on."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import tempfile
 import time

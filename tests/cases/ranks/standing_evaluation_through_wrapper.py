@@ -1,6 +1,6 @@
 """Rank 0 alone evaluates, through the wrapper: without gradients no pass of that is a meeting."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

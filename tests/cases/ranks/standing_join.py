@@ -1,6 +1,6 @@
 """Uneven shards within the join context, which answers for the rank that is done."""
 # ranks: 2
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -1,6 +1,6 @@
 """Broadcasts at different lines, sends with their other half, a group that all make and two use."""
 # ranks: 4
-# hang: 2
+# hang: 3
 
 import torch
 import torch.distributed as dist

@@ -177,7 +177,7 @@ def _communication(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
             "the host only queues collectives for the device: when they run, and what hides them, it does not know",
             "Profile the same ten steps on every rank with torch.profiler and compare when each enters a collective.",
         )
-    elif not any(event["rows"] for record in ranks for event in record.all("collectives")):
+    elif not any(event["rows"] for record in ranks for event in record.all("collectives")) and _meet(ranks):
         yield Inconclusive(
             "run/communication",
             "no collective of a training step was found in torch's Flight Recorder: waiting for other ranks within the "
@@ -185,6 +185,11 @@ def _communication(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
             "Use a torch that records collectives of this backend (2.10 or later for gloo), leave "
             "TORCH_FR_BUFFER_SIZE as it is, and let the job come to its end or to step 64.",
         )
+
+
+def _meet(ranks: Sequence[RankRecord]) -> bool:
+    """Whether a wrapper, or the job itself, has asked for collectives."""
+    return any(record.all("wrapper") or record.all("meeting") for record in ranks)
 
 
 def _missing_ranks(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:

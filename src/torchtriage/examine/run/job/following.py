@@ -53,6 +53,11 @@ class Follower:
         self._frames = []
 
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Any:
+        if places is None:  # the interpreter is taking its modules apart
+            return None
+        self._left -= 1  # what is called counts as well: library code is not followed, but it is asked about
+        if self._left <= 0:
+            self._leave()
         return self._local if self._frames and places.path_of(frame.f_code) is not None else None
 
     def _local(self, frame: FrameType, event: str, _argument: Any) -> Any:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._births import Told
 
 _SETTLED = 20  # steps
-_STANDING = frozenset({96, 192, 384, 768})  # steps at which it is asked whether the loss still falls
+_STANDING = frozenset({48, 96, 192, 384, 768})  # steps at which it is asked whether the loss still falls
 _OFTEN = 8  # watched steps of an optimizer, of which one is written down layer by layer
 _LAYERS = 64  # at most, evenly chosen over the depth
 _UNEQUAL = 100.0  # times
@@ -44,7 +44,7 @@ def surges(job: Job) -> None:
         if size > 3 * usual > 0 and step > _SETTLED:
             job.suspect()
         if step in _STANDING:
-            if usual > 0.9 * before:
+            if usual > 0.9 * before > 0:
                 job.suspect()
             before = usual
         usual = 0.95 * usual + 0.05 * size if usual and size < 1e30 else size

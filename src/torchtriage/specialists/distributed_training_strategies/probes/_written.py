@@ -23,6 +23,17 @@ class Written:
         self.follower: Any = None
         self.names: list[str] = []
 
+    def watching(self) -> None:
+        """A window begins: what was noted before is out of date."""
+        self.ending()
+        self.before.clear()
+
+    def ending(self) -> None:
+        """Nothing of the user's is followed any more."""
+        if self.follower is not None:
+            self.follower.stop()
+            self.follower = None
+
     def stepping(self, course: Any) -> None:
         """An optimizer is about to step."""
         if self.follower is not None:

@@ -78,6 +78,8 @@ class _Looks:
     def aside(self, job: Job) -> None:
         """Who writes to the tensors beside the optimizer, in the steps that sampled probes see."""
         job.sampled()
+        job.undo(self.written.ending)
+        job.listen(self.written.watching, self.written.ending)
         job.on("stepping", lambda optimizer: self.written.stepping(self.courses.get(id(optimizer))))
         job.on("stepped", lambda optimizer: self.written.stepped(self.courses.get(id(optimizer))))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +50,19 @@ class _Watch:
         def __init__(wrapper: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
             original(wrapper, *args, **kwargs)
             self.made[wrapper] = self.job.caller()
+            if self.by_library(wrapper):
+                self.spared.add(wrapper)
 
         return __init__
+
+    def by_library(self, wrapper: Any) -> bool:
+        """Whether a framework makes it, which searches since it cannot know what models it is given."""
+        frame: Any = sys._getframe(2)
+        while frame is not None and frame.f_locals.get("wrapper", frame.f_locals.get("self")) is wrapper:
+            frame = frame.f_back
+        while frame is not None and "_torchtriage_" in str(frame.f_globals.get("__name__")):
+            frame = frame.f_back
+        return frame is not None and self.job.path_of(frame.f_code) is None
 
     def destroying(self, original: Any) -> Any:
         def destroy_process_group(*args: Any, **kwargs: Any) -> Any:

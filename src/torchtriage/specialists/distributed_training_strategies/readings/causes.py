@@ -142,13 +142,27 @@ def _written(parting: Parting) -> Iterator[Cause]:
     passes = parting.by_rank(lambda event: event.get("backwards"))
     most = max(writes, key=lambda rank: writes[rank])
     least = min(writes, key=lambda rank: writes[rank])
-    if writes[most] == writes[least] or len(set(passes.values())) > 1:
+    if len(set(passes.values())) > 1:
+        return
+    if writes[most] == writes[least]:
+        yield from _written_by_all(parting)
         return
     record = next(rank for rank in joint.ranks if rank.rank == most)
     seen = next(iter(record.all("written-beside")), {})
     more = writes[most] - writes[least]
     words = f"{joint.head['names'][index]} was written {_times(more)} more on rank {most} than on rank {least}"
     yield Cause(words, seen.get("path") or "", seen.get("line") or 0, most)
+
+
+def _written_by_all(parting: Parting) -> Iterator[Cause]:
+    """Every rank writes to it beside the update, from one line: what they write may differ."""
+    name = parting.joint.head["names"][parting.index]
+    lines = [
+        {(each["path"], each["line"]) for each in rank.all("written-beside") if name in each["names"]}
+        for rank in parting.joint.ranks
+    ]
+    for path, line in sorted(set.intersection(*lines)) if lines else ():
+        yield Cause(f"{name} is written beside the update on every rank", path, line)
 
 
 def _all(ranks: list[int]) -> str:

@@ -33,13 +33,22 @@ class Line(Struct, frozen=True):
 
 def phases(record: RunRecord, rank: int, steps: Iterable[int]) -> str:
     """In which phases RANK is slower than the others, and by how much; "" where none stands out."""
-    wanted = set(steps)
-    spent = {each.rank: _spent(each, wanted) for each in record.ranks}
-    mine, theirs = spent.pop(rank), list(spent.values())
-    more = {name: mine[name] - median(each[name] for each in theirs) for name in mine}
+    more = _longer(record, rank, set(steps))
     whole = sum(value for value in more.values() if value > 0)
     named = sorted((name for name, value in more.items() if value > PART * whole > 0), key=lambda name: -more[name])
     return ", ".join(f"{more[name] * 1e3:.1f} ms longer in {name}" for name in named)
+
+
+def explained(record: RunRecord, rank: int, steps: Iterable[int]) -> float:
+    """Seconds of a step by which RANK is slower than the others in the phases in which it is."""
+    return sum(value for value in _longer(record, rank, set(steps)).values() if value > 0)
+
+
+def _longer(record: RunRecord, rank: int, steps: set[int]) -> dict[str, float]:
+    """By phase, how many seconds of a step RANK takes longer than the others."""
+    spent = {each.rank: _spent(each, steps) for each in record.ranks}
+    mine, theirs = spent.pop(rank), list(spent.values())
+    return {name: mine[name] - median(each[name] for each in theirs) for name in mine}
 
 
 def line(record: RunRecord, rank: int, seconds: float) -> Line | None:

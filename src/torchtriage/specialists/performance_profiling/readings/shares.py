@@ -71,6 +71,11 @@ def compute_share(record: RankRecord) -> Iterator[Sighting]:
         )
     if not any(step["forward"] for step in steps):
         raise CannotSee("no forward pass of a module was timed", "Call the model as model(x), not model.forward(x).")
+    if (record.all("wrapper") or record.all("meeting")) and not any(e["rows"] for e in record.all("collectives")):
+        raise CannotSee(
+            "waiting for other ranks within the backward pass was not told apart from computing",
+            "Let the job come to its end or to step 64, where its collectives are read.",
+        )
     steps = [step for step in told_apart(record) if step["seconds"]]
     busy = [sum(step[part] or 0.0 for part in COMPUTE) for step in steps]
     share, spread = ratio(busy, _seconds(steps))
