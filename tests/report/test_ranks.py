@@ -236,8 +236,8 @@ def test_numbers_of_ranks_are_told_as_ranges(numbers: list[int], words: str) -> 
 @pytest.mark.parametrize(
     ("looks", "first", "words"),
     [
-        ([(0, 0, 34), (4, 0, 34)], None, "34 tensors of the model were the same on all ranks at 2 looks, the last one after step 4."),
-        ([(0, 0, 1)], None, "1 tensor of the model was the same on all ranks at 1 look, the last one after step 0."),
+        ([(0, 0, 34), (4, 0, 34)], None, "34 tensors of the model were the same on the ranks that hold them at 2 looks, the last one after step 4."),
+        ([(0, 0, 1)], None, "1 tensor of the model was the same on the ranks that hold it at 1 look, the last one after step 0."),
         (
             [(4, 1, 34), (0, 0, 34)],
             {"step": 4, "tensor": "head.bias", "ranks": [1, 3]},

@@ -177,7 +177,7 @@ def test_a_signal_that_reaches_us_alone_is_handed_on_and_the_parent_reports(numb
         assert parent.stdout is not None
         assert parent.stdout.readline() == "ready\n"
         parent.send_signal(number)
-        assert parent.stdout.read() == f"job got {number.value}\nended Ended(code=5, signal=None)\n"
+        assert parent.stdout.read() == f"job got {number.value}\nended Ended(code=5, signal=None, leads=True)\n"
 
 
 @pytest.mark.parametrize("send", [os.killpg, os.kill], ids=["to the group, as a terminal does", "to us alone"])
@@ -194,7 +194,7 @@ def test_ctrl_c_ends_the_job_and_the_parent_reports(send: Callable[[int, int], N
         send(parent.pid, signal.SIGINT)
         out, _ = parent.communicate()
 
-    assert out == "ended Ended(code=130, signal=2)\n"
+    assert out == "ended Ended(code=130, signal=2, leads=True)\n"
 
 
 def test_signal_handlers_are_put_back_and_other_threads_may_launch() -> None:

@@ -150,7 +150,7 @@ def test_a_job_that_failed_before_it_imported_torch_is_told_so(tmp_path: Path) -
         ([{"kind": "probe-off", "step": 4, "probe": "room/p", "why": "KeyError: 1"}, END], "run/room/p", "KeyError: 1"),
         ([step(0, allocated=10**6), END], "run/device-time", "host"),
         ([{**START, "world_size": 4}, END], "run/ranks", "3 of 4 ranks"),
-        ([{**START, "world_size": 4}, END], "run/communication", "other ranks"),
+        ([{**START, "world_size": 4}, {"kind": "wrapper"}, END], "run/communication", "other ranks"),
     ],
 )
 def test_what_a_rank_could_not_show_is_said(tmp_path: Path, events: list[Event], detector: str, words: str) -> None:

@@ -70,7 +70,7 @@ def test_a_stand_still_is_told_once_after_two_looks_and_so_is_its_end(job: Job, 
 
     pass_by(job, clock, 5 * AFTER)
     (event,) = told(tmp_path, "hang")
-    assert (event["why"], event["state"], event["collectives"]) == ("hang-after", "still", [])
+    assert (event["why"], event["state"]) == ("hang-after", "still")
     assert Path(event["stack"][0][0]).name == Path(__file__).name
     assert noted(tmp_path) == ["watches", "hang"]
 

@@ -217,7 +217,12 @@ def _pointwise(node: Any) -> tuple[int, ...]:
 def _alone(made: Any, output: int, whole: tuple[int, ...]) -> bool:
     """Whether a loss of torch's own repeated one prediction that was computed, no parameter, for a whole batch."""
     part = _nodes.shape(made, output)
-    return len(part) > 1 and part[0] == 1 < whole[0] and part[1:] == whole[1:] and _nodes.kind(made) != "AccumulateGrad"
+    return (
+        len(part) == len(whole) > 1
+        and part[0] == 1 < whole[0]
+        and part[1:] == whole[1:]
+        and _nodes.kind(made) != "AccumulateGrad"
+    )
 
 
 def _crossed(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:

@@ -60,7 +60,7 @@ class _Watch:
         frame: Any = sys._getframe(2)
         while frame is not None and frame.f_locals.get("wrapper", frame.f_locals.get("self")) is wrapper:
             frame = frame.f_back
-        while frame is not None and "_torchtriage_" in str(frame.f_globals.get("__name__")):
+        while frame is not None and "torchtriage" in str(frame.f_globals.get("__name__")):
             frame = frame.f_back
         return frame is not None and self.job.path_of(frame.f_code) is None
 

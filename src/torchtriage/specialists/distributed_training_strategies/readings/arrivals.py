@@ -20,7 +20,7 @@ from torchtriage.specialists.distributed_training_strategies.readings import del
 ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
 LEAST = 0.002  # seconds a step: straggler.md says why
-EXPLAINED = 0.4  # of its lateness, at least, are in the phases in which a straggler is slower
+EXPLAINED = 0.2  # of its lateness, at least, are in the phases in which a straggler is slower
 MOST = 0.7  # of the steps, in which a straggler is late
 BUSY = 0.8  # share of the CPU time it wants that a thread gets
 LATER = 1.2  # times as late at the last collective as at the first, from which that one tells: others came in between
