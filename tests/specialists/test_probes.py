@@ -68,9 +68,10 @@ def test_a_planted_fault_is_found_where_it_is_and_nothing_else(script: Path, job
         assert {name: str(getattr(place, name)) for name in fields} == fields
 
 
-def test_half_of_the_cases_are_healthy_twins() -> None:
-    healthy = [script for script in CASES.glob("*.py") if not expected(script)]
-    assert len(healthy) >= 8
+def test_a_third_of_the_cases_are_healthy_twins() -> None:
+    scripts = list(CASES.glob("*.py"))
+    healthy = [script for script in scripts if not expected(script)]
+    assert 3 * len(healthy) >= len(scripts) > 0
 
 
 TURNS_NAN = """

@@ -63,6 +63,7 @@ def test_what_is_planted_among_ranks_is_found_where_it_is_and_nothing_else(
         assert any({name: str(getattr(place, name)) for name in fields} == fields for place in found[slug])
 
 
-def test_half_of_the_jobs_are_healthy_twins() -> None:
-    healthy = [script for script in CASES.glob("*.py") if not expected(script)]
-    assert healthy
+def test_a_third_of_the_jobs_are_healthy_twins() -> None:
+    scripts = list(CASES.glob("*.py"))
+    healthy = [script for script in scripts if not expected(script)]
+    assert 3 * len(healthy) >= len(scripts) > 0

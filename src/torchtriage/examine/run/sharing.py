@@ -17,6 +17,7 @@ from torchtriage.examine.run.lines import Event, events
 JOB = ".job"  # in the folder: the job whose launchers may share it
 NOTES = "processes.jsonl"  # of the launcher that made the folder; another one's are processes.<token>.jsonl
 OTHERS = 30.0  # seconds that the launcher of rank 0 waits for the others to end
+SOON, AGAIN = 0.02, 0.1  # seconds between two looks into a folder that others write to: no event tells of them over NFS
 ABSENT = 5.0  # seconds that it waits for one of which nothing is to be seen in the folder
 _STEP = ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_ID")
 _IDS = (  # what names a job, and how often it was started anew
@@ -99,7 +100,7 @@ def joins(folder: Path, who: Member, patience: float = 2.0) -> bool:
             return told[:-1] == who.job and all(each.get("index") != who.index for each in others)
         if any(each.name not in {JOB, ".gitignore"} for each in folder.iterdir()) or time.monotonic() > ends:
             break
-        time.sleep(0.02)
+        time.sleep(SOON)
     return False
 
 
@@ -137,7 +138,7 @@ def await_others(folder: Path, who: Member) -> None:
         waiting = bool(there - ended - {who.token})
         if passed > (OTHERS if waiting else ABSENT) or (not waiting and len(there) >= who.size):
             return
-        time.sleep(0.1)
+        time.sleep(AGAIN)
 
 
 def _ids(outer: Mapping[str, str]) -> Iterator[str]:

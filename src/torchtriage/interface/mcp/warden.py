@@ -65,6 +65,7 @@ def end(grace: float, spare: Collection[int] = ()) -> None:
 
 
 def _until_gone(spare: Collection[int], seconds: float) -> None:
+    """Looked at again and again: most are no children of ours, so that nothing can wait for them."""
     deadline = time.monotonic() + seconds
     while below(spare) and time.monotonic() < deadline:
         time.sleep(PAUSE)
