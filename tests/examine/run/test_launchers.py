@@ -15,11 +15,13 @@ Run = Callable[..., Any]
 
 TRAIN = """
 import os, sys, torch
-def main(rank=0):
+def main(rank=0, met=None):
     torch.manual_seed(rank)
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), 1e-2)
     for step in range(12):
+        if met is not None and step == 8:
+            met.wait()
         if rank == 1 and step == 8:
             {at_step_8}
         optimizer.zero_grad()
@@ -100,7 +102,9 @@ SPAWNED = (
     TRAIN.format(at_step_8="raise ValueError('of the job')")
     + """
 if __name__ == "__main__":
-    torch.multiprocessing.start_processes(main, (), nprocs=2, start_method="{method}")
+    # Rank 0 is ended when rank 1 fails: by then it has trained.
+    met = torch.multiprocessing.get_context("{method}").Barrier(2)
+    torch.multiprocessing.start_processes(main, (met,), nprocs=2, start_method="{method}")
 """
 )
 
@@ -113,7 +117,7 @@ def test_processes_that_torch_spawns_have_their_numbers_and_their_errors(run: Ru
     assert trial.code == 1
     assert [each.rank for each in record.ranks] == [0, 1]
     (error,) = record.ranks[1].all("error")
-    assert (error["error"], error["path"], error["line"]) == ("ValueError", "train.py", 9)
+    assert (error["error"], error["path"], error["line"]) == ("ValueError", "train.py", 11)
     assert len(list(trial.folder.glob("rank*"))) == 2
 
 
