@@ -96,7 +96,10 @@ def _alone(record: RankRecord, ended: Event) -> Iterator[Inconclusive]:
     code, signal = ended.get("code", 0), ended.get("signal")
     error = next(iter(record.all("error")), None)
     last = _last(record)
-    if record.all("end") or record.all("slow") or (error is not None and error.get("error") == "KeyboardInterrupt"):
+    if error is not None and error.get("error") == "KeyboardInterrupt":
+        if not record.rank:
+            yield Inconclusive(END, f"it was stopped by Ctrl-C at step {last}", _JUDGED)
+    elif record.all("end") or record.all("slow"):
         if error is None and code and not record.rank:
             yield Inconclusive(END, f"the job ended with {signal or f'exit code {code}'} at step {last}", _JUDGED)
     elif error is not None:

@@ -10,7 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import Event, RunRecord
 from torchtriage.examine.run.stood import TIMEOUT, Stand, stands
 
-from .asked import MOST, differ, lasting, named, own_of, settled, short, unit, unlike, what_of, where
+from .asked import EQUAL, MOST, differ, lasting, named, own_of, settled, short, unit, unlike, what_of, where
 
 WAITING = ("waits", "lost")  # for other ranks, or until it was clear that they would not come
 TO_ONE = ("send", "isend", "recv", "irecv")
@@ -40,6 +40,7 @@ def collective_on_some_ranks(record: RunRecord) -> Iterator[Sighting]:
         yield from _of_missing(meeting)
     else:
         yield from _sudden(at)
+        yield from _both_sudden(at)
         yield from _roots(at)
         yield from _partners(at)
 
@@ -170,6 +171,23 @@ def _sudden(at: dict[int, Stand]) -> Iterator[Sighting]:
                 yield Sighting(mine, fact)
                 yield Sighting(place, f"rank {other.rank} was in {what_of(entry)}")
                 return
+
+
+def _both_sudden(at: dict[int, Stand]) -> Iterator[Sighting]:
+    """Two ranks, alone in their job, that both ended at once within a call of the same number, but not the same call.
+
+    Of more ranks, two may belong to different groups: then numbers say nothing.
+    """
+    last = [each.meeting for each in at.values() if each.how == "silent" and each.meeting is not None]
+    if len(at) != 2 or len(last) != 2 or any(each.get("done") for each in last) or last[0].get("n") != last[1].get("n"):
+        return
+    alike = ("op", "size", "dtype") if last[0].get("op") in EQUAL else ("op",)
+    if any(last[0].get(name) != last[1].get(name) for name in alike):
+        told = [own_of(each) for each in last]
+        for each, (mine, other) in zip(at.values(), (told, told[::-1]), strict=True):
+            path, line = each.place
+            fact = f"rank {each.rank} was in {mine} when its process ended at once, while the other was in {other}"
+            yield Sighting(Place(path=path, line=line, rank=each.rank), fact)
 
 
 def _roots(at: dict[int, Stand]) -> Iterator[Sighting]:
