@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torchtriage.triage import check as check
     from torchtriage.triage import explain as explain
     from torchtriage.triage import next_step as next_step
+    from torchtriage.triage import read as read
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "check",
     "explain",
     "next_step",
+    "read",
 ]
 
 _HOMES = {
@@ -45,6 +47,7 @@ _HOMES = {
     "check": "triage",
     "explain": "triage",
     "next_step": "triage",
+    "read": "triage",
 }
 
 

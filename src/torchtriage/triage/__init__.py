@@ -1,8 +1,8 @@
-"""The only module that knows every station: it walks a case from one to the next."""
+"""The only package that knows every station: it walks a case from one to the next."""
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from torchtriage.core.evidence import Outcome
     from torchtriage.core.finding import Finding
     from torchtriage.core.plan import Route, Step
-    from torchtriage.core.query import Decoded, Query
+    from torchtriage.core.query import Query
     from torchtriage.diagnose.compare import Comparison
     from torchtriage.examine.detector import Detector
     from torchtriage.examine.run.launch import Ended, Launch
     from torchtriage.examine.source.edits import Mended
     from torchtriage.examine.source.files import Means
-    from torchtriage.examine.source.parameters.models import Models
     from torchtriage.examine.source.seen import Memory
 
 # Stations are imported by the function that walks to them: `ask` and `check` cost milliseconds as a cold process
@@ -35,55 +34,10 @@ def heard(text: str, sources: Sequence[str | Path] = ()) -> tuple[Query, Route]:
     """
     from torchtriage.routing.listen import listen
     from torchtriage.routing.order import order
+    from torchtriage.triage.messages import worked_out
 
-    query = _worked_out(listen(text), sources)
+    query = worked_out(listen(text), sources)
     return query, order(query)
-
-
-def _worked_out(query: Query, sources: Sequence[str | Path] = ()) -> Query:
-    """QUERY with its messages' figures worked out by the rooms that know them."""
-    models = _models(sources) if sources else None
-    if not query.decoded:
-        return query
-    from msgspec.structs import replace
-
-    homes = _homes()
-    return replace(
-        query, decoded=tuple(_meaning(each, homes[each.signature], query.text, models) for each in query.decoded)
-    )
-
-
-@cache
-def _homes() -> dict[str, str]:
-    """Every signature and the specialist whose message it is."""
-    from torchtriage.routing.compiled import lexicon
-
-    known = lexicon()
-    return {signature.name: known.symptoms[symptom].specialist for symptom, signature in known.signatures}
-
-
-def _models(sources: Sequence[str | Path]) -> Models:
-    from torchtriage.examine.source.parameters.models import read
-
-    return read(sources)
-
-
-def _meaning(message: Decoded, specialist: str, text: str, models: Models | None) -> Decoded:
-    module = _messages(specialist)
-    name = message.signature.replace("-", "_")
-    work, named = getattr(module, name, None), getattr(module, f"{name}_in_source", None)
-    message = (work(message, text) if work else None) or message
-    return (named(message, text, models) if named and models is not None else None) or message
-
-
-@cache
-def _messages(specialist: str) -> Any:
-    """The room's messages.py; None where it has none."""
-    import importlib
-    from importlib.util import find_spec
-
-    name = f"torchtriage.specialists.{specialist.replace('-', '_')}.messages"
-    return importlib.import_module(name) if find_spec(name) else None
 
 
 def ask(text: str) -> Route:
@@ -116,7 +70,7 @@ def check(paths: Sequence[str | Path], case: Case | None = None, means: Means | 
 
     examined = examine([named(path) for path in paths], tuple(detectors("rules")), means)
     measurements = {"files": examined.files, "silenced": examined.silenced}
-    return replace(_concluded(case, examined.outcomes), measurements=measurements)
+    return replace(concluded(case, examined.outcomes), measurements=measurements)
 
 
 def mend(case: Case, wanted: Callable[[Finding], bool], contents: Callable[[str], bytes], unsafe: bool) -> list[Mended]:
@@ -150,7 +104,7 @@ def memory() -> Memory:
 
     from torchtriage.examine.source.seen import Memory
 
-    home = Path(__file__).parent
+    home = Path(__file__).parents[1]
     parts = ("core/*.py", "examine/**/*.py", "examine/**/*.toml", "specialists/**/*.py")
     return Memory(path for part in parts for path in home.glob(part))
 
@@ -204,14 +158,14 @@ def judged(folder: Path, case: Case | None = None) -> Case:
     try:
         return judge(folder, case)
     except TriageError as error:
-        return _concluded(case, [Inconclusive("run", f"{error.where}: {error.what}", error.do)])
+        return concluded(case, [Inconclusive("run", f"{error.where}: {error.what}", error.do)])
 
 
 def unwatched(case: Case | None, why: str) -> Case:
     """CASE after a block of a job that was not watched, which is Inconclusive."""
     from torchtriage.core.evidence import Inconclusive
 
-    return _concluded(case, [Inconclusive("run", why, "Read the case of the one that watches.")])
+    return concluded(case, [Inconclusive("run", why, "Read the case of the one that watches.")])
 
 
 def judge(folder: Path, case: Case | None = None) -> Case:
@@ -223,7 +177,17 @@ def judge(folder: Path, case: Case | None = None) -> Case:
 
     recorded = load.read(folder)
     outcomes = (*recorded.inconclusive, *perform(tuple(detectors("readings")), recorded))
-    return replace(_concluded(case, outcomes), measurements=measure.measurements(recorded))
+    return replace(concluded(case, outcomes), measurements=measure.measurements(recorded))
+
+
+def read(paths: Sequence[str | Path], case: Case | None = None) -> Case:
+    """What a job left behind, of whatever kinds: files, folders of ranks, run folders, fsspec URLs.
+
+    What a path is is told from its content. Raises TriageError where one is not there, or none of them can be told.
+    """
+    from torchtriage.triage.reading import read as reading
+
+    return reading(paths, case)
 
 
 def compare(before: Case, after: Case) -> Comparison:
@@ -233,11 +197,14 @@ def compare(before: Case, after: Case) -> Comparison:
     return comparing.compare(before, after)
 
 
-def detectors(part: str) -> Iterator[Detector]:
-    """The detectors that the rooms keep in their modules of one name ("rules", "readings"), room by room."""
+def detectors(part: str, naming: str = "") -> Iterator[Detector]:
+    """The detectors that the rooms keep in their modules of one name ("rules", "readings"), room by room.
+
+    NAMING: only of modules whose source names that; a cold `read` loads none that looks at another kind of artefact.
+    """
     from torchtriage.examine.detector import Detector
 
-    for module in _furniture(part):
+    for module in _furniture(part, naming):
         own = (item for item in vars(module).values() if isinstance(item, Detector))
         yield from (item for item in own if item.look.__module__ == module.__name__)
 
@@ -251,7 +218,7 @@ def probes() -> tuple[Path, ...]:
     return tuple(path for folder in folders() if (path := Path(folder) / "probes").exists())
 
 
-def _furniture(part: str) -> Iterator[Any]:
+def _furniture(part: str, naming: str) -> Iterator[Any]:
     """The rooms' modules of the name PART; of a folder of that name, all modules in it."""
     import importlib
     import pkgutil
@@ -260,14 +227,26 @@ def _furniture(part: str) -> Iterator[Any]:
     from torchtriage import specialists
 
     for room in pkgutil.iter_modules(specialists.__path__, f"{specialists.__name__}."):
-        if find_spec(f"{room.name}.{part}"):
-            module = importlib.import_module(f"{room.name}.{part}")
-            yield module
-            for inner in pkgutil.iter_modules(getattr(module, "__path__", ()), f"{module.__name__}."):
-                yield importlib.import_module(inner.name)
+        if spec := find_spec(f"{room.name}.{part}"):
+            inner = pkgutil.iter_modules(spec.submodule_search_locations or (), f"{room.name}.{part}.")
+            for name in (f"{room.name}.{part}", *(each.name for each in inner)):
+                if not naming or _names(name, naming):
+                    yield importlib.import_module(name)
 
 
-def _concluded(case: Case | None, outcomes: Iterable[Outcome]) -> Case:
+def _names(module: str, what: str) -> bool:
+    """Whether the source of MODULE names WHAT; so it is taken to do where the source is not there."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    spec = find_spec(module)
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return True
+    return what in Path(spec.origin).read_text(encoding="utf-8")
+
+
+def concluded(case: Case | None, outcomes: Iterable[Outcome]) -> Case:
+    """CASE with OUTCOMES, and what they show by the pages of today."""
     from msgspec.structs import replace
 
     from torchtriage.catalog.load import catalog

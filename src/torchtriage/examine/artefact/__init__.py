@@ -1,0 +1,1 @@
+"""What a job left behind: traces, snapshots, dumps, logs, curves. Every kind has a package; files are data."""

@@ -1,0 +1,129 @@
+"""The kind of a file from its first 64 KiB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePath
+
+from torchtriage.examine.artefact.crc import masked
+from torchtriage.examine.artefact.opened import Opened, Unreadable
+from torchtriage.examine.artefact.places import Place
+
+UNKNOWN = "unknown"
+HEAD = 2**16
+Kind = tuple[str, str]
+
+_LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the number before the pickles of torch.save until 1.5
+_SNAPSHOT = (b"device_traces", b"segment_type", b"total_size", b"segment_alloc")
+_FLIGHT = (b"pg_config", b"profiling_name", b"comm_lib_version", b"nccl_comm_state", b"pg_status")
+_TRACE = (b'"traceEvents"', b'"deviceProperties"', b'"displayTimeUnit"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
+_STATE = (b"state_dict", b"torch", b"OrderedDict", b"param_groups")
+_EVENT = re.compile(rb'\A\s*\[\s*\{[^{}]{0,2000}"ph"\s*:')
+_LINES = re.compile(rb"\{[^\n]*\}\s*\n\s*\{")
+_SOURCE = re.compile(rb"^(?:import \w[\w.]*|from [\w.]+ import |(?:async )?def \w+\(|class \w+[(:])", re.MULTILINE)
+_LOGGED = re.compile(
+    rb"Traceback \(most recent|\b(?:Error|Exception)\b: |\b(?:INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|"
+    rb"\bepoch\b|\bloss\s*[:=]|\bstep\s*[:=]?\s*\d|^\d{4}-\d\d-\d\d|^\[?(?:rank|default)\d",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HEADER = re.compile(rb"\A[\w./ -]+(?:,[\w./ -]+)+\r?\n")
+_COUNTED = re.compile(rb"(?:\A|,)(?:step|epoch|global_step)(?=[,\r\n])", re.IGNORECASE)
+# fmt: off
+_OTHER_TEXT = frozenset((
+    ".c", ".cc", ".cfg", ".cmake", ".conf", ".cpp", ".css", ".csv", ".cu", ".cuh", ".go", ".h", ".hpp", ".html", ".ini",
+    ".ipynb", ".j2", ".java", ".js", ".json", ".jsonl", ".lock", ".md", ".py", ".pyi", ".pyx", ".rs", ".rst", ".sbatch",
+    ".sh", ".slurm", ".sql", ".svg", ".toml", ".ts", ".tsv", ".xml", ".yaml", ".yml",
+))
+# fmt: on
+
+
+def head(place: Place) -> Kind:
+    """The kind of the file at PLACE, and where that is UNKNOWN what was found instead."""
+    try:
+        with Opened(place.path) as file:
+            data = file.read(HEAD)
+            if not data:
+                return UNKNOWN, f"nothing can be read: {file.broken}" if file.broken else "the file is empty"
+    except Unreadable as error:
+        return UNKNOWN, error.why
+    for told in _SIGNS:
+        if kind := told(data):
+            return kind
+    return _text(data, place)
+
+
+def _zipped(data: bytes) -> Kind | None:
+    if not data.startswith(b"PK\x03\x04"):  # places.py takes those apart that are not torch's own
+        return None
+    if b"/data.pkl" in data:
+        return "checkpoint", ""
+    return UNKNOWN, "a zip file inside another, or at a URL: unpack it"
+
+
+def _safetensors(data: bytes) -> Kind | None:
+    """A JSON object after its length."""
+    size = int.from_bytes(data[:8], "little")
+    return ("checkpoint", "") if 2 <= size <= 100_000_000 and data[8:10] in (b'{"', b"{}", b"{ ") else None
+
+
+def _pickled(data: bytes) -> Kind | None:
+    if data.startswith(_LEGACY):
+        return "checkpoint", ""
+    if len(data) < 3 or data[0] != 0x80 or data[1] not in range(2, 6):
+        return None
+    if b"segments" in data and any(word in data for word in _SNAPSHOT):
+        return "snapshot", ""
+    if any(word in data for word in _FLIGHT):
+        return "flight", ""
+    if any(word in data for word in _STATE):
+        return "checkpoint", ""
+    return UNKNOWN, "a pickle that holds neither a memory snapshot nor a Flight Recorder dump nor a checkpoint"
+
+
+def _events(data: bytes) -> Kind | None:
+    """A TFRecord says the checksum of its length; four bytes agree by chance once in 4 billion files."""
+    is_record = len(data) >= 12 and masked(data[:8]) == int.from_bytes(data[8:12], "little")
+    return ("curves", "") if is_record else None
+
+
+def _json(data: bytes) -> Kind | None:
+    body = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if body[:1] not in (b"{", b"["):
+        return None
+    if any(word in data for word in _TRACE) or _EVENT.match(body):
+        return "trace", ""
+    if body.startswith(b"{") and sum(b'"%s"' % word in data for word in (*_FLIGHT, b"entries")) >= 2:
+        return "flight", ""
+    is_error = b'"py_callstack"' in data or (b'"message"' in data and b'"extraInfo"' in data)  # torchelastic's
+    if is_error or _LINES.match(body):
+        return "logs", ""
+    if b'"kind"' in data[:200] and b'"schema"' in data[:200]:
+        return UNKNOWN, "a case of torchtriage: `torchtriage report` shows it"
+    return UNKNOWN, f"JSON without traceEvents, pg_config or entries; it begins with {_shown(data)}"
+
+
+def _table(data: bytes) -> Kind | None:
+    line = _HEADER.match(data)
+    return ("curves", "") if line and _COUNTED.search(line[0]) else None
+
+
+_SIGNS: tuple[Callable[[bytes], Kind | None], ...] = (_zipped, _events, _safetensors, _pickled, _json, _table)
+
+
+def _text(data: bytes, place: Place) -> Kind:
+    """A log is any text; of what lies in a folder, such that is not written for something else."""
+    sample = data[: HEAD - 4]
+    loud = sum(byte < 32 and byte not in b"\t\n\r\x08\x0c\x1b" for byte in sample)
+    if loud > len(sample) // 200:
+        return UNKNOWN, f"not text, and none of the formats that are read; it begins with {_shown(data)}"
+    is_log = _LOGGED.search(data) is not None
+    if _SOURCE.search(data) and (not is_log or place.path.endswith((".py", ".pyi"))):
+        return UNKNOWN, "Python source: `torchtriage check` reads it, `torchtriage run` runs it"
+    if place.folder and not is_log and PurePath(place.path).suffix.lower() in _OTHER_TEXT:
+        return UNKNOWN, "text that is no log"
+    return "logs", ""
+
+
+def _shown(data: bytes) -> str:
+    return repr(data[:16])[1:]

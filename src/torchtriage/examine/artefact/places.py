@@ -1,0 +1,155 @@
+"""The files below what was named: folders, archives and URLs taken apart, links in circles and pipes passed over."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torchtriage.core.errors import TriageError
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.artefact.opened import INSIDE, Unreadable, filesystem, is_url
+
+ENTRIES = 100_000
+"""Files that are looked for in one folder or archive."""
+_NAME = "Name the files themselves, or make them readable."
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file. folder: the folder, archive or URL in which it was found; "" for what was named itself.
+
+    is_run: it is the folder of a `torchtriage run`.
+    """
+
+    path: str
+    folder: str = ""
+    is_run: bool = False
+
+
+def within(paths: Sequence[str]) -> tuple[tuple[Place, ...], tuple[Inconclusive, ...]]:
+    """The files at PATHS and below, in the order of PATHS and, below one of them, of their names.
+
+    Raises TriageError for a path that is not there.
+    """
+    places: dict[Place, None] = {}
+    unseen: list[Inconclusive] = []
+    for path in paths:
+        for each in _remote(path) if is_url(path) else _local(path):
+            if isinstance(each, Inconclusive):
+                unseen.append(each)
+            else:
+                places[each] = None
+    return tuple(places), tuple(unseen)
+
+
+def _local(path: str) -> Iterator[Place | Inconclusive]:
+    if INSIDE in path and not os.path.lexists(path):
+        yield Place(path)
+    elif os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for names that are too long
+        yield from _folder(path)
+    else:
+        yield from _file(path, "")
+
+
+def _file(path: str, folder: str) -> Iterator[Place | Inconclusive]:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        if not folder:
+            raise TriageError(
+                f"cannot be read: {why}", path, "Name a file or folder that a job or a `torchtriage run` left."
+            ) from error
+        yield Inconclusive("read", f"{path}: cannot be read: {why}", _NAME)
+        return
+    if not stat.S_ISREG(found.st_mode):
+        yield Inconclusive("read", f"{path}: devices, pipes and sockets are not opened", "Name a regular file.")
+    elif _is_archive(path):
+        yield from _archive(path)
+    else:
+        yield Place(path, folder)
+
+
+def _folder(top: str) -> Iterator[Place | Inconclusive]:
+    """Links to folders are not followed, so that none leads in a circle; links to files are."""
+    unread: list[OSError] = []
+    seen = 0
+    for root, folders, names in os.walk(top, onerror=unread.append):
+        if _is_run(names):
+            folders.clear()
+            yield Place(root, "" if root == top else top, is_run=True)
+            continue
+        links = [name for name in folders if Path(root, name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name not in links and name != ".git")
+        if links:
+            yield Inconclusive("read", f"{Path(root, min(links))}: links to folders are not followed", _NAME)
+        for name in sorted(names):
+            seen += 1
+            if seen > ENTRIES:
+                yield Inconclusive("read", f"{top}: more than {ENTRIES:,} files; the rest was left out", _NAME)
+                return
+            yield from _file(os.path.join(root, name), top)  # noqa: PTH118 - the path as it was named, "./" and all
+    for error in unread:
+        yield Inconclusive("read", f"{error.filename}: cannot be read: {error.strerror}", _NAME)
+
+
+def _is_run(names: Sequence[str]) -> bool:
+    return any(name == "processes.jsonl" or (name.startswith("rank") and name.endswith(".jsonl")) for name in names)
+
+
+def _is_archive(path: str) -> bool:
+    """A zip file that is not torch's own: a checkpoint is one, too, and holds its data.pkl in a folder."""
+    try:
+        with Path(path).open("rb") as file:
+            if file.read(4) != b"PK\x03\x04":
+                return False
+    except OSError:
+        return False
+    names = _members(path)
+    return not isinstance(names, list) or not any(name.endswith("data.pkl") for name, _ in names)
+
+
+def _archive(path: str) -> Iterator[Place | Inconclusive]:
+    names = _members(path)
+    if isinstance(names, str):
+        yield Inconclusive("read", f"{path}: a zip file that cannot be read: {names}", "Copy it again, or unpack it.")
+        return
+    yield from (Place(f"{path}{INSIDE}{name}", path) for name, is_folder in sorted(names[:ENTRIES]) if not is_folder)
+    if len(names) > ENTRIES:
+        yield Inconclusive("read", f"{path}: more than {ENTRIES:,} files; the rest was left out", "Unpack it.")
+
+
+def _members(path: str) -> list[tuple[str, bool]] | str:
+    """The names in a zip file, and whether each is a folder; or why it cannot be read."""
+    import struct
+    from zipfile import BadZipFile, ZipFile
+
+    try:
+        with ZipFile(path) as whole:
+            return [(each.filename, each.is_dir()) for each in whole.infolist()]
+    except (OSError, BadZipFile, ValueError, NotImplementedError, RuntimeError, struct.error) as error:
+        return f"{error}"
+
+
+def _remote(url: str) -> Iterator[Place | Inconclusive]:
+    """The files below a URL; its folders are listed by the file system itself."""
+    try:
+        system, inner = filesystem(url)
+        told = system.info(inner)
+        if told.get("type") != "directory":
+            yield Place(url)
+            return
+        names = sorted(system.find(inner))
+    except FileNotFoundError as error:
+        raise TriageError("there is no such file or folder", url, "Name a URL that is there.") from error
+    except Unreadable as error:
+        raise TriageError(error.why, url, error.do) from error
+    except Exception as error:
+        what = f"cannot be listed: {type(error).__name__}: {error}"[:300]
+        raise TriageError(what, url, "See that this machine may read it.") from error
+    yield from (Place(str(system.unstrip_protocol(name)), url) for name in names[:ENTRIES])
+    if len(names) > ENTRIES:
+        yield Inconclusive("read", f"{url}: more than {ENTRIES:,} files; the rest was left out", _NAME)

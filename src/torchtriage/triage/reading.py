@@ -1,0 +1,86 @@
+"""What a job left behind, of several kinds at once, becomes one case: each kind is read, then judged by the rooms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from torchtriage.core.case import Case
+from torchtriage.core.errors import TriageError
+from torchtriage.core.evidence import Inconclusive, Outcome
+from torchtriage.examine.artefact.kinds import Artefact, found
+from torchtriage.examine.detector import perform
+from torchtriage.triage import begun, concluded, detectors, judge
+
+_HOME = "torchtriage.examine.artefact"
+_NOT_YET = {
+    "checkpoint": (
+        "checkpoints are not read in this version",
+        "See what is in it by torch.load(…, weights_only=True); `torchtriage run` tells what a resume would lack.",
+    ),
+}
+
+
+def read(paths: Sequence[str | Path], case: Case | None = None) -> Case:
+    """As triage.read."""
+    artefacts, unseen = found([str(path) for path in paths])
+    runs = [each for each in artefacts if each.kind == "run"]
+    judged = _run(runs, case) if runs else case or Case()
+    outcomes: list[Outcome] = [*unseen, *_further(runs)]
+    measurements = dict(judged.measurements)
+    for artefact in artefacts:
+        if artefact.kind != "run":
+            seen, figures = _read(artefact)
+            outcomes += seen
+            measurements |= {artefact.kind: figures} if figures else {}
+    return replace(concluded(judged, outcomes), measurements=measurements) if outcomes or not runs else judged
+
+
+def _run(runs: Sequence[Artefact], case: Case | None) -> Case:
+    """The first run, with the words with which it began heard anew: the commands of a plan are never taken from it."""
+    folder = Path(runs[0].paths[0])
+    return judge(folder, case if case is not None else _begun(folder))
+
+
+def _begun(folder: Path) -> Case:
+    with suppress(TriageError):  # without its case the record is as good
+        query = Case.load(folder / "case.json").query
+        return begun(query.text) if query is not None else Case()
+    return Case()
+
+
+def _further(runs: Sequence[Artefact]) -> list[Inconclusive]:
+    """A case is about one job."""
+    first = runs[0].paths[0] if runs else ""
+    return [
+        Inconclusive(
+            "read",
+            f"{each.paths[0]}: left out, since a case is about one run, here {first}",
+            "Read it by itself; `torchtriage compare` sets two runs side by side.",
+        )
+        for each in runs[1:]
+    ]
+
+
+def _read(artefact: Artefact) -> tuple[list[Outcome], dict[str, Any]]:
+    """What the files of one kind show, and their figures."""
+    home = f"{_HOME}.{artefact.kind}"
+    if artefact.kind in _NOT_YET or find_spec(home) is None:
+        why, do = _NOT_YET.get(artefact.kind, (f"files of the kind {artefact.kind} are not read yet", "Update."))
+        return [Inconclusive(artefact.kind, f"{artefact.paths[0]}: {why}", do)], {}
+    kind: Any = import_module(home)
+    told = {"decode": _decoded} if artefact.kind == "logs" else {}
+    noun = kind.read(artefact.paths, **told)
+    return [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)], kind.measurements(noun)
+
+
+def _decoded(text: str) -> Any:
+    from torchtriage.triage.messages import decoded
+
+    return decoded(text)

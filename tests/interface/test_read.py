@@ -1,0 +1,55 @@
+"""`torchtriage read`: files of one kind or many, folders, archives and URLs end in one case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import artefacts
+import pytest
+
+import torchtriage
+
+STEP = {"kind": "step", "step": 0, "boundary": "optimizer", "seconds": 0.1}
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """What a job left: the folder of a run beside a checkpoint."""
+    (tmp_path / "left/run").mkdir(parents=True)
+    (tmp_path / "left/run/rank0.jsonl").write_text(f"{json.dumps(STEP)}\n")
+    (tmp_path / "left/model.pt").write_bytes(artefacts.CHECKPOINT)
+    return tmp_path / "left"
+
+
+def test_mixed_kinds_end_in_one_case(call: Any, left: Path) -> None:
+    told = json.loads(call("read", str(left), "--json", "--exit-zero").out)
+    assert told["measurements"]["steps"] == 1
+    assert [item["why"] for item in told["inconclusive"] if item["detector"] == "checkpoint"] == [
+        f"{left}/model.pt: checkpoints are not read in this version"
+    ]
+
+
+def test_what_python_reads_is_what_the_command_prints(call: Any, left: Path) -> None:
+    case = torchtriage.read([left / "run", left / "model.pt"])
+    printed = call("read", str(left / "run"), str(left / "model.pt"), "--json").out
+    assert json.loads(printed)["outcomes"] == case.as_dict()["outcomes"]
+
+
+def test_a_second_run_is_left_out_and_named(left: Path) -> None:
+    (left / "run2").mkdir()
+    (left / "run2/rank0.jsonl").write_text(f"{json.dumps(STEP)}\n" * 2)
+    told = [item.why for item in torchtriage.read([left]).inconclusive if item.detector == "read"]
+    assert told == [f"{left}/run2: left out, since a case is about one run, here {left}/run"]
+
+
+def test_only_what_cannot_be_examined_ends_with_three(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(artefacts.CHECKPOINT)
+    (tmp_path / "x.bin").write_bytes(bytes(range(256)))
+    assert call("read", "model.pt").code == 3
+    said = call("read", "x.bin")
+    assert said.code == 3
+    assert "it begins with '\\x00\\x01" in said.err
+    assert "profiler traces" in said.err
+    assert call("read").code == 2
