@@ -43,7 +43,10 @@ HOSTILE = {
         "a walk would meet 1,000,000,000 values and more by byte",
     ),
     "a cut": (pickle.dumps(list(range(9)))[:-4], "the file ends at byte"),
-    "a cut within a string": (pickle.dumps("torchtriage")[:-7], "SHORT_BINUNICODE at byte 11 says that 11 bytes follow, and the file ends at byte 19"),
+    "a cut within a string": (
+        pickle.dumps("torchtriage")[:-7],
+        "SHORT_BINUNICODE at byte 11 says that 11 bytes follow, and the file ends at byte 19",
+    ),
     "a cut within a line": (b"cposix\nsyst", "the file ends within GLOBAL at byte 0"),
     "no pickle": (b"\xff\xfe", r"there is no opcode b'\xff', as byte 0 would be"),
     "nothing": (b"", "the file ends at byte 0"),
