@@ -23,6 +23,7 @@ _WORDS = {
     "ended": "has ended",
     "silent": "wrote nothing more",
     "moves": "moves",
+    "past": "has no collective under way",
 }
 
 

@@ -15,6 +15,7 @@ _BY_OTHERS = re.compile(  # what a group says when another of its processes has 
     re.I,
 )
 _OF_GROUPS = frozenset({"RuntimeError", "DistError", "DistBackendError", "DistNetworkError", "DistStoreError"})
+_ASKED = ("hang-after", "dump")  # by whom nothing is told of what moves
 TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)
 DTYPES = {
     "torch.float32": "Float", "torch.float64": "Double", "torch.float16": "Half", "torch.bfloat16": "BFloat16",
@@ -29,7 +30,8 @@ class Stand:
 
     how: "waits" for other ranks, "still" (two looks apart it had not moved), "busy" (it works), "seen" (one look only),
     "failed" (with an error of its own), "lost" (with an error that another rank's absence makes), "ended" (its script
-    was over), "silent" (it wrote nothing more), "moves". seconds: for how long. stack: [path, line, function, loop] of
+    was over), "silent" (it wrote nothing more), "moves", "past" (by its
+    Flight Recorder dump no collective is under way). seconds: for how long. stack: [path, line, function, loop] of
     the user's frames, the innermost first. call: what of torch.distributed it has called. collectives: its last ones.
     last: number of the last one by group. groups: ranks by group. backwards, forwards: passes so far.
     """
@@ -113,7 +115,7 @@ def _standing(record: RankRecord) -> Event | None:
     found: Event | None = None
     for event in record.events:
         kind = event.get("kind")
-        if kind == "hang" and (event.get("why") == "hang-after" or (event.get("seconds") or 0) >= PAUSE):
+        if kind == "hang" and (event.get("why") in _ASKED or (event.get("seconds") or 0) >= PAUSE):
             found = found if found is not None and event.get("why") == "signal" else event
         elif kind == "moved" or (kind == "step" and found is not None and _after(event, found)):
             found = None

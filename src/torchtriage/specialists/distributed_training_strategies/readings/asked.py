@@ -65,8 +65,8 @@ def own_of(meeting: Event) -> str:
 def where(stand: Stand) -> str:
     path, line = stand.place
     at = f" at {path}:{line}" if path else ""
-    if stand.how == "ended":
-        return f"has ended after {stand.step} steps"
+    if stand.how in {"ended", "past"}:
+        return _over(stand)
     if stand.how == "lost":
         return f"gave up{at}"
     if stand.how == "waits":
@@ -81,6 +81,17 @@ def where(stand: Stand) -> str:
         return f"was in {own_of(stand.meeting or {})}{at} when its process ended at once"
     within = f" ({stand.stack[0][2]})" if stand.stack and stand.stack[0][2] != "<module>" else ""
     return f"stands{at}{within}, {lasting(stand)}, and does not move"
+
+
+def _over(stand: Stand) -> str:
+    """Of a rank that has left its last collective, from where it may have gone on."""
+    if stand.how == "ended":
+        return f"has ended after {stand.step} steps"
+    last = max(stand.entries.values(), key=lambda each: each.get("created") or 0, default=None)
+    if last is None:
+        return "has asked for no collective at all"
+    at = f" at {last['path']}:{last['line']}" if last.get("path") else ""
+    return f"has asked for nothing since {last['op']} number {last['seq']} of group {last['group']}{at}"
 
 
 def lasting(stand: Stand) -> str:
@@ -102,4 +113,4 @@ def short(error: Event | None) -> str:
 
 
 def settled(stand: Stand) -> bool:
-    return stand.how in {"waits", "still", "ended", "lost"}
+    return stand.how in {"waits", "still", "ended", "lost", "past"}

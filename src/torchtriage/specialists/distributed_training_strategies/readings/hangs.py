@@ -96,7 +96,7 @@ def _meeting(at: dict[int, Stand]) -> Meeting | None:
         group, seq = str(entry["group"]), int(entry["seq"])
         ranks = tuple(waiting.groups.get(group) or sorted(at))
         missing = [at[rank] for rank in ranks if rank in at and at[rank].last.get(group, 0) < seq]
-        if any(each.how not in {"waits", "still", "ended", "lost", "seen"} for each in missing):
+        if any(each.how not in {"waits", "still", "ended", "lost", "seen", "past"} for each in missing):
             continue  # it works, or nobody knows
         if any(each.how == "seen" for each in missing):
             continue

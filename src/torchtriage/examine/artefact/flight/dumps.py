@@ -1,0 +1,144 @@
+"""Dumps of several ranks as the record of a run in which each rank has come to stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.artefact.flight.files import NAME, Dump, dumps
+from torchtriage.examine.detector import CannotSee, view
+from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.stood import Stand, stands
+
+_SHOWN = 64  # ranks
+_MANY = 64  # ranks, with more of which fewer collectives of each are kept
+_LATEST = 256
+_UNBLOCK = "Look for them on their hosts; a process that was killed writes none, its log tells why."
+
+
+@dataclass(frozen=True)
+class Dumps:
+    """What the ranks' dumps show, as the events that a run's record has of ranks that stand still.
+
+    world: how many ranks the job had, as far as the dumps or their names tell. absent: ranks without a dump.
+    """
+
+    record: RunRecord
+    paths: Mapping[int, str]
+    world: int
+    absent: tuple[int, ...] = ()
+    inconclusive: tuple[Inconclusive, ...] = field(default=())
+
+
+@view(Dumps, of=Dumps)
+def _whole(subject: Dumps) -> Iterator[Dumps]:
+    if not subject.record.ranks:
+        raise CannotSee("no dump could be read", "Dump them again: TORCH_NCCL_DUMP_ON_TIMEOUT=1 writes them.")
+    yield subject
+
+
+def read(paths: Sequence[str]) -> Dumps:
+    """The dumps at PATHS, one for each rank of a job."""
+    found, unseen = dumps(paths)
+    groups = _groups(found)
+    world = max([len(_default(groups)), *(dump.rank + 1 for dump in found)], default=0)
+    absent = tuple(sorted(set(_default(groups) or range(world)) - {dump.rank for dump in found}))
+    most = _LATEST if len(found) > _MANY else None
+    record = RunRecord(tuple(RankRecord(dump.rank, (_event(dump, groups, most),)) for dump in found))
+    whole = Dumps(record, {dump.rank: dump.path for dump in found}, world, absent if found else ())
+    return Dumps(record, whole.paths, world, whole.absent, (*unseen, *_untold(whole)))
+
+
+def _groups(found: Sequence[Dump]) -> dict[str, list[int]]:
+    """The ranks of each group by its name: from the configuration; where none is told, those that used it."""
+    told: dict[str, set[int]] = {}
+    for dump in found:
+        for name, group in dump.told["groups"].items():
+            told.setdefault(name, set()).update(group["ranks"])
+    known = {name for name, ranks in told.items() if ranks}
+    for dump in found:
+        for row in dump.told["entries"]:
+            if row["group"] not in known:
+                everyone = {each.rank for each in found} if row["group"] == "0" else {dump.rank}
+                told.setdefault(row["group"], set()).update(everyone)
+    return {name: sorted(ranks) for name, ranks in told.items()}
+
+
+def _default(groups: Mapping[str, list[int]]) -> list[int]:
+    """All ranks of the job: the group that torch makes first is called 0."""
+    return groups.get("0", [])
+
+
+def _event(dump: Dump, groups: Mapping[str, list[int]], most: int | None) -> Event:
+    """As run/job/hangs.py writes them; `past`: no collective is under way."""
+    rows = sorted(dump.told["entries"], key=lambda row: row["created"])
+    last = {str(row["group"]): 0 for row in rows}
+    for row in rows:
+        if not row["p2p"]:
+            enqueued = dump.told["last"].get(str(row["pg_id"]), 0)
+            last[row["group"]] = max(last[row["group"]], row["seq"], enqueued)
+    pending = [row for row in rows if row["pending"]]
+    meets = [row for row in pending if not row["p2p"]]
+    call = _call(pending[0], groups) if pending and not meets else None
+    return {
+        "kind": "hang", "why": "dump", "seconds": 0.0, "state": "waits" if pending else "past",
+        "collectives": rows[-most:] if most else rows, "last": last, "groups": dict(groups), "call": call,
+        "stack": _stack(pending[0]) if pending else [], "step": 0,
+    }  # fmt: skip
+
+
+def _stack(row: Event) -> list[list[Any]]:
+    return [[row["path"], row["line"], row["function"], []]] if row["path"] else []
+
+
+def _call(row: Event, groups: Mapping[str, list[int]]) -> Event:
+    """A send or recv as a call, its partner as a rank of the job."""
+    call: Event = {"op": row["op"], "group": row["group"]}
+    ranks = groups.get(row["group"]) or []
+    for name, rank in zip(("src", "dst"), row["peers"], strict=False):
+        call[name] = ranks[rank] if rank < len(ranks) else rank
+    own = "src" if "send" in row["op"] else "dst"
+    return {name: value for name, value in call.items() if name != own}
+
+
+def _untold(subject: Dumps) -> Iterator[Inconclusive]:
+    at = stands(subject.record)
+    if subject.absent:
+        names = ", ".join(map(str, subject.absent[:8])) + (" and more" if len(subject.absent) > 8 else "")
+        waiting = {_awaited(each) for each in at.values() if each.how == "waits"} - {""}
+        held = f"; those that did wait in {waiting.pop()}" if len(waiting) == 1 else ""
+        of = f"{len(subject.absent)} of {subject.world} ranks left no dump: {names}"
+        yield Inconclusive("dump/ranks", f"{of}{held}", _UNBLOCK)
+    elif len(at) == 1:
+        yield Inconclusive("dump/ranks", "one dump tells one side of each collective", f"Give all ranks'. {NAME}")
+    elif at and len({_awaited(each) for each in at.values()}) == 1 and all(each.awaited for each in at.values()):
+        said = f"all {len(at)} ranks are in {_awaited(at[min(at)])} and ask for the same: whether it lasts too long"
+        do = "The log tells what timed out; one that all are in and none ends points at the network or a device."
+        yield Inconclusive("dump/collective-timeout", f"{said}, the dumps do not tell", do)
+
+
+def _awaited(stand: Stand) -> str:
+    entry = stand.awaited
+    return f"{entry['op']} number {entry['seq']} of group {entry['group']}" if entry is not None else ""
+
+
+def measurements(subject: Dumps) -> dict[str, Any]:
+    """world_size, dumps, absent, and for each rank where it waits and the number of its last collective by group."""
+    at = stands(subject.record)
+    return {
+        "world_size": subject.world,
+        "dumps": len(at),
+        "absent": list(subject.absent[:_SHOWN]),
+        "each": [_each(stand, subject.paths[rank]) for rank, stand in [*at.items()][:_SHOWN]],
+    }
+
+
+def _each(stand: Stand, path: str) -> dict[str, Any]:
+    entry = stand.awaited or stand.call or {}
+    place, line = stand.place
+    return {
+        "rank": stand.rank, "file": path, "collectives": len(stand.collectives), "last": stand.last,
+        "waits_in": entry.get("op"), "seq": entry.get("seq"), "group": entry.get("group"), "path": place, "line": line,
+    }  # fmt: skip
