@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,14 @@ SEEN_IN_RUN = [
     each
     for each in PAGES
     if not looks(each.values[0], "source") and each.values[0].fault.proof == "cpu"  # type: ignore[arg-type, union-attr]
+    if looks(each.values[0], "run")  # type: ignore[arg-type]
     if each.values[0].ranks == 1  # type: ignore[union-attr]
+]
+SEEN_IN_LOG = [
+    each
+    for each in PAGES
+    if {sign.detector.partition("/")[0] for sign in each.values[0].fault.signs} == {"log"}  # type: ignore[union-attr]
+    if each.values[0].fault.proof == "cpu"  # type: ignore[union-attr]
 ]
 SEEN_AMONG_RANKS = [each for each in PAGES if each.values[0].ranks > 1]  # type: ignore[union-attr]
 
@@ -55,6 +63,18 @@ def test_in_a_run_bad_is_found_and_good_is_silent(
     bad = (slugs(run(each, "Bad", tmp_path / str(again))) for again in range(tries(each)))
     assert any(each.fault.slug in found for found in bad)
     assert slugs(run(each, "Good", tmp_path / "good")) == set()
+
+
+@pytest.mark.parametrize("each", SEEN_IN_LOG)
+def test_in_a_log_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Path) -> None:
+    for section in ("Bad", "Good"):
+        script, log = tmp_path / f"{section}.py", tmp_path / f"{section}.log"
+        script.write_text(each.snippet(section))
+        with log.open("w") as out:
+            print("step 0 loss 0.5", file=out, flush=True)  # a log of nothing is no log
+            subprocess.run([sys.executable, str(script)], stdout=out, stderr=out, check=section == "Good")
+    assert slugs(triage.read([tmp_path / "Bad.log"])) == {each.fault.slug}
+    assert slugs(triage.read([tmp_path / "Good.log"])) == set()
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,8 @@ from torchtriage.report.text import count, line, sentence
 
 SHOWN = 8
 """Places printed for one fault; the case holds them all."""
+ENDS = (END, "log/end")
+"""The detectors that cannot tell what came after a job broke off."""
 DEAR = 0.02
 """Share of the run: twice what the probes may take once the first steps are over."""
 
@@ -183,7 +185,7 @@ def _verdict(case: Case) -> tuple[str, str]:
     unseen = len({item.detector for item in case.inconclusive})
     rest = f" {count(unseen, 'detector')} could not tell: see what was not seen." if unseen else ""
     looked = count(len({item.detector for item in case.observed}), "detector")
-    broken = next((item.why for item in case.inconclusive if item.detector == END), "")
+    broken = next((item.why for item in case.inconclusive if item.detector in ENDS), "")
     if broken:
         return "unknown", f"The job broke off: {line(broken)}. Nothing was found in what came before: {looked} looked."
     if case.verdicts:

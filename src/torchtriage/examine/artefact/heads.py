@@ -20,6 +20,7 @@ _FLIGHT = (b"pg_config", b"profiling_name", b"comm_lib_version", b"nccl_comm_sta
 _TRACE = (b'"traceEvents"', b'"deviceProperties"', b'"displayTimeUnit"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
 _STATE = (b"state_dict", b"torch", b"OrderedDict", b"param_groups")
 _EVENT = re.compile(rb'\A\s*\[\s*\{[^{}]{0,2000}"ph"\s*:')
+_OPENS = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\]]")
 _LINES = re.compile(rb"\{[^\n]*\}\s*\n\s*\{")
 _SOURCE = re.compile(rb"^(?:import \w[\w.]*|from [\w.]+ import |(?:async )?def \w+\(|class \w+[(:])", re.MULTILINE)
 _LOGGED = re.compile(
@@ -89,7 +90,7 @@ def _events(data: bytes) -> Kind | None:
 
 def _json(data: bytes) -> Kind | None:
     body = data.lstrip(b"\xef\xbb\xbf \t\r\n")
-    if body[:1] not in (b"{", b"["):
+    if not _OPENS.match(body):
         return None
     if any(word in data for word in _TRACE) or _EVENT.match(body):
         return "trace", ""

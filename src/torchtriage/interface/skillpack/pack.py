@@ -71,11 +71,13 @@ def _faults(name: str) -> list[Fault]:
 
 
 def faults(name: str) -> Iterator[str]:
-    """The faults that specialist NAME knows, and which command sees each."""
+    """The faults that specialist NAME knows, and which command sees each first."""
     yield "| fault | what it is | seen by |"
     yield "|---|---|---|"
     for fault in sorted(_faults(name), key=lambda each: each.slug):
-        yield f"| {fault.slug} | {fault.title} | {', '.join(sorted(_verbs(fault)))} |"
+        verbs = _verbs(fault)
+        earliest = sorted(verbs - {"read"} or verbs)  # a log or trace shows what came of it: the reference says so
+        yield f"| {fault.slug} | {fault.title} | {', '.join(earliest)} |"
 
 
 def specialists(_name: str) -> Iterator[str]:

@@ -1,0 +1,78 @@
+"""A log taken apart into lines, of which only those are looked at that can matter; and the rank that each names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePath
+
+LONGEST = 2**14
+"""Bytes of a line that are looked at."""
+WORDS = (
+    b"Traceback", b"rror", b"xception", b"Interrupt", b"Warning: ", b"NCCL ", b"exitcode", b"oot Cause", b"kill",
+    b"Kill", b"ut of memory", b"CANCELLED", b"tion fault", b"core dumped", b"Aborted", b"terminate called", b"NVRM",
+    b"ssertion", b"imed out", b"by peer", b"atchdog", b"death signal", b"exit code", b"No space left",
+    b"torch._dynamo", b"Failures:",
+)  # fmt: skip
+"""A line without any of these says nothing of an end."""
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|.)")
+_PREFIX = re.compile(
+    r"(?:\[(?:rank|default|trainer|worker)(?P<rank>\d{1,6})\]:\s?|\[\d{1,4},(?P<mpi>\d{1,6})\]\s?<\w+>:\s?|"
+    r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,Z]* \[rank(?P<dated>\d{1,6})\]\s?)"
+)
+_LABEL = re.compile(r"\s{0,5}(\d{1,6}): ")
+_NAMED = re.compile(r"(?:^|[^a-zA-Z])(?:global_?)?rank[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_STREAM = frozenset({"stdout.log", "stderr.log", "stdout", "stderr", "error.json"})
+
+
+def hits(body: bytes, words: Iterable[bytes]) -> list[tuple[int, int]]:
+    """Start and end of the lines in BODY that hold one of WORDS, in order."""
+    found: dict[int, int] = {}
+    for word in words:
+        at = body.find(word)
+        while at >= 0:
+            start = max(body.rfind(b"\n", 0, at), body.rfind(b"\r", 0, at)) + 1
+            end = end_of(body, at)
+            found[start] = end
+            at = body.find(word, end)
+    return sorted(found.items())
+
+
+def end_of(body: bytes, at: int) -> int:
+    """Where the line at AT ends; what a progress bar writes over is a line of its own."""
+    line, over = body.find(b"\n", at), body.find(b"\r", at, at + LONGEST)
+    line = len(body) if line < 0 else line
+    return line if over < 0 else min(line, over)
+
+
+def plain(line: bytes) -> str:
+    """LINE as text without the colours of a terminal."""
+    text = line[:LONGEST].decode("utf-8", "replace").rstrip("\r")
+    return _ESCAPE.sub("", text) if "\x1b" in text else text
+
+
+def of_rank(text: str, labelled: bool) -> tuple[int | None, str]:
+    """The rank that a line names before its words, and the words. LABELLED: `srun --label` numbered the lines."""
+    rank: int | None = None
+    if labelled and (label := _LABEL.match(text)):
+        rank, text = int(label[1]), text[label.end() :]
+    while found := _PREFIX.match(text):
+        rank = int(next(group for group in found.groups() if group is not None))
+        text = text[found.end() :]
+    return rank, text
+
+
+def is_labelled(head: bytes) -> bool:
+    """Whether `srun --label` wrote the lines of HEAD: all but few begin with a number of at least two tasks."""
+    lines = [plain(line) for line in head.split(b"\n")[:200] if line.strip()]
+    labels = [found[1] for line in lines if (found := _LABEL.match(line))]
+    return len(set(labels)) > 1 and len(labels) >= 0.9 * len(lines)
+
+
+def rank_of_file(path: str) -> int | None:
+    """The rank that a file's name tells: rank3.log, or 3/stderr.log as torchrun writes it."""
+    parts = PurePath(path).parts
+    if len(parts) > 1 and parts[-1] in _STREAM and parts[-2].isdecimal():
+        return int(parts[-2][:6])
+    found = _NAMED.findall(parts[-1]) if parts else []
+    return int(found[-1]) if found else None

@@ -1,0 +1,90 @@
+"""Lines that say by themselves that something ended, and how near to the cause they stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchtriage.examine.artefact.logs.tracebacks import ERROR
+
+CAUSE, KILLED, WAITED, LOST, LAUNCHER, NOISE = range(6)
+
+_TIERS = (
+    (
+        LAUNCHER,
+        re.compile(
+            r"ChildFailedError|SignalException|closing signal|death signal|KeyboardInterrupt|exitcode|"
+            r"killed by signal: (?:Terminated|Interrupt)|terminated with (?:exit code|signal)"
+        ),
+    ),
+    (
+        LOST,
+        re.compile(
+            r"by peer|[Bb]roken ?[Pp]ipe|communicator was aborted|ncclRemoteError|recvValue failed|sendBytes failed|"
+            r"[Cc]onnection ?[Rr]e(?:fused|set)|Connection was likely closed|operations have failed or timed out|"
+            r"eartbeat|watchdog thread terminated|entire process down|DistNetworkError|aborted due to"
+        ),
+    ),
+    (WAITED, re.compile(r"[Tt]imed out|[Tt]ime ?out|Watchdog|watchdog")),
+    (KILLED, re.compile(r"ncclSystemError|ncclInternalError")),
+)
+_HARDWARE = frozenset({48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120})
+"""Xids that NVIDIA's list calls errors of the device or its links; 13, 31, 43 and 45 come of what a program did."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What one line says. rank, pid: where the line names them."""
+
+    kind: str
+    tier: int
+    rank: int | None = None
+    pid: int | None = None
+
+
+def tier_of(text: str) -> int:
+    """How near to the cause an error of these words stands, from what torch, gloo, NCCL and the launcher say."""
+    return next((tier for tier, pattern in _TIERS if pattern.search(text)), CAUSE)
+
+
+def mark(text: str) -> Mark | None:
+    """What TEXT, a line without its rank, says of an end; None for the most of lines."""
+    for pattern, kind, tier in _MARKS:
+        if found := pattern.search(text):
+            groups = found.groupdict()
+            rank, pid = (int(value) if (value := groups.get(name)) else None for name in ("rank", "pid"))
+            return Mark(kind, _moved(tier, groups, text), rank, pid)
+    if ERROR.match(text) and "Warning" not in text.split(":", 1)[0]:
+        return Mark("raised", tier_of(text))
+    return None
+
+
+def _moved(tier: int, groups: dict[str, str | None], text: str) -> int:
+    """The tier of a mark, by what its line says beside."""
+    if xid := groups.get("xid"):
+        return CAUSE if int(xid) in _HARDWARE else KILLED
+    if (how := groups.get("how")) is not None:
+        return LAUNCHER if how in {"Terminated", "Killed"} or how.startswith("Exited") else KILLED
+    return tier_of(text) if tier < 0 else tier
+
+
+_MARKS = tuple(
+    (re.compile(pattern), kind, tier)
+    for pattern, kind, tier in (
+        (r"(?:ut of memory|out of memory): Kill(?:ed)? process (?P<pid>\d{1,9})", "ended", CAUSE),
+        (r"oom-kill:|[Dd]etected \d+ oom[-_]kill event|cgroup out-of-memory handler|OOMKilled", "ended", CAUSE),
+        (r"Exceeded (?:job|step) memory limit", "ended", CAUSE),
+        (r"CANCELLED AT .{0,60}DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)", "ended", CAUSE),
+        (r"slurmstepd: error: .*CANCELLED AT|srun: Job step aborted", "ended", LAUNCHER),
+        (r"srun: error: \S+: tasks? (?P<rank>\d{1,6})[^:]{0,80}: (?P<how>[A-Z].{1,60})", "ended", KILLED),
+        (r"NVRM: Xid \([^)]{1,60}\): (?P<xid>\d{1,4})", "ended", CAUSE),
+        (r"Fatal Python error: |^terminate called after|^\s*what\(\): ", "native", -1),
+        (r"(?:Segmentation fault|Bus error|Aborted|Illegal instruction)(?: *\(core dumped\))?\s*$", "ended", KILLED),
+        (r"ssertion `[^`']{1,200}['`] failed", "native", CAUSE),
+        (r"(?:^|\] ?)\[?[EF]\d{4} [\d:.]+ .{0,120}\.cpp:\d+\]", "native", -1),
+        (r"Watchdog caught collective operation timeout", "native", WAITED),
+        (r"NCCL WARN ", "native", LOST),
+        (r"No space left on device", "native", CAUSE),
+        (r"\w+Warning: |torch\._dynamo hit config", "warned", CAUSE),
+    )
+)

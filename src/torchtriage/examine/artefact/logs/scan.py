@@ -1,0 +1,185 @@
+"""One log read once through: its lines are given to those who know what they say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from torchtriage.core.query import Decoded
+from torchtriage.examine.artefact.logs import series
+from torchtriage.examine.artefact.logs.elastic import Summary
+from torchtriage.examine.artefact.logs.lines import WORDS, end_of, hits, is_labelled, of_rank, plain, rank_of_file
+from torchtriage.examine.artefact.logs.marks import CAUSE, NOISE, Mark, mark, tier_of
+from torchtriage.examine.artefact.logs.nccl import Nccl
+from torchtriage.examine.artefact.logs.said import Said
+from torchtriage.examine.artefact.logs.series import Series
+from torchtriage.examine.artefact.logs.tracebacks import START, Open, links
+from torchtriage.examine.artefact.opened import CHUNK, Opened
+
+Decode = Callable[[str], tuple[Decoded, ...]]
+MOST = 500
+"""Messages of one file that are kept."""
+ALIKE = 40
+"""Messages of one first line that are kept: a device-side assert says itself once for each thread."""
+PATIENCE = 500
+"""Lines after which a traceback that does not go on is taken to be over."""
+_NESTED = ("log", "message", "msg", "exc_info", "exception", "error", "text", "py_callstack")
+
+
+@dataclass
+class Scan:
+    """What one file says, while it is read. rank: that of lines that name none. left: messages beyond MOST."""
+
+    path: str
+    decode: Decode
+    rank: int | None = None
+    said: list[Said] = field(default_factory=list)
+    number: int = 0
+    left: int = 0
+    broken: str = ""
+    ranks: set[int] = field(default_factory=set)
+    nccl: Nccl = field(default_factory=Nccl)
+    _open: dict[int | None, Open] = field(default_factory=dict)
+    _last: dict[int | None, int] = field(default_factory=dict)
+    _noise: set[int | None] = field(default_factory=set)
+    _link: dict[int | None, str] = field(default_factory=dict)
+    _alike: Counter[tuple[int | None, str]] = field(default_factory=Counter)
+    _known: dict[str, tuple[Decoded, ...]] = field(default_factory=dict)
+    _labelled: bool = False
+
+    def __post_init__(self) -> None:
+        self.rank = rank_of_file(self.path)
+        self.summary, self.series = Summary(self.path), Series(self.path)
+
+    def through(self) -> Scan:
+        """The whole file, in bounded memory; raises Unreadable where it cannot be opened."""
+        with Opened(self.path) as file:
+            rest = b""
+            for chunk in file.chunks():
+                body = rest + chunk.replace(b"\r\n", b"\n")
+                if not self.number:
+                    self._labelled, self.number = is_labelled(body[:CHUNK]), 1
+                cut = body.rfind(b"\n") + 1 or (len(body) if len(body) > 4 * CHUNK else 0)
+                self._body(body[:cut])
+                rest = body[cut:]
+            self._body(rest)
+            self.broken = file.broken
+        for key in list(self._open):
+            self._close(key)
+        return self
+
+    def _body(self, body: bytes) -> None:
+        """Lines that may matter, and all that follow while something is open; then the losses."""
+        first, at, counted, line = self.number, 0, 0, self.number
+        todo, turn = hits(body, WORDS), 0
+        while at < len(body):
+            if not self._open and not self.summary.is_open:
+                while turn < len(todo) and todo[turn][0] < at:
+                    turn += 1
+                if turn == len(todo):
+                    break
+                at = todo[turn][0]
+            line, counted = line + body.count(b"\n", counted, at), at
+            end = end_of(body, at)
+            self._line(plain(body[at:end]), line)
+            at = end + 1
+        self.number = first + body.count(b"\n")
+        self._losses(body, first)
+
+    def _losses(self, body: bytes, first: int) -> None:
+        is_full = self.series.lines >= series.FULL
+        if is_full and not self.series.is_odd and not series.ODD.search(body):
+            return
+        counted, line = 0, first
+        for start, end in hits(body, series.WORDS):
+            if is_full and not self.series.is_odd and not series.ODD.search(body, start, end):
+                continue
+            line, counted = line + body.count(b"\n", counted, start), start
+            rank, text = of_rank(plain(body[start:end]), self._labelled)
+            self.series.takes(text, self.rank if rank is None else rank, line)
+
+    def _line(self, text: str, line: int) -> None:
+        rank, words = of_rank(text, self._labelled)
+        if rank is not None:
+            self.ranks.add(rank)
+        key = self.rank if rank is None else rank
+        for part in _unwrapped(words):
+            self._words(part, key, line)
+        for late in [other for other, last in self._last.items() if line - last > PATIENCE]:
+            self._close(late)
+
+    def _words(self, text: str, key: int | None, line: int) -> None:
+        held = self._open.get(key)
+        if held is not None:
+            if held.takes(text, line):
+                self._last[key] = line
+                return
+            self._close(key)
+        if START.match(text.strip()):
+            self._open[key], self._last[key] = Open(line, is_noise=key in self._noise), line
+            self._noise.discard(key)
+        elif link := links(text):
+            self._link[key] = link
+        elif text.startswith("Exception ignored"):
+            self._noise.add(key)
+        elif not self.summary.takes(text, line) and not self.nccl.takes(text) and (found := mark(text)):
+            self._mark(found, text, key, line)
+
+    def _mark(self, found: Mark, text: str, key: int | None, line: int) -> None:
+        if found.kind == "raised":  # its message may go on
+            self._open[key], self._last[key] = Open(line, message=[text], at=line, is_noise=key in self._noise), line
+            self._noise.discard(key)
+            return
+        rank = key if found.rank is None else found.rank
+        self._keep(Said(self.path, line, rank, found.kind, text.strip(), tier=found.tier, pid=found.pid))
+
+    def _close(self, key: int | None) -> None:
+        held = self._open.pop(key)
+        self._last.pop(key, None)
+        link = self._link.pop(key, "")
+        if held.is_broken:
+            return
+        text = "\n".join(held.message)
+        tier = NOISE if held.is_noise else tier_of(text)
+        if link == "cause" and tier == CAUSE and self.said and self.said[-1].rank == key:
+            tier = NOISE  # the same error, told again by what it passed through
+        elif link == "handling" and self.said and self.said[-1].rank == key and self.said[-1].tier == CAUSE:
+            self.said[-1] = replace(self.said[-1], tier=NOISE)
+        self._keep(Said(self.path, held.at, key, "raised", text, frame=held.frame, tier=tier))
+
+    def _keep(self, said: Said) -> None:
+        alike = (said.rank, "".join(sign for sign in said.headline if not sign.isdigit()))
+        self._alike[alike] += 1
+        if len(self.said) >= MOST or self._alike[alike] > ALIKE:
+            self.left += 1
+            return
+        if said.text not in self._known:
+            self._known[said.text] = self.decode(said.text)
+        decoded = self._known[said.text]
+        if said.kind != "warned" or decoded:
+            self.said.append(replace(said, decoded=decoded))
+
+
+def _unwrapped(text: str) -> Iterator[str]:
+    """TEXT, or the lines in a JSON object that a logging driver or torchelastic put around it."""
+    if not text.startswith('{"'):
+        yield text
+        return
+    value: Any = None
+    with suppress(ValueError, RecursionError):
+        value = json.loads(text)
+    found = list(_inner(value))
+    yield from (line for part in found for line in part.splitlines() or [""]) if found else [text]
+
+
+def _inner(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict) and depth < 4:
+        for name in ("extraInfo", *_NESTED):
+            if name in value:
+                yield from _inner(value[name], depth + 1)

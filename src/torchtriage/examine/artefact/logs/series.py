@@ -1,0 +1,72 @@
+"""The losses that a log prints, and where one ceased to be finite for good."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from math import isfinite
+
+from torchtriage.examine.artefact.logs.said import Lost
+
+WORDS = (b"loss", b"Loss", b"LOSS")
+ODD = re.compile(rb"loss[\"']?\W{0,6}(?:tensor\()?-?(?:nan|inf)", re.IGNORECASE)
+"""A loss that is not finite, in the bytes of a log."""
+FULL = 100_000
+"""Lines with a loss that are read one by one; after those, only such as are not finite and what follows them."""
+KEPT = 4000
+"""Values of a series that are kept for the curve."""
+_LOSS = re.compile(
+    r"(?P<name>(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|lm|total|avg|mean|batch|epoch|g|d)[ _/.-]?)?loss)"
+    r"(?!\w)['\"]?\)?\s{0,3}(?:is|[:=|]|->)?\s{0,12}(?:tensor\()?"
+    r"(?P<value>-?(?:nan|inf(?:inity)?|\d{1,18}(?:\.\d{0,18})?(?:e[+-]?\d{1,3})?))(?![\w.%])",
+    re.IGNORECASE,
+)
+_STEP = re.compile(r"\b(?:global[_ ]?)?(?:step|iter(?:ation)?)s?['\"]?\s{0,3}[:=#]?\s{0,3}\[?(\d{1,15})", re.IGNORECASE)
+
+
+@dataclass
+class _Run:
+    """One series so far: how many finite values, and the run of others at its end."""
+
+    finite: int = 0
+    bad: int = 0
+    at: tuple[int, int | None, float] = (0, None, 0.0)
+    values: list[tuple[int | None, float]] = field(default_factory=list)
+
+
+@dataclass
+class Series:
+    """The losses of one file, by rank and name."""
+
+    path: str
+    runs: dict[tuple[int | None, str], _Run] = field(default_factory=dict)
+    lines: int = 0
+
+    def takes(self, text: str, rank: int | None, line: int) -> None:
+        """Each loss of TEXT becomes a value of its series."""
+        self.lines += 1
+        found = _STEP.search(text)
+        step = int(found[1]) if found else None
+        for loss in _LOSS.finditer(text):
+            value = float(loss["value"].lower().replace("infinity", "inf"))
+            run = self.runs.setdefault((rank, loss["name"].lower()), _Run())
+            if isfinite(value):
+                run.finite, run.bad = run.finite + 1, 0
+            else:
+                run.at = run.at if run.bad else (line, step, value)
+                run.bad += 1
+            if len(run.values) < KEPT:
+                run.values.append((step, value))
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether some series is not finite at the moment."""
+        return any(run.bad for run in self.runs.values())
+
+    def lost(self) -> list[Lost]:
+        """The series that ended with two values or more that are not finite."""
+        return [
+            Lost(self.path, run.at[0], rank, name, run.at[2], run.finite, run.bad, run.at[1])
+            for (rank, name), run in self.runs.items()
+            if run.bad > 1
+        ]

@@ -1,0 +1,255 @@
+"""Logs as torchrun, schedulers and kernels left them: what came first, on which rank, in which line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import torchtriage
+from torchtriage.core.case import Case
+from torchtriage.examine.artefact.logs import Logs, measurements, read
+from torchtriage.triage.messages import decoded
+
+REAL = Path(__file__).parents[3] / "cases/artefacts"
+TRACE = """Traceback (most recent call last):
+  File "/job/train.py", line 27, in step
+    loss = criterion(model(x), y)
+  File "/env/lib/python3.11/site-packages/torch/nn/modules/linear.py", line 134, in forward
+    return F.linear(input, self.weight, self.bias)
+RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x9 and 8x16)
+"""
+PEER = "RuntimeError: [/x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:12192."
+
+
+@pytest.fixture
+def logs(tmp_path: Path):
+    """The logs whose texts are given, each as a file of that name."""
+
+    def made(**files: str) -> Logs:
+        paths = []
+        for name, text in files.items():
+            path = tmp_path / name.replace("__", "/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            paths.append(str(path))
+        return read(paths, decoded)
+
+    return made
+
+
+def found(case: Case) -> dict[str, tuple[int | None, int | None]]:
+    """The faults that CASE shows, each with the line and rank of its first evidence."""
+    first = {finding.fault.slug: finding.evidence[0].place for finding in case.findings}
+    return {slug: (place.line, place.rank) for slug, place in first.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "faults", "end"),
+    [
+        ("error", {"shape-mismatch": (45, 1)}, "rank 1 ended"),
+        ("tee", {"shape-mismatch": (45, 1)}, "rank 1 ended"),
+        ("kill", {}, "the process was ended by SIGKILL"),
+        ("segv", {}, "the process was ended by SIGSEGV"),
+        ("timeout", {"collective-timeout": (21, 0)}, "Timed out waiting 8000ms"),
+        ("nan", {"non-finite-origin": (3, None)}, ""),
+    ],
+)
+def test_what_torchrun_wrote_tells_what_came_first(name: str, faults: dict[str, tuple[int, int]], end: str) -> None:
+    case = torchtriage.read([REAL / f"{name}.log"])
+    assert found(case) == faults
+    ends = [item.why for item in case.inconclusive if item.detector == "log/end"]
+    assert len(ends) == bool(end)
+    assert all(end in why for why in ends)
+
+
+def test_a_rank_that_raised_is_the_cause_and_its_peers_errors_follow(logs) -> None:
+    peers = "".join(f"[rank{rank}]: {PEER}\n" for rank in (0, 1, 3))
+    own = "".join(f"[rank2]: {line}\n" for line in TRACE.splitlines())
+    for text in (peers + own, own + peers):
+        told = logs(log=text)
+        assert told.cause is not None
+        assert (told.cause.rank, str(told.cause.frame)) == (2, "/job/train.py:27")
+        assert told.followed == 3
+        assert told.ranks == (0, 1, 2, 3)
+
+
+def test_lines_of_two_ranks_that_write_at_once_are_put_together(logs) -> None:
+    lines = TRACE.splitlines()
+    both = "".join(f"[rank{rank}]: {line}\n" for line in lines for rank in (0, 1))
+    told = logs(log=both)
+    assert [(each.rank, each.line, str(each.frame)) for each in told.said] == [
+        (0, 11, "/job/train.py:27"),
+        (1, 12, "/job/train.py:27"),
+    ]
+    case = torchtriage.read([told.paths[0]])
+    assert "on ranks 0, 1" in case.findings[0].evidence[0].fact
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rank"),
+    [
+        ("log", "[rank3]: {}", 3),
+        ("log", "[default1]:{}", 1),
+        ("log", "[default2]:[rank10]: {}", 10),
+        ("log", "[1,4]<stderr>: {}", 4),
+        ("rank7.log", "{}", 7),
+        ("job-12_rank_3.err", "{}", 3),
+        ("attempt_0__5__stderr.log", "{}", 5),
+        ("node3.log", "{}", None),
+        ("franklin2.log", "{}", None),
+        ("log", "\x1b[31m[rank6]: {}\x1b[0m", 6),
+    ],
+)
+def test_the_rank_stands_before_the_line_or_in_the_files_name(name: str, text: str, rank: int | None, logs) -> None:
+    told = logs(**{name: "".join(f"{text.format(line)}\n" for line in TRACE.splitlines())})
+    assert told.cause is not None
+    assert told.cause.rank == rank
+
+
+def test_the_labels_of_srun_are_ranks_only_where_all_lines_have_them(logs) -> None:
+    labelled = "".join(f"{rank}: step {step}\n" for step in range(9) for rank in (0, 1))
+    told = logs(a=labelled + "".join(f"1: {line}\n" for line in TRACE.splitlines()))
+    assert told.cause is not None
+    assert told.cause.rank == 1
+    assert logs(b="0: a\n" + TRACE).ranks == ()
+
+
+KILLS = [
+    ("[12.3] Out of memory: Killed process 17881 (python3) total-vm:9kB", "rank 1", "Out of memory: Killed process"),
+    ("slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.", "the job", "oom_kill"),
+    ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***", "the job", "TIME LIMIT"),
+    ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***", "the job", "PREEMPTION"),
+    ("NVRM: Xid (PCI:0000:3b:00): 79, pid=17881, GPU has fallen off the bus.", "the job", "Xid"),
+    ("Fatal Python error: Segmentation fault", "the job", "Segmentation fault"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "who", "said"), KILLS)
+def test_the_words_of_kernel_and_scheduler_explain_a_kill(line: str, who: str, said: str, logs) -> None:
+    told = logs(job=(REAL / "kill.log").read_text().replace("(pid: 17881)", "(pid: 17881)"), dmesg=f"{line}\n")
+    (end,) = (item for item in told.inconclusive if item.detector == "log/end")
+    assert end.why.startswith(who) or said in end.why
+    assert said in end.why
+
+
+def test_a_kill_is_explained_by_the_kernels_line_of_the_same_process(logs) -> None:
+    text = (REAL / "kill.log").read_text()
+    pid = text.split("exitcode  : -9 (pid: ")[1].split(")")[0]
+    told = logs(job=text, dmesg=f"[1.0] Memory cgroup out of memory: Killed process {pid} (python3)\n")
+    (kill,) = (each for each in told.said if each.text.startswith("the process was ended"))
+    assert "Memory cgroup out of memory" in kill.text
+    assert kill.rank == 1
+
+
+def test_the_error_file_of_torchelastic_and_lines_of_json_are_unwrapped(logs) -> None:
+    error = {"message": {"message": "ValueError: x", "extraInfo": {"py_callstack": TRACE, "timestamp": "1"}}}
+    docker = "".join(json.dumps({"log": f"{line}\n", "stream": "stderr"}) + "\n" for line in TRACE.splitlines())
+    for text in (json.dumps(error), docker):
+        told = logs(attempt_0__1__error=text)
+        assert told.cause is not None
+        assert "mat1 and mat2" in told.cause.text
+
+
+def test_an_error_that_python_ignored_or_another_explains_is_not_the_cause(logs) -> None:
+    ignored = "Exception ignored in: <function X.__del__>\n" + TRACE
+    assert logs(a=ignored).cause is None
+    chained = TRACE + "\nThe above exception was the direct cause of the following exception:\n\n"
+    chained += (
+        'Traceback (most recent call last):\n  File "/job/a.py", line 3, in f\n    raise E\nRuntimeError: step 7\n'
+    )
+    told = logs(b=chained)
+    assert told.cause is not None
+    assert "mat1" in told.cause.text
+    handling = chained.replace(
+        "The above exception was the direct cause of the following", "During handling of the above"
+    )
+    handling = handling.replace("exception:\n\nTrace", "exception, another exception occurred:\n\nTrace")
+    told = logs(c=handling)
+    assert told.cause is not None
+    assert told.cause.text == "RuntimeError: step 7"
+
+
+def test_a_worker_of_a_loader_tells_its_own_error(logs) -> None:
+    text = 'Traceback (most recent call last):\n  File "/job/a.py", line 3, in <module>\n    for x in loader:\n'
+    text += "RuntimeError: Caught RuntimeError in DataLoader worker process 0.\nOriginal " + TRACE
+    told = logs(a=text)
+    assert [len(each.decoded) > 0 for each in told.said] == [True]
+    assert {each.signature for each in told.said[0].decoded} >= {"matmul-shapes"}
+
+
+LOOKALIKES = [
+    "INFO no errors so far\nerror: 0.12 val_error=0.3\n",
+    "UserWarning: something that nobody knows\n",
+    "retrying after RuntimeError was caught before\n",
+    "loss: nan\nloss: 0.5\nloss: 0.4\n",
+    "step 1 loss 0.5\nstep 2 loss inf\nstep 3 loss 0.4\nbest val_loss: inf\n",
+    "loss scale: inf\nloss_scale: nan\nlossless: nan\n",
+    "step 1 loss 0.1 name nancy info\n",
+    "0: 1\n",
+    "Killed time: 3 s\nthe kill switch\n",
+    "[INFO] saved to /tmp/Error/x\n",
+]
+
+
+@pytest.mark.parametrize("text", LOOKALIKES)
+def test_what_only_looks_like_an_end_is_not_one(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(text)
+    case = torchtriage.read([tmp_path / "a.log"])
+    assert found(case) == {}
+    assert [item for item in case.inconclusive if item.detector == "log/end"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("step 10 loss 0.5\nstep 11 loss nan\nstep 12 loss nan\n", (2, 11, None)),
+        ("{'loss': 0.5, 'step': 3}\n{'loss': nan, 'step': 4}\n{'loss': nan, 'step': 5}\n", (2, 4, None)),
+        ("[rank1]: iter 5: train_loss=tensor(inf)\n[rank1]: iter 6: train_loss=tensor(nan)\n", (1, 5, 1)),
+        (" 1%| it [00:01, loss=0.3]\r 2%| it [00:02, loss=nan]\r 3%| it [00:03, loss=nan]\n", (1, None, None)),
+        ("Epoch 1 | lm loss: 1.2E+00 | loss scale: 8.0\n" + "Epoch 2 | lm loss: NAN | loss scale: 8.0\n" * 3, (2, None, None)),
+    ],
+)  # fmt: skip
+def test_the_first_step_of_a_loss_that_stays_nan_is_named(
+    text: str, place: tuple[int, int | None, int | None], tmp_path: Path
+) -> None:
+    (tmp_path / "a.log").write_text(text)
+    (finding,) = torchtriage.read([tmp_path / "a.log"]).findings
+    at = finding.evidence[0].place
+    assert finding.fault.slug == "non-finite-origin"
+    assert (at.line, at.step, at.rank) == place
+
+
+def test_what_nccl_tells_of_itself_stands_in_the_measurements(logs) -> None:
+    lines = (
+        "n1:1:1 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n"
+        "n1:1:1 [0] NCCL INFO NET/IB : No device found.\n"
+        "n1:1:1 [0] NCCL INFO Using network Socket\n"
+        "n1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0\n"
+        "n1:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+    )
+    assert measurements(logs(a=lines))["nccl"] == {
+        "version": "2.27.5+cuda12.9",
+        "networks": {"Socket": 1},
+        "connections": {"NET/Socket": 1, "P2P": 1},
+        "missing": ["NET/IB : No device found"],
+    }
+
+
+def test_a_log_that_repeats_itself_is_kept_within_bounds(logs) -> None:
+    text = "".join(f"[rank0]: ValueError: number {number}\n\n" for number in range(2000))
+    told = logs(a=text)
+    assert len(told.said) <= 40
+    assert any("further messages" in item.why for item in told.inconclusive)
+
+
+def test_an_unfinished_traceback_is_no_error(logs) -> None:
+    assert logs(a="".join(TRACE.splitlines(keepends=True)[:3])).cause is None
+
+
+def test_ends_of_lines_and_odd_bytes_change_nothing(logs, tmp_path: Path) -> None:
+    (tmp_path / "dos.log").write_bytes(TRACE.replace("\n", "\r\n").encode() + b"\xff\xfe\x00 \n" + b"x" * 9_000_000)
+    told = read([str(tmp_path / "dos.log")], decoded)
+    assert told.cause is not None
+    assert (told.cause.line, told.cause.headline) == (6, TRACE.splitlines()[-1])
