@@ -107,9 +107,15 @@ class Gathering:
         self.count += len(columns["start"])
 
     def done(self) -> Events:
-        columns = {name: _joined(name, parts) for name, parts in self.parts.items()}
-        tables = list(self.names), list(self.threads), list(self.shapes)
-        return Events(**columns, **dict(zip(("names", "threads", "shapes"), tables, strict=True)), collectives=self.collectives, copied=self.copied)  # type: ignore[arg-type]
+        columns: dict[str, Any] = {name: _joined(name, parts) for name, parts in self.parts.items()}
+        return Events(
+            **columns,
+            names=list(self.names),
+            threads=list(self.threads),
+            shapes=list(self.shapes),
+            collectives=self.collectives,
+            copied=self.copied,
+        )
 
 
 def _joined(name: str, parts: list[Any]) -> Any:

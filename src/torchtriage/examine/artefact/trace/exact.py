@@ -36,7 +36,10 @@ def exact(text: bytes, odd: Odd) -> Exact:
     """Events up to the end of TEXT, the end of the list, or the first thing that is no JSON."""
     told, at, found = text.decode("utf-8", "replace"), 0, Exact()
     decoder = json.JSONDecoder(
-        object_pairs_hook=lambda pairs: _pairs(pairs, odd), parse_float=_Number, parse_int=_Number, parse_constant=_Number
+        object_pairs_hook=lambda pairs: _pairs(pairs, odd),
+        parse_float=_Number,
+        parse_int=_Number,
+        parse_constant=_Number,
     )
     while True:
         between = _BETWEEN.match(told, at)

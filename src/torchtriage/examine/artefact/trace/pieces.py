@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-SIZE = 2**22
-"""Bytes in a piece: large enough that its seams cost nothing, small enough to stay in the cache's neighbourhood."""
+SIZE = 2**18
+"""Bytes in a piece: what is made of it stays in a processor's cache, which is half of the time (2**22: 1.5 times)."""
 HEAD = 2**24
 """Bytes in which the list of events has to begin."""
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
@@ -62,7 +62,10 @@ class Pieces:
 
     def fields(self) -> dict[str, Any]:
         """What the trace says beside its events; what does not read as JSON is left out."""
-        return {**_object(self.head.removeprefix(b"\xef\xbb\xbf").strip(), b"]}"), **_object(b"{" + self.tail.lstrip(b"], \t\r\n"), b"")}
+        return {
+            **_object(self.head.removeprefix(b"\xef\xbb\xbf").strip(), b"]}"),
+            **_object(b"{" + self.tail.lstrip(b"], \t\r\n"), b""),
+        }
 
 
 def _seam(text: bytes) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-KERNEL, COPY, SET, CALL, OPERATOR, MARK, FRAME = range(7)
+KERNEL, SET, COPY, CALL, OPERATOR, MARK, FRAME = range(7)
 CATEGORIES = {
     "kernel": KERNEL,
     "gpu_memcpy": COPY,
@@ -24,24 +24,23 @@ CATEGORIES = {
 """Events of other categories are passed over: arrows between events, marks that are drawn on the device."""
 
 ON_DEVICE = frozenset((KERNEL, COPY, SET))
-NAMED = frozenset((OPERATOR, MARK, FRAME))
-"""Categories without a number that joins a call to the work it queued."""
-INSIDE = frozenset((KERNEL, OPERATOR))
-"""Categories whose operator is told."""
-SHAPED = frozenset((OPERATOR, MARK))
-
 STEP = re.compile(r"ProfilerStep\s?#(\d{1,12})\Z")
 DATA = "enumerate(DataLoader)#"
 OPTIMIZER = "Optimizer.step#"
 WAITING_CALLS = frozenset(
-    "cudaStreamSynchronize cudaDeviceSynchronize cudaEventSynchronize cudaMemcpy cuStreamSynchronize "
-    "cuCtxSynchronize cuEventSynchronize hipStreamSynchronize hipDeviceSynchronize hipEventSynchronize "
-    "hipMemcpy".split()
+    (
+        *(f"{api}{what}Synchronize" for api in ("cuda", "hip") for what in ("Stream", "Device", "Event")),
+        *(f"cu{what}Synchronize" for what in ("Stream", "Ctx", "Event")),
+        "cudaMemcpy",
+        "hipMemcpy",
+    )
 )
 """Calls that return when the device has done what was queued before."""
 WAITING_OPERATORS = frozenset(("aten::item", "aten::_local_scalar_dense"))
 _HOST_COLLECTIVE = re.compile(r"(?:gloo|nccl|mpi|ucc|xccl):(\w+)")
-_KERNEL_COLLECTIVE = re.compile(r"(?:nccl|rccl)\w*?_?(AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast|Reduce|Send|Recv|SendRecv)", re.I)
+_KERNEL_COLLECTIVE = re.compile(
+    r"(?:nccl|rccl)\w*?_?(AllReduce|AllGather|ReduceScatter|AllToAll|Broadcast|Reduce|Send|Recv|SendRecv)", re.I
+)
 MEETING = frozenset(("allreduce", "allgather", "reducescatter", "alltoall", "barrier"))
 """Collectives that end for nobody before everybody has come."""
 
