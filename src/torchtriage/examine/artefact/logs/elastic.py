@@ -34,7 +34,7 @@ class Summary:
         if found := _BEGINS.match(text):
             self.is_open, self._is_root, self._lines = True, bool(found["root"]), 0
             return True
-        if found := _FAILED.search(text):
+        if "(exitcode: " in text and (found := _FAILED.search(text)):
             code, rank, pid = (int(group) for group in found.groups())
             self.local.append(Exit(self.path, line, rank, code, pid, is_root=not self.local))
             return True

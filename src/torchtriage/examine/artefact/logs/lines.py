@@ -9,10 +9,10 @@ from pathlib import PurePath
 LONGEST = 2**14
 """Bytes of a line that are looked at."""
 WORDS = (
-    b"Traceback", b"rror", b"xception", b"Interrupt", b"Warning: ", b"NCCL ", b"exitcode", b"oot Cause", b"kill",
-    b"Kill", b"ut of memory", b"CANCELLED", b"tion fault", b"core dumped", b"Aborted", b"terminate called", b"NVRM",
-    b"ssertion", b"imed out", b"by peer", b"atchdog", b"death signal", b"exit code", b"No space left",
-    b"torch._dynamo", b"Failures:",
+    b"Traceback", b"Error", b"error: ", b"us error", b"xception", b"Interrupt", b"Warning: ", b"NCCL ", b"exitcode",
+    b"oot Cause", b"oom", b"out-of-memory", b"Killed", b"ut of memory", b"CANCELLED", b"tion fault", b"core dumped",
+    b"terminate called", b"what()", b"NVRM", b"ssertion", b".cpp:", b"atchdog", b"No space left", b"torch._dynamo",
+    b"Failures:", b"Exceeded ",
 )  # fmt: skip
 """A line without any of these says nothing of an end."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|.)")
@@ -31,7 +31,8 @@ def hits(body: bytes, words: Iterable[bytes]) -> list[tuple[int, int]]:
     for word in words:
         at = body.find(word)
         while at >= 0:
-            start = max(body.rfind(b"\n", 0, at), body.rfind(b"\r", 0, at)) + 1
+            line = body.rfind(b"\n", 0, at) + 1
+            start = max(line, body.rfind(b"\r", line, at) + 1)
             end = end_of(body, at)
             found[start] = end
             at = body.find(word, end)

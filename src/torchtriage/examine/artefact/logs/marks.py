@@ -49,8 +49,8 @@ def tier_of(text: str) -> int:
 
 def mark(text: str) -> Mark | None:
     """What TEXT, a line without its rank, says of an end; None for the most of lines."""
-    for pattern, kind, tier in _MARKS:
-        if found := pattern.search(text):
+    for word, pattern, kind, tier in _MARKS:
+        if word in text and (found := pattern.search(text)):
             groups = found.groupdict()
             rank, pid = (int(value) if (value := groups.get(name)) else None for name in ("rank", "pid"))
             return Mark(kind, _moved(tier, groups, text), rank, pid)
@@ -69,22 +69,29 @@ def _moved(tier: int, groups: dict[str, str | None], text: str) -> int:
 
 
 _MARKS = tuple(
-    (re.compile(pattern), kind, tier)
-    for pattern, kind, tier in (
-        (r"(?:ut of memory|out of memory): Kill(?:ed)? process (?P<pid>\d{1,9})", "ended", CAUSE),
-        (r"oom-kill:|[Dd]etected \d+ oom[-_]kill event|cgroup out-of-memory handler|OOMKilled", "ended", CAUSE),
-        (r"Exceeded (?:job|step) memory limit", "ended", CAUSE),
-        (r"CANCELLED AT .{0,60}DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)", "ended", CAUSE),
-        (r"slurmstepd: error: .*CANCELLED AT|srun: Job step aborted", "ended", LAUNCHER),
-        (r"srun: error: \S+: tasks? (?P<rank>\d{1,6})[^:]{0,80}: (?P<how>[A-Z].{1,60})", "ended", KILLED),
-        (r"NVRM: Xid \([^)]{1,60}\): (?P<xid>\d{1,4})", "ended", CAUSE),
-        (r"Fatal Python error: |^terminate called after|^\s*what\(\): ", "native", -1),
-        (r"(?:Segmentation fault|Bus error|Aborted|Illegal instruction)(?: *\(core dumped\))?\s*$", "ended", KILLED),
-        (r"ssertion `[^`']{1,200}['`] failed", "native", CAUSE),
-        (r"(?:^|\] ?)\[?[EF]\d{4} [\d:.]+ .{0,120}\.cpp:\d+\]", "native", -1),
-        (r"Watchdog caught collective operation timeout", "native", WAITED),
-        (r"NCCL WARN ", "native", LOST),
-        (r"No space left on device", "native", CAUSE),
-        (r"\w+Warning: |torch\._dynamo hit config", "warned", CAUSE),
+    (word, re.compile(pattern), kind, tier)
+    for word, pattern, kind, tier in (
+        ("ut of memory", r"ut of memory: Kill(?:ed)? process (?P<pid>\d{1,9})", "ended", CAUSE),
+        ("kill", r"oom-kill:|[Dd]etected \d+ oom[-_]kill event", "ended", CAUSE),
+        ("out-of-memory", r"cgroup out-of-memory handler", "ended", CAUSE),
+        ("OOMKilled", r"OOMKilled", "ended", CAUSE),
+        ("Exceeded", r"Exceeded (?:job|step) memory limit", "ended", CAUSE),
+        (" DUE TO ", r"CANCELLED AT .{0,60}DUE TO (?:TIME LIMIT|PREEMPTION|NODE FAILURE|JOB REQUEUE)", "ended", CAUSE),
+        ("CANCELLED", r"slurmstepd: error: .*CANCELLED AT", "ended", LAUNCHER),
+        ("srun", r"srun: error: \S+: tasks? (?P<rank>\d{1,6})[^:]{0,80}: (?P<how>[A-Z].{1,60})", "ended", KILLED),
+        ("NVRM", r"NVRM: Xid \([^)]{1,60}\): (?P<xid>\d{1,4})", "ended", CAUSE),
+        ("Fatal Python", r"Fatal Python error: ", "native", -1),
+        ("terminate called", r"^terminate called after", "native", -1),
+        ("what()", r"^\s*what\(\): ", "native", -1),
+        ("fault", r"Segmentation fault(?: *\(core dumped\))?\s*$", "ended", KILLED),
+        ("us error", r"Bus error(?: *\(core dumped\))?\s*$", "ended", KILLED),
+        ("core dumped", r"(?:Aborted|Illegal instruction) *\(core dumped\)\s*$", "ended", KILLED),
+        ("ssertion", r"ssertion `[^`']{1,200}['`] failed", "native", CAUSE),
+        (".cpp:", r"(?:^|\] ?)\[?[EF]\d{4} [\d:.]+ .{0,120}\.cpp:\d+\]", "native", -1),
+        ("atchdog", r"Watchdog caught collective operation timeout", "native", WAITED),
+        ("NCCL WARN", r"NCCL WARN ", "native", LOST),
+        ("No space left", r"No space left on device", "native", CAUSE),
+        ("Warning: ", r"\w+Warning: ", "warned", CAUSE),
+        ("torch._dynamo", r"torch\._dynamo hit config", "warned", CAUSE),
     )
 )

@@ -24,6 +24,8 @@ class Nccl:
 
     def takes(self, text: str) -> bool:
         """Whether TEXT is an INFO line of NCCL, or the line with its version."""
+        if "NCCL" not in text:
+            return False
         if found := _VERSION.search(text):
             self.version = self.version or found[1]
         if "NCCL INFO" not in text:

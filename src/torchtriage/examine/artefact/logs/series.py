@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import isfinite
 
@@ -15,11 +16,12 @@ FULL = 100_000
 """Lines with a loss that are read one by one; after those, only such as are not finite and what follows them."""
 KEPT = 4000
 """Values of a series that are kept for the curve."""
-_LOSS = re.compile(
-    r"(?P<name>(?:(?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|lm|total|avg|mean|batch|epoch|g|d)[ _/.-]?)?loss)"
-    r"(?!\w)['\"]?\)?\s{0,3}(?:is|[:=|]|->)?\s{0,12}(?:tensor\()?"
-    r"(?P<value>-?(?:nan|inf(?:inity)?|\d{1,18}(?:\.\d{0,18})?(?:e[+-]?\d{1,3})?))(?![\w.%])",
-    re.IGNORECASE,
+_BEFORE = re.compile(
+    r"(?:^|[^A-Za-z])((?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|lm|total|avg|mean|batch|epoch|g|d)[ _/.-]?)$"
+)
+_AFTER = re.compile(
+    r"['\"]?\)?\s{0,3}(?:is|[:=|]|->)?\s{0,12}(?:tensor\()?"
+    r"(?P<value>-?(?:nan|inf(?:inity)?|\d{1,18}(?:\.\d{0,18})?(?:e[+-]?\d{1,3})?))(?![\w.%])"
 )
 _STEP = re.compile(r"\b(?:global[_ ]?)?(?:step|iter(?:ation)?)s?['\"]?\s{0,3}[:=#]?\s{0,3}\[?(\d{1,15})", re.IGNORECASE)
 
@@ -32,6 +34,17 @@ class _Run:
     bad: int = 0
     at: tuple[int, int | None, float] = (0, None, 0.0)
     values: list[tuple[int | None, float]] = field(default_factory=list)
+
+
+def _losses(text: str) -> Iterator[tuple[str, float]]:
+    """The name and value of each loss in TEXT; "loss scale" and "lossless" are none."""
+    lower, at = text.lower(), 0
+    while (at := lower.find("loss", at)) >= 0:
+        before, after = _BEFORE.search(lower, max(0, at - 16), at), _AFTER.match(lower, at + 4)
+        is_word = before is not None or not lower[at - 1 : at].isalnum()
+        if after is not None and is_word:
+            yield f"{before[1] if before else ''}loss", float(after["value"].replace("infinity", "inf"))
+        at += 4
 
 
 @dataclass
@@ -47,9 +60,8 @@ class Series:
         self.lines += 1
         found = _STEP.search(text)
         step = int(found[1]) if found else None
-        for loss in _LOSS.finditer(text):
-            value = float(loss["value"].lower().replace("infinity", "inf"))
-            run = self.runs.setdefault((rank, loss["name"].lower()), _Run())
+        for name, value in _losses(text):
+            run = self.runs.setdefault((rank, name), _Run())
             if isfinite(value):
                 run.finite, run.bad = run.finite + 1, 0
             else:
