@@ -92,10 +92,17 @@ def _json(data: bytes) -> Kind | None:
     body = data.lstrip(b"\xef\xbb\xbf \t\r\n")
     if not _OPENS.match(body):
         return None
+    return _of_json(data, body)
+
+
+def _of_json(data: bytes, body: bytes) -> Kind:
+    """BODY: what follows the blanks."""
     if any(word in data for word in _TRACE) or _EVENT.match(body):
         return "trace", ""
     if body.startswith(b"{") and sum(b'"%s"' % word in data for word in (*_FLIGHT, b"entries")) >= 2:
         return "flight", ""
+    if b'"log_history"' in data:  # the trainer_state.json of transformers
+        return "curves", ""
     is_error = b'"py_callstack"' in data or (b'"message"' in data and b'"extraInfo"' in data)  # torchelastic's
     if is_error or _LINES.match(body):
         return "logs", ""
