@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import PurePath
 
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.artefact.crc import masked
 from torchtriage.examine.artefact.curves import events, tables
 from torchtriage.examine.artefact.curves.drawn import Curve, Curves
 from torchtriage.examine.artefact.opened import Opened, Unreadable
@@ -66,7 +67,7 @@ def _reader(path: str) -> Callable[[Opened], Iterator[Value]]:
     """By the first byte that is no blank: a record's length begins with a byte that no text does."""
     with Opened(path) as file:
         head = file.read(12)
-    if events.masked(head[:8]) == int.from_bytes(head[8:], "little"):
+    if masked(head[:8]) == int.from_bytes(head[8:], "little"):
         return events.values
     return tables.state if head.lstrip()[:1] == b"{" else tables.rows
 
