@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 os.environ.update(NO_COLOR="1", COLUMNS="100")
@@ -89,3 +90,15 @@ def commands() -> None:
 
 def _block(title: str, text: str) -> None:
     say(f"## {title}\n\n```text\n{text}\n```\n")
+
+
+def read(*paths: str) -> None:
+    """What `torchtriage read` prints of files of the tests, up to what to do next."""
+    from torchtriage.report.console import render
+    from torchtriage.triage import read as reading
+
+    with chdir(TOP / "tests/cases/artefacts"):
+        text = render(reading(paths))
+    before, _, after = text.partition("\nNext\n")
+    _, unseen, rest = after.partition("\nNot seen\n")
+    say(f"```text\n{before.rstrip()}\n{f'{unseen}{rest}'.rstrip()}".rstrip() + "\n```")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import torchtriage
 
+REAL = Path(__file__).parents[1] / "cases/artefacts"
 STEP = {"kind": "step", "step": 0, "boundary": "optimizer", "seconds": 0.1}
 
 
@@ -53,3 +56,26 @@ def test_only_what_cannot_be_examined_ends_with_three(call: Any, tmp_path: Path)
     assert "it begins with '\\x00\\x01" in said.err
     assert "profiler traces" in said.err
     assert call("read").code == 2
+
+
+def test_a_url_is_read_on_the_command_line(call: Any) -> None:
+    import fsspec
+
+    fsspec.filesystem("memory").pipe("/job/rank0.log", b"IndexError: index out of range in self\n")
+    told = json.loads(call("read", "memory://job", "--json", "--exit-zero").out)
+    assert [each["fault"] for each in told["findings"]] == ["index-out-of-range"]
+    assert told["findings"][0]["evidence"][0]["place"]["path"] == "memory:///job/rank0.log"
+    assert call("read", "memory://nowhere").code == 2
+
+
+def test_logs_of_all_ranks_dumps_and_curves_end_in_one_case(call: Any) -> None:
+    told = json.loads(call("read", str(REAL), "--json", "--exit-zero").out)
+    assert {"trace", "flight", "logs", "curves"} <= set(told["measurements"])
+    assert {"shape-mismatch", "collective-on-some-ranks", "input-bound"} <= {each["fault"] for each in told["findings"]}
+
+
+def test_no_torch_and_no_numpy_is_loaded_to_read_a_log() -> None:
+    code = f"from torchtriage import read; read([{str(REAL / 'error.log')!r}]); import sys"
+    code += "; print(*[name for name in ('torch', 'numpy', 'fsspec', 'rich') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -89,6 +89,8 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("read", {"path": "/var/log"}, OUTSIDE),
     ("read", {"path": "nowhere"}, "cannot be opened"),
     ("read", {"path": "plain"}, LEADS_OUT),
+    ("read", {"path": "faulty.py", "further": ["s3://bucket/run"]}, "URLs and drives"),
+    ("read", {"path": "faulty.py", "further": ["plain"]}, LEADS_OUT),
     ("next_step", {"case": "../elsewhere/case.json"}, "a path with .."),
     ("next_step", {"case": "plain"}, LEADS_OUT),
     ("next_step", {"case": "huge.json"}, "larger than 64 MiB"),
