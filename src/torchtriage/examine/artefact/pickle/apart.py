@@ -92,7 +92,7 @@ def _stored(path: str, limits: Limits) -> _Stored:
     """The file at PATH, unpacked and fetched where it has to be; raises Unreadable."""
     if not is_url(path) and Path(path).is_file():
         with suppress(OSError):
-            file = Path(path).open("rb")  # noqa: SIM115 - closed by what stores it
+            file: Any = Path(path).open("rb", buffering=0)  # noqa: SIM115 - the process shares its position
             magic = file.read(2)
             file.seek(0)
             if magic != b"\x1f\x8b":

@@ -39,7 +39,10 @@ def main() -> None:
     """
     order = json.loads(sys.argv[1])
     module, _, name = order["work"].partition(":")
-    work = getattr(import_module(module), name)
+    home = import_module(module)
+    work = getattr(home, name)
+    if hasattr(home, "SAMPLE"):
+        work(home.SAMPLE, 2**20)  # what it imports, it imports now
     given = os.fdopen(os.dup(0), "rb", buffering=2**20)
     _limit({"AS": order["memory"], "FSIZE": 0, "CORE": 0, "NPROC": 0})
     sys.addaudithook(_watch)

@@ -1,0 +1,14 @@
+"""CUDA memory snapshots: what the peak consists of, what grows, what lies free, and the allocation that failed."""
+
+from torchtriage.examine.artefact.snapshot.snapshots import (
+    Device,
+    Failure,
+    Group,
+    Kept,
+    Memory,
+    Snapshot,
+    measurements,
+    read,
+)
+
+__all__ = ["Device", "Failure", "Group", "Kept", "Memory", "Snapshot", "measurements", "read"]
