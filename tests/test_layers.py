@@ -18,6 +18,10 @@ JOB_SIDE = [
 ]
 
 
+READER = SOURCE / "examine/artefact/pickle/child.py"
+"""The one safe reader of pickles, which runs in a process of its own."""
+
+
 def imported(path: Path, *, at_top: bool = False) -> set[str]:
     """The modules and top packages that a file imports; AT_TOP leaves out what stands inside a function or TYPE_CHECKING."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -54,7 +58,8 @@ def test_code_inside_the_job_never_imports_what_the_job_may_have_in_another_vers
     ["pickle", "shelve", "marshal", "socket", "urllib.request", "http", "requests", "ssl", "ftplib", "smtplib"],
 )
 def test_no_pickle_is_read_and_no_network_is_opened(banned: str) -> None:
-    assert [str(path) for path in FILES if banned in imported(path)] == []
+    allowed = [READER] if banned == "pickle" else []
+    assert [path for path in FILES if banned in imported(path)] == allowed
 
 
 def test_no_text_is_ever_run_as_code() -> None:
