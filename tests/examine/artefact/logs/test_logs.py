@@ -253,3 +253,78 @@ def test_ends_of_lines_and_odd_bytes_change_nothing(logs, tmp_path: Path) -> Non
     told = read([str(tmp_path / "dos.log")], decoded)
     assert told.cause is not None
     assert (told.cause.line, told.cause.headline) == (6, TRACE.splitlines()[-1])
+
+
+OOM = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 7 has a total capacity of 79.15 GiB of "
+    "which 1.00 GiB is free. Including non-PyTorch memory, this process has 78.00 GiB memory in use. Of the allocated "
+    "memory 76.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by PyTorch but unallocated."
+)
+WATCHDOG = (
+    "[rank{}]:[E1122 10:10:00.1 ProcessGroupNCCL.cpp:632] [Rank {}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600029 milliseconds before "
+    "timing out.\n"
+)
+STORIES: list[tuple[str, int | None, str]] = [
+    ("".join(WATCHDOG.format(rank, rank) for rank in range(7)) + f"[rank7]: {OOM}\n", 7, "tensors hold 76.00 GiB"),
+    ("".join(WATCHDOG.format(rank, rank) for rank in (3, 1)), 3, "Watchdog caught"),
+    (
+        f"[rank0]: {PEER}\n[rank: 1] Child process with PID 77 terminated with code -9. Forcefully terminating all other\n",
+        1,
+        "terminated with code -9",
+    ),
+    (f"{PEER}\nsrun: error: n1: task 5: Out Of Memory\nsrun: error: n1: task 4: Terminated\n", 5, "Out Of Memory"),
+    ("[INFO] [launch.py:351:main] Process 77 exits with return code = -9\n" + PEER, None, "return code = -9"),
+    (
+        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: 9>.\n",
+        None,
+        "SIGKILL",
+    ),
+    (
+        "ProcessRaisedException: \n-- Process 1 terminated with the following error:\n" + TRACE,
+        None,
+        "mat1 and mat2",
+    ),
+    ("[rank0]: KeyboardInterrupt\n[rank1]: KeyboardInterrupt\n", 0, "stopped by hand"),
+    ("[1.0] Out of memory: Killed process 77 (python3) total-vm:9kB\n", None, "the words of the host"),
+    ("terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  [PG ID 0 Rank 3] Watchdog\n"
+     f"[rank2]: {TRACE.splitlines()[-1]}\n", 2, "mat1"),
+    ("╭──── Traceback (most recent call last) ────╮\n│ a.py:3 │\n╰────╯\nValueError: too few\n", None, "too few"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "rank", "said"), STORIES)
+def test_the_end_of_a_story_is_told_by_what_began_it(text: str, rank: int | None, said: str, logs) -> None:
+    told = logs(a=f"step 1 loss 0.5\n{text}")
+    assert told.cause is not None
+    assert told.cause.rank == rank
+    (end,) = (item for item in told.inconclusive if item.detector == "log/end")
+    assert said in end.why + told.cause.text
+
+
+def test_a_process_that_has_nothing_to_do_with_training_is_passed_over(logs) -> None:
+    assert logs(dmesg="[1.0] Out of memory: Killed process 77 (mysqld) total-vm:9kB\n").cause is None
+
+
+def test_an_error_after_which_the_log_goes_on_is_not_the_end(logs) -> None:
+    told = logs(a=TRACE + "".join(f"step {step} loss 0.1\n" for step in range(500)))
+    (item,) = told.inconclusive
+    assert item.detector == "logs"
+    assert "goes on for 500 lines" in item.why
+
+
+def test_an_explained_kill_is_told_of_its_rank(logs) -> None:
+    text = (REAL / "kill.log").read_text()
+    pid = text.split("exitcode  : -9 (pid: ")[1].split(")")[0]
+    told = logs(dmesg=f"[1.0] Memory cgroup out of memory: Killed process {pid} (python3)\n", job=text)
+    assert told.cause is not None
+    assert told.cause.rank == 1
+    assert "Memory cgroup out of memory" in told.cause.text
+
+
+def test_a_norm_that_stays_nan_beside_a_loss_of_zero_is_told(logs) -> None:
+    row = "{{'loss': {}, 'grad_norm': {}, 'learning_rate': 1e-05, 'epoch': 0.1}}\n"
+    text = row.format(1.2, 3.4) + row.format(0.0, "nan") * 12
+    assert [(each.name, each.line) for each in logs(a=text).lost] == [("grad_norm", 2)]
+    assert logs(b=row.format(1.2, "inf") * 5 + row.format(1.1, 2.0)).lost == ()
+    assert logs(c=row.format(1.2, "inf") * 5).lost == ()

@@ -12,7 +12,7 @@ WORDS = (
     b"Traceback", b"Error", b"error: ", b"us error", b"xception", b"Interrupt", b"Warning: ", b"NCCL ", b"exitcode",
     b"oot Cause", b"oom", b"out-of-memory", b"Killed", b"ut of memory", b"CANCELLED", b"tion fault", b"core dumped",
     b"terminate called", b"what()", b"NVRM", b"ssertion", b".cpp:", b"atchdog", b"No space left", b"torch._dynamo",
-    b"Failures:", b"Exceeded ",
+    b"Failures:", b"Exceeded ", b"terminated with", b"return code", b"died with",
 )  # fmt: skip
 """A line without any of these says nothing of an end."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|.)")

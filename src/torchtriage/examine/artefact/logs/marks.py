@@ -14,7 +14,8 @@ _TIERS = (
         LAUNCHER,
         re.compile(
             r"ChildFailedError|SignalException|closing signal|death signal|KeyboardInterrupt|exitcode|"
-            r"killed by signal: (?:Terminated|Interrupt)|terminated with (?:exit code|signal)"
+            r"killed by signal: (?:Terminated|Interrupt)|terminated with exit code|signal SIGTERM|"
+            r"returned non-zero exit status|terminated with the following error"
         ),
     ),
     (
@@ -22,12 +23,15 @@ _TIERS = (
         re.compile(
             r"by peer|[Bb]roken ?[Pp]ipe|communicator was aborted|ncclRemoteError|recvValue failed|sendBytes failed|"
             r"[Cc]onnection ?[Rr]e(?:fused|set)|Connection was likely closed|operations have failed or timed out|"
-            r"eartbeat|watchdog thread terminated|entire process down|DistNetworkError|aborted due to"
+            r"eartbeat|^terminate called.*::Dist|watchdog thread terminated|entire process down|DistNetworkError|"
+            r"aborted due to"
         ),
     ),
     (WAITED, re.compile(r"[Tt]imed out|[Tt]ime ?out|Watchdog|watchdog")),
-    (KILLED, re.compile(r"ncclSystemError|ncclInternalError")),
+    (KILLED, re.compile(r"ncclSystemError|ncclInternalError|terminated with signal|died with <Signals")),
 )
+_OURS = re.compile(r"python|^pt_|torch|ray|accelerate|deepspeed|train", re.IGNORECASE)
+"""Names of processes, as the kernel gives them, that may belong to a training; it ends others as well."""
 _HARDWARE = frozenset({48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120})
 """Xids that NVIDIA's list calls errors of the device or its links; 13, 31, 43 and 45 come of what a program did."""
 
@@ -63,6 +67,8 @@ def _moved(tier: int, groups: dict[str, str | None], text: str) -> int:
     """The tier of a mark, by what its line says beside."""
     if xid := groups.get("xid"):
         return CAUSE if int(xid) in _HARDWARE else KILLED
+    if (name := groups.get("name")) is not None and not _OURS.search(name):
+        return NOISE
     if (how := groups.get("how")) is not None:
         return LAUNCHER if how in {"Terminated", "Killed"} or how.startswith("Exited") else KILLED
     return tier_of(text) if tier < 0 else tier
@@ -71,8 +77,14 @@ def _moved(tier: int, groups: dict[str, str | None], text: str) -> int:
 _MARKS = tuple(
     (word, re.compile(pattern), kind, tier)
     for word, pattern, kind, tier in (
-        ("ut of memory", r"ut of memory: Kill(?:ed)? process (?P<pid>\d{1,9})", "ended", CAUSE),
-        ("kill", r"oom-kill:|[Dd]etected \d+ oom[-_]kill event", "ended", CAUSE),
+        (
+            "ut of memory",
+            r"ut of memory: Kill(?:ed)? process (?P<pid>\d{1,9})(?: \((?P<name>[^)]{1,40})\))?",
+            "ended",
+            CAUSE,
+        ),
+        ("oom-kill:", r"oom-kill:.{0,300}task=(?P<name>[^,]{1,40}),pid=(?P<pid>\d{1,9})", "ended", CAUSE),
+        ("kill", r"[Dd]etected \d+ oom[-_]kill event", "ended", CAUSE),
         ("out-of-memory", r"cgroup out-of-memory handler", "ended", CAUSE),
         ("OOMKilled", r"OOMKilled", "ended", CAUSE),
         ("Exceeded", r"Exceeded (?:job|step) memory limit", "ended", CAUSE),
@@ -82,6 +94,13 @@ _MARKS = tuple(
         ("NVRM", r"NVRM: Xid \([^)]{1,60}\): (?P<xid>\d{1,4})", "ended", CAUSE),
         ("Fatal Python", r"Fatal Python error: ", "native", -1),
         ("terminate called", r"^terminate called after", "native", -1),
+        (
+            "terminated with code",
+            r"^\[rank: (?P<rank>\d{1,6})\] Child process with PID (?P<pid>\d{1,9}) terminated with code -(?!15\b)\d",
+            "ended",
+            KILLED,
+        ),
+        ("return code", r"exits with return code = -(?!15\b)\d", "ended", KILLED),
         ("what()", r"^\s*what\(\): ", "native", -1),
         ("fault", r"Segmentation fault(?: *\(core dumped\))?\s*$", "ended", KILLED),
         ("us error", r"Bus error(?: *\(core dumped\))?\s*$", "ended", KILLED),

@@ -67,6 +67,7 @@ class Scan:
                 self._body(body[:cut])
                 rest = body[cut:]
             self._body(rest)
+            self.number -= bool(self.number and not rest)
             self.broken = file.broken
         for key in list(self._open):
             self._close(key)

@@ -9,11 +9,13 @@ from math import isfinite
 
 from torchtriage.examine.artefact.logs.said import Lost
 
-WORDS = (b"loss", b"Loss", b"LOSS")
-ODD = re.compile(rb"loss[\"']?\W{0,6}(?:tensor\()?-?(?:nan|inf)", re.IGNORECASE)
+WORDS = (b"loss", b"Loss", b"LOSS", b"grad_norm", b"grad norm")
+ODD = re.compile(rb"(?:loss|grad[_ ]norm)[\"']?\W{0,6}(?:tensor\()?-?(?:nan|inf)", re.IGNORECASE)
 """A loss that is not finite, in the bytes of a log."""
 FULL = 100_000
 """Lines with a loss that are read one by one; after those, only such as are not finite and what follows them."""
+NORMS = 10
+"""Norms at the end that are not finite: a GradScaler that looks for its first scale makes a few, and skips them."""
 KEPT = 4000
 """Values of a series that are kept for the curve."""
 _BEFORE = re.compile(
@@ -47,6 +49,15 @@ def _losses(text: str) -> Iterator[tuple[str, float]]:
         at += 4
 
 
+def _norms(text: str) -> Iterator[tuple[str, float]]:
+    """The gradients' norm in TEXT, as transformers, DeepSpeed and Megatron print it."""
+    lower = text.lower()
+    for word in ("grad_norm", "grad norm"):
+        at = lower.find(word)
+        if at >= 0 and (after := _AFTER.match(lower, at + len(word))):
+            yield "grad_norm", float(after["value"].replace("infinity", "inf"))
+
+
 @dataclass
 class Series:
     """The losses of one file, by rank and name."""
@@ -60,7 +71,7 @@ class Series:
         self.lines += 1
         found = _STEP.search(text)
         step = int(found[1]) if found else None
-        for name, value in _losses(text):
+        for name, value in (*_losses(text), *_norms(text)):
             run = self.runs.setdefault((rank, name), _Run())
             if isfinite(value):
                 run.finite, run.bad = run.finite + 1, 0
@@ -76,9 +87,9 @@ class Series:
         return any(run.bad for run in self.runs.values())
 
     def lost(self) -> list[Lost]:
-        """The series that ended with two values or more that are not finite."""
+        """The losses that ended with two values or more that are not finite, and the norms with NORMS or more."""
         return [
             Lost(self.path, run.at[0], rank, name, run.at[2], run.finite, run.bad, run.at[1])
             for (rank, name), run in self.runs.items()
-            if run.bad > 1
+            if run.bad >= (NORMS if name == "grad_norm" else 2)
         ]

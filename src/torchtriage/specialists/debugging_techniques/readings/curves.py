@@ -15,11 +15,14 @@ from torchtriage.specialists.debugging_techniques.readings import gradients
 
 @detector("curves/non-finite-origin")
 def non_finite_origin(curve: Curve) -> Iterator[Sighting]:
-    """A loss of the training ceased to be finite, and stayed so."""
-    for name in curve.named("loss"):
+    """A loss of the training, or its gradients' norm, ceased to be finite, and stayed so."""
+    for name, least in (
+        *((name, 2) for name in curve.named("loss")),
+        *((name, 10) for name in curve.named("grad_norm")),
+    ):
         points = curve.points[name]
         bad = next((count for count, (_, value) in enumerate(reversed(points)) if isfinite(value)), len(points))
-        if bad > 1:
+        if bad >= least:
             step, value = points[len(points) - bad]
             before = f"after {len(points) - bad} finite values" if bad < len(points) else "from its first value on"
             fact = f"{name} is {value} {before}, and in all {bad} from step {step} to the end"
