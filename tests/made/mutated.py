@@ -11,10 +11,12 @@ def mutations(seeds: Sequence[bytes], count: int, seed: int = 0) -> Iterator[byt
     chance = random.Random(seed)
     for _ in range(count):
         data = bytearray(chance.choice(seeds))
-        for _ in range(chance.choice((1, 1, 2, 4, 16))):
+        for _ in range(chance.choice((1, 1, 1, 2, 8))):
             at = chance.randrange(len(data) + 1)
-            match chance.randrange(6):
-                case 0 if at < len(data):
+            match chance.randrange(12):
+                case 5 | 6 | 7 | 8 if at < len(data):  # a number, a letter, or the slot of a memo
+                    data[at] ^= 1 << chance.randrange(8)
+                case 0 | 9 | 10 if at < len(data):
                     data[at] = chance.randrange(256)
                 case 1:
                     del data[at : at + chance.randrange(1, 9)]

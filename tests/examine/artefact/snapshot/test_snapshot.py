@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allocator import BATCH, GIB, KEPT, LOSS, MIB, Allocator, Job, OutOfMemoryError, layer, stack
 from mutated import mutations
-from snapshots import BATCH, GIB, KEPT, LOSS, MIB, Allocator, Job, OutOfMemoryError, layer, stack
 
 from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Inconclusive, Observed
