@@ -79,3 +79,11 @@ def test_no_torch_and_no_numpy_is_loaded_to_read_a_log() -> None:
     code += "; print(*[name for name in ('torch', 'numpy', 'fsspec', 'rich') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(("name", "drawn"), [("diverges.csv", ["loss", "grad_norm"]), ("nan.log", ["loss"])])
+def test_the_report_draws_the_curves_that_were_read(name: str, drawn: list[str], call: Any) -> None:
+    told = json.loads(call("read", str(REAL / name), "--json", "--exit-zero").out)["measurements"]
+    assert [series for series in ("loss", "grad_norm", "scale") if len(told.get(series, ())) > 5] == drawn
+    page = call("read", str(REAL / name), "--format", "html", "--exit-zero").out
+    assert all(f'"id":"{series}"' in page.replace(" ", "") for series in drawn)

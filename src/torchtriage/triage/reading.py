@@ -39,7 +39,9 @@ def read(paths: Sequence[str | Path], case: Case | None = None) -> Case:
             seen, figures = _read(artefact)
             outcomes += seen
             measurements |= {artefact.kind: figures} if figures else {}
-    return replace(concluded(judged, outcomes), measurements=measurements) if outcomes or not runs else judged
+    if not outcomes and runs:
+        return judged
+    return replace(concluded(judged, outcomes), measurements={**_drawn(measurements), **measurements})
 
 
 def _run(runs: Sequence[Artefact], case: Case | None) -> Case:
@@ -78,6 +80,16 @@ def _read(artefact: Artefact) -> tuple[list[Outcome], dict[str, Any]]:
     told = {"decode": _decoded} if artefact.kind == "logs" else {}
     noun = kind.read(artefact.paths, **told)
     return [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)], kind.measurements(noun)
+
+
+def _drawn(measurements: dict[str, Any]) -> dict[str, Any]:
+    """The series that reports draw, from curves where there are some, else from logs; their steps, or their number."""
+    trainings = measurements.get("curves", {}).get("trainings") or [{}]
+    logged = [[number if step is None else step, value] for number, (step, value) in
+              enumerate(measurements.get("logs", {}).get("loss", ()))]  # fmt: skip
+    known = {name: trainings[0].get(name) for name in ("loss", "grad_norm", "scale")}
+    known["loss"] = known["loss"] or logged
+    return {name: series for name, series in known.items() if series}
 
 
 def _decoded(text: str) -> Any:
