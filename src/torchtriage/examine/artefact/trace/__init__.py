@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.opened import Unreadable
 from torchtriage.examine.artefact.trace.figures import measurements
-from torchtriage.examine.artefact.trace.rank import RankSummary
+from torchtriage.examine.artefact.trace.rank import Glance, RankSummary
 from torchtriage.examine.artefact.trace.traces import NAME, Traces, together
 
-__all__ = ["RankSummary", "Traces", "measurements", "read", "summary", "together"]
+__all__ = ["Glance", "RankSummary", "Traces", "Unreadable", "glance", "measurements", "read", "summary", "together"]
 
 
 def read(paths: Sequence[str]) -> Traces:
@@ -28,5 +28,12 @@ def read(paths: Sequence[str]) -> Traces:
 def summary(path: str) -> RankSummary:
     """What is kept of the trace at PATH: at most 100 KB, in JSON or pickled. Raises Unreadable."""
     from torchtriage.examine.artefact.trace.summed import summary as of
+
+    return of(path)
+
+
+def glance(path: str) -> Glance:
+    """The first word on the trace at PATH, in a third of the time. Raises Unreadable."""
+    from torchtriage.examine.artefact.trace.scanned import glance as of
 
     return of(path)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtriage.examine.artefact.trace import words
-from torchtriage.examine.artefact.trace.events import NONE, Collective, Events, Numbers
+from torchtriage.examine.artefact.trace.events import NONE, Collective, Events
 from torchtriage.examine.artefact.trace.rank import MEETINGS, Met
 from torchtriage.examine.artefact.trace.steps import Steps
 
@@ -18,14 +18,6 @@ _BYTES = {
     "long int": 8, "int": 4, "int32": 4, "char": 1, "byte": 1, "bool": 1, "unsigned char": 1, "c10::bfloat16": 2,
     "c10::half": 2, "float8_e4m3fn": 1, "float8_e5m2": 1,
 }  # fmt: skip
-
-
-def which_step(steps: Steps, times: Numbers) -> NDArray[np.intp]:
-    """The step in which each of TIMES lies, counted from 0; -1 for none."""
-    if not len(steps.begin):
-        return np.full(len(times), -1)
-    index = np.searchsorted(steps.begin, times, side="right") - 1
-    return np.where((index >= 0) & (times < steps.end[np.maximum(index, 0)]), index, -1)
 
 
 def met(events: Events, rows: NDArray[np.intp], steps: Steps, step: NDArray[np.intp]) -> list[Met]:

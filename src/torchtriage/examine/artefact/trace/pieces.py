@@ -13,6 +13,7 @@ HEAD = 2**24
 """Bytes in which the list of events has to begin."""
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _SEAM = re.compile(rb"\}\s*,\s*(?=\{)")
+_END = re.compile(rb"\}\s*\]")
 _BLANK = b" \t\r\n"
 
 
@@ -66,6 +67,15 @@ class Pieces:
             **_object(self.head.removeprefix(b"\xef\xbb\xbf").strip(), b"]}"),
             **_object(b"{" + self.tail.lstrip(b"], \t\r\n"), b""),
         }
+
+
+def ending(text: bytes) -> bytes:
+    """What follows the list of events, with its bracket; empty where the list has no end in TEXT."""
+    for found in _END.finditer(text, max(text.rfind(b'"ph"'), 0)):
+        rest = text[found.end() - 1 :]
+        if rest.strip(b"]} \t\r\n") == b"" or _object(b"{" + rest.lstrip(b"], \t\r\n"), b""):
+            return rest
+    return b""
 
 
 def _seam(text: bytes) -> tuple[int, int] | None:

@@ -146,3 +146,18 @@ class RankSummary(Struct, frozen=True):
         value = part / whole
         left = [(part - one) / max(whole - all_, 1) for one, all_ in zip(parts, wholes, strict=True) if whole > all_]
         return value, (min([value, *left]), max([value, *left]))
+
+
+class Glance(Struct, frozen=True):
+    """One rank. total: nanoseconds of all steps, compute, communication, memcpy, idle, which add up to length.
+
+    exactly: whether the trace is not written as Kineto does, so that all of it had to be decoded.
+    """
+
+    path: str
+    rank: int | None
+    device: str | None
+    steps: int
+    length: int
+    total: dict[str, int]
+    exactly: bool

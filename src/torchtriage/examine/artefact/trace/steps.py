@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchtriage.examine.artefact.trace import words
-from torchtriage.examine.artefact.trace.events import Events, Numbers
+from torchtriage.examine.artefact.trace.events import NONE, Events, Numbers
 
 APART = 0.2
 """Of a step, between its end and the next one's begin, that still belongs to it."""
@@ -16,32 +16,67 @@ APART = 0.2
 
 @dataclass(frozen=True)
 class Steps:
-    """Disjoint windows in order; numbers as the profiler counts, -1 for the one window of a trace without steps."""
+    """Windows in order; numbers as the profiler counts, -1 for the one window of a trace without steps.
+
+    asked: the begin of each on the host, which runs ahead of its device. begin, end: where its work is done.
+    """
 
     number: Numbers
+    asked: Numbers
+    until: Numbers
     begin: Numbers
     end: Numbers
 
+    def of(self, times: Numbers) -> NDArray[np.intp]:
+        """The step to which what the host asked for at TIMES belongs, counted from 0; -1 for none."""
+        if not len(self.asked):
+            return np.full(len(times), -1)
+        index = np.searchsorted(self.asked, times, side="right") - 1
+        return np.where((index >= 0) & (times < self.until[np.maximum(index, 0)]), index, -1)
 
-def steps(events: Events, work: NDArray[np.intp]) -> Steps:
-    """From the begin of one step to the begin of the next; the last ends with the WORK that it left to the device."""
+
+def steps(events: Events, work: NDArray[np.intp], launched: Numbers) -> Steps:
+    """From the begin of one step to that of the next; for a device not before all earlier WORK is done.
+
+    LAUNCHED: when the host asked for each row of WORK; NONE where that is not told, and its own begin counts.
+    """
     marks = events.named(events.of(words.MARK), words.STEP.match)
     if not len(marks):
         return _one(events, work)
+    number, begin, end = _marked(events, marks)
+    asked_for = np.where(launched == NONE, events.start[work], launched)
+    until = _until(number, begin, end)
+    until[-1] = max(int(until[-1]), int(asked_for.max(initial=0)) + 1)  # what came after belongs to the last one
+    starts = np.maximum(begin, _done(events.end[work], asked_for, begin))
+    ends = np.maximum(until, _done(events.end[work], asked_for, until))
+    starts[0], ends[-1] = begin[0], max(int(end[-1]), int(events.end[work].max(initial=0)))
+    ends[:-1] = np.minimum(ends[:-1], starts[1:])
+    return Steps(number, begin, until, starts, ends)
+
+
+def _marked(events: Events, marks: NDArray[np.intp]) -> tuple[Numbers, Numbers, Numbers]:
+    """Number, begin and end of each step on the host; a mark within another one is none."""
     numbers = np.array([_number(events.names[name]) for name in events.name[marks].tolist()], np.int64)
-    return windows(numbers, events.start[marks], events.end[marks], int(events.end[work].max(initial=0)))
-
-
-def windows(number: Numbers, begin: Numbers, end: Numbers, last: int) -> Steps:
-    """Steps from the marks in a trace whose work on the device ends at LAST; a second mark of one begin is left out."""
-    order = np.argsort(begin, kind="stable")
-    number, begin, end = number[order], begin[order], end[order]
+    order = np.argsort(events.start[marks], kind="stable")
+    number, begin, end = numbers[order], events.start[marks][order], events.end[marks][order]
     fresh = np.concatenate(([True], begin[1:] >= np.maximum.accumulate(end)[:-1]))
-    number, begin, end = number[fresh], begin[fresh], end[fresh]
-    following = np.concatenate((begin[1:], [max(int(end[-1]), last)]))
-    joined = np.concatenate((number[1:] == number[:-1] + 1, [True]))
+    return number[fresh], begin[fresh], end[fresh]
+
+
+def _until(number: Numbers, begin: Numbers, end: Numbers) -> Numbers:
+    """Where each step ends on the host: at the next one, if that is its neighbour."""
+    following = np.concatenate((begin[1:], end[-1:]))
+    joined = np.concatenate((number[1:] == number[:-1] + 1, [False]))
     joined[:-1] &= following[:-1] - end[:-1] <= APART * (end[:-1] - begin[:-1])
-    return Steps(number, begin, np.where(joined, following, end))
+    return np.where(joined, following, end)
+
+
+def _done(ends: Numbers, asked: Numbers, times: Numbers) -> Numbers:
+    """When all work was done, of that which ended at ENDS, that had been asked for before each of TIMES; 0 for none."""
+    order = np.argsort(asked, kind="stable")
+    reached = np.concatenate(([0], np.maximum.accumulate(ends[order])))
+    found: Numbers = reached[np.searchsorted(asked[order], times, side="left")]
+    return found
 
 
 def _number(name: str) -> int:
@@ -53,6 +88,7 @@ def _one(events: Events, work: NDArray[np.intp]) -> Steps:
     rows = work if len(work) else events.of(words.OPERATOR)
     if not len(rows):
         nothing = np.zeros(0, np.int64)
-        return Steps(nothing, nothing, nothing)
-    begin, end = int(events.start[rows].min()), int(events.end[rows].max())
-    return Steps(np.array([-1]), np.array([begin]), np.array([end]))
+        return Steps(nothing, nothing, nothing, nothing, nothing)
+    begin, end = events.start[rows].min(keepdims=True), events.end[rows].max(keepdims=True)
+    first = np.array([np.iinfo(np.int64).min])
+    return Steps(np.array([-1]), first, end, begin, end)

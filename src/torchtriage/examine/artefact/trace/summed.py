@@ -34,13 +34,13 @@ def summary(path: str) -> RankSummary:
 
 
 def _summed(path: str, read: Read, broken: str, size: int) -> RankSummary:
-    events, told = read.events, _Told(path, read.fields)
+    events, told = read.events, Told(path, read.fields)
     device = Device(events)
-    windows = steps(events, device.rows)
     known = on_device.host(events, device)
+    windows = steps(events, device.rows, known.launched)
     spent = _spent(events, device, known, windows.begin, windows.end)
     rows = device.collectives if len(device.rows) else on_host.collectives(events)
-    all_met = meetings.met(events, rows, windows, meetings.which_step(windows, _asked(events, device, known, rows)))
+    all_met = meetings.met(events, rows, windows, windows.of(_asked(events, device, known, rows)))
     kernels = device.kernels
     return RankSummary(
         path=path,
@@ -123,7 +123,7 @@ def _steps(windows: Steps, spent: dict[str, Numbers], ahead: dict[int, dict[str,
     )
 
 
-class _Told:
+class Told:
     """What a trace says about itself, as far as it is what it should be."""
 
     def __init__(self, path: str, fields: dict[str, Any]) -> None:

@@ -64,7 +64,7 @@ class Decoding:
                     continue  # it may have been cut within an event
                 if not self._exactly(waiting, began, last):
                     return
-            except _NotPlain:
+            except NotPlain:
                 if not self._exactly(waiting, began, last):
                     return
             waiting = b""
@@ -74,14 +74,14 @@ class Decoding:
         try:
             events, rest = self._listed(text, last)
         except msgspec.ValidationError as error:
-            raise _NotPlain from error
+            raise NotPlain from error
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             raise _Malformed from error
         lasting = [event for event in events if isinstance(event, Event)]
         if text.count(b'"dur"') > len(lasting) or text.count(b'"ts"') > len(events):
-            raise _NotPlain  # a key that stands twice, perhaps: the typed decoder would not tell
+            raise NotPlain  # a key that stands twice, perhaps: the typed decoder would not tell
         wanted = [event for event in lasting if event.cat in words.CATEGORIES]
-        start, length = _times([event.ts for event in wanted]), _times([event.dur for event in wanted])
+        start, length = times([event.ts for event in wanted]), times([event.dur for event in wanted])
         if rest is not None:
             self.pieces.tail = rest
         self.seen += len(events)
@@ -185,19 +185,19 @@ class _Malformed(Exception):
     """Text that is no JSON, or none yet."""
 
 
-class _NotPlain(Exception):
+class NotPlain(Exception):
     """Events whose values are not of the kind that Kineto writes, or do not tell whole nanoseconds."""
 
 
-def _times(values: list[float | None]) -> Numbers:
-    """Microseconds in whole nanoseconds; raises _NotPlain where they do not tell."""
+def times(values: list[float | None]) -> Numbers:
+    """Microseconds in whole nanoseconds; raises NotPlain where they do not tell."""
     try:
         times = np.fromiter(values, float, len(values))
     except TypeError as error:
-        raise _NotPlain from error
+        raise NotPlain from error
     largest = np.abs(times).max(initial=0.0)
     if not largest < TIGHT and (not largest < LARGEST / 1000 or np.modf(times)[0].any()):
-        raise _NotPlain
+        raise NotPlain
     micro = np.floor(times)  # taken apart first: a product of both parts would be rounded twice
     whole_ones: Numbers = micro.astype(np.int64) * 1000 + np.rint((times - micro) * 1000).astype(np.int64)
     return whole_ones
@@ -252,4 +252,6 @@ def _plain(value: Any) -> Any:
     """Numbers as numbers again, that the same shapes have the same text on both ways."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return whole(value) if type(value) is not str and isinstance(value, str) else value

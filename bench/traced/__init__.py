@@ -1,0 +1,1 @@
+"""Jobs on devices that never ran: their traces, and the truth about them."""
