@@ -129,6 +129,27 @@ def test_a_rank_outside_of_a_group_is_not_missing_in_it(tmp_path: Path) -> None:
     assert facts(read(written(tmp_path, dump(*DONE, own, pg_config=untold), dump(*DONE, pg_config=untold)))) == []
 
 
+def test_groups_of_one_name_and_other_ranks_are_not_compared(tmp_path: Path) -> None:
+    def config(ranks: str) -> dict[str, Any]:
+        return {"0": {"name": "0", "desc": "", "ranks": "[0, 1, 2, 3]"}, "5": {"name": "5", "desc": "", "ranks": ranks}}
+
+    mine = {"process_group": ("5", "pair"), "pg_id": 1}
+    first = [dump(*DONE, pending(1, **mine), pg_config=config("[0, 1]"))] * 2
+    second = [
+        dump(*DONE, pending(1, "nccl:barrier", **mine), pg_config=config("[2, 3]")),
+        dump(*DONE, pg_config=config("[2, 3]")),
+    ]
+    found = facts(read(written(tmp_path, *first, *second)))
+    assert found[0].startswith(
+        "/work/train.py:20, rank 2: rank 2 of ranks 2, 3 waits in barrier number 1 of group 5 of ranks 2, 3"
+    )
+
+
+def test_a_version_that_is_not_known_is_told(tmp_path: Path) -> None:
+    noun = read(written(tmp_path, dump(*DONE, version="3.1"), dump(*DONE)))
+    assert ["version 3.1" in each.why for each in noun.inconclusive] == [True]
+
+
 def test_what_the_ring_has_lost_is_counted_by_the_status_of_the_group(tmp_path: Path) -> None:
     status = {"0": {"last_enqueued_collective": "3", "last_completed_collective": "3"}}
     paths = written(tmp_path, dump(entry(2), pending(3)), dump(entry(2), pg_status=status))

@@ -97,6 +97,17 @@ def too_large_a_model() -> Allocator:
     return failing(Job(Allocator(2 * GIB), parameter=70 * MIB, activation=4 * MIB))
 
 
+def looking_for_the_largest_batch() -> Allocator:
+    """The batch that did not fit is let go, and the job goes on with a smaller one."""
+    device = too_large_a_batch()
+    for block in [each for each in device._by_addr.values() if each.state == "active_allocated"]:
+        device.free(block.addr, KEPT)
+    job = Job(device).build()
+    for _ in range(40):
+        job.step()
+    return device
+
+
 def in_pieces() -> Allocator:
     """Every other block of a full device is let go: half of it is free, and nowhere 100 MiB of it in one piece."""
     device = Allocator(2 * GIB)
@@ -112,6 +123,7 @@ JOBS = {
     "healthy": (healthy, set()),
     "a window of the latest": (windowed, set()),
     "detached losses": (logging, set()),
+    "a search for the largest batch": (looking_for_the_largest_batch, set()),
     "a leak": (leaking, {"memory-growth"}),
     "graphs that are kept": (retained, {"memory-growth", "graph-retained"}),
     "too large a batch": (too_large_a_batch, {"peak-by-activations"}),

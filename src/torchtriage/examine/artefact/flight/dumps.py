@@ -42,6 +42,7 @@ def _whole(subject: Dumps) -> Iterator[Dumps]:
 def read(paths: Sequence[str]) -> Dumps:
     """The dumps at PATHS, one for each rank of a job."""
     found, unseen = dumps(paths)
+    _told_apart(found)
     groups = _groups(found)
     world = max([len(_default(groups)), *(dump.rank + 1 for dump in found)], default=0)
     absent = tuple(sorted(set(_default(groups) or range(world)) - {dump.rank for dump in found}))
@@ -54,16 +55,35 @@ def read(paths: Sequence[str]) -> Dumps:
 def _groups(found: Sequence[Dump]) -> dict[str, list[int]]:
     """The ranks of each group by its name: from the configuration; where none is told, those that used it."""
     told: dict[str, set[int]] = {}
-    for dump in found:
-        for name, group in dump.told["groups"].items():
-            told.setdefault(name, set()).update(group["ranks"])
-    known = {name for name, ranks in told.items() if ranks}
+    known = {name: set(group["ranks"]) for dump in found for name, group in _named(dump).items() if group["ranks"]}
     for dump in found:
         for row in dump.told["entries"]:
             if row["group"] not in known:
                 everyone = {each.rank for each in found} if row["group"] == "0" else {dump.rank}
                 told.setdefault(row["group"], set()).update(everyone)
-    return {name: sorted(ranks) for name, ranks in told.items()}
+    return {name: sorted(ranks) for name, ranks in (told | known).items()}
+
+
+def _named(dump: Dump) -> dict[str, dict[str, Any]]:
+    groups: dict[str, dict[str, Any]] = dump.told["groups"]
+    return groups
+
+
+def _told_apart(found: Sequence[Dump]) -> None:
+    """Groups of one name and of other ranks are others: ranks that make groups by themselves count them anew."""
+    ranks: dict[str, set[tuple[int, ...]]] = {}
+    for dump in found:
+        for name, group in _named(dump).items():
+            ranks.setdefault(name, set()).add(tuple(group["ranks"]))
+    for dump in found:
+        several = {
+            name: f"{name} of ranks {', '.join(map(str, group['ranks'][:8]))}"
+            for name, group in _named(dump).items()
+            if len(ranks[name]) > 1
+        }
+        dump.told["groups"] = {several.get(name, name): group for name, group in _named(dump).items()}
+        for row in dump.told["entries"]:
+            row["group"] = several.get(row["group"], row["group"])
 
 
 def _default(groups: Mapping[str, list[int]]) -> list[int]:

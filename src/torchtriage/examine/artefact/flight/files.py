@@ -80,6 +80,10 @@ def _text(path: str) -> Answer | None:
 
 
 def _passed(answer: Answer) -> Iterator[Inconclusive]:
+    version = answer.value["version"]
+    if version and not version.startswith(("1.", "2.")):
+        said = f"{answer.path} is of version {version}; versions up to 2 are known, and it was read as one of those"
+        yield Inconclusive("dump/read", said, "Update torchtriage.")
     if answer.value["passed"]:
         said = f"{answer.path}: {answer.value['passed']} entries without a group or a name were passed over"
         yield Inconclusive("dump/read", said, "Report it with the version of torch.")

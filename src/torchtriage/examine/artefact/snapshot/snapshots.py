@@ -46,7 +46,7 @@ class At(Struct, frozen=True):
 
 class Failure(Struct, frozen=True):
     """An allocation of SIZE bytes that failed. device_free: what CUDA had left. blocks, largest: the free pieces in
-    what is reserved, and the largest of them; -1 where that cannot be told.
+    what is reserved, and the largest of them; -1 where that cannot be told. after: allocations that followed.
     """
 
     row: int
@@ -57,6 +57,7 @@ class Failure(Struct, frozen=True):
     reserved: int
     blocks: int
     largest: int
+    after: int
 
 
 class Kept(Struct, frozen=True):

@@ -143,6 +143,7 @@ class _State:
         return {
             "row": row, "size": int(self._history.size[row]), "device_free": whole(free), "stack": self._number(row),
             "used": int(used[row]), "reserved": int(reserved[row]), "blocks": loose[1], "largest": loose[2],
+            "after": int((self._history.action[row:] == ALLOC).sum()),
         }  # fmt: skip
 
     def kept(self) -> list[dict[str, Any]]:

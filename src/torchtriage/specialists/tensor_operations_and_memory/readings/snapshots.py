@@ -18,13 +18,14 @@ EVEN = 0.5  # of the most, at least, in each eighth of the history but the first
 GRAPHS = 8  # kept, as of a run
 ALIKE = 0.2  # of a block for each pass may be too few or too many
 LAYERS = 3  # stacks of a forward pass that grow together with the loss
+WENT_ON = 1000  # allocations after one that failed: what an error's handler asks for is less
 _NAMED = 3  # places of each finding
 
 
 @detector("snapshot/fragmentation")
 def fragmentation(memory: Memory) -> Iterator[Sighting]:
     """An allocation failed that would have fitted into what the allocator keeps unused."""
-    for failure in memory.device.failed[-1:]:
+    for failure in _ending(memory):
         unused = failure.reserved - failure.used
         if unused > failure.size and failure.largest < failure.size:
             largest = f", the largest {_size(failure.largest)}" if failure.largest >= 0 else ""
@@ -101,9 +102,14 @@ def _each_pass(blocks: int, passes: int) -> bool:
     return each > 0 and abs(blocks / passes - each) <= ALIKE
 
 
+def _ending(memory: Memory) -> list[Failure]:
+    """The last allocation that failed, if the job did not go on: one that looks for the largest batch does."""
+    return [each for each in memory.device.failed[-1:] if each.after < WENT_ON]
+
+
 def _full_of(memory: Memory, kinds: Sequence[str]) -> Iterator[Sighting]:
     """Only where memory ran out: what fills a device that never ran out of it is good use."""
-    for failure in memory.device.failed[-1:]:
+    for failure in _ending(memory):
         parts = makers.parts(memory)
         if parts[makers.UNKNOWN] * 2 > memory.device.at.used:
             raise CannotSee(
