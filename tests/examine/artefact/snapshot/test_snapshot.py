@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
 from collections import Counter
@@ -280,6 +281,11 @@ def test_the_sample_is_looked_at_in_all_its_parts() -> None:
     assert device["failed"]
     assert device["kept"]
     assert device["timeline"]["entry"]
+
+
+def test_the_snapshot_of_the_docs_is_that_of_the_allocator() -> None:
+    kept = Path(__file__).parents[3] / "cases/artefacts/snapshot.pickle.gz"
+    assert pickle.loads(gzip.decompress(kept.read_bytes())) == too_large_a_batch().snapshot()
 
 
 def test_the_job_ends_in_one_case(tmp_path: Path) -> None:

@@ -32,19 +32,19 @@ def fragmentation(memory: Memory) -> Iterator[Sighting]:
             pieces = f" in {failure.blocks} pieces{largest}" if failure.blocks > 0 else ""
             share = unused / max(failure.reserved + failure.device_free, 1)
             fact = f"{_asked(memory, failure)} while the allocator kept {_size(unused)} unused{pieces}"
-            yield Sighting(_place(memory, memory.frames(failure.stack)), fact, share)
+            yield Sighting(_place(memory, memory.frames(failure.stack)), fact, share, "of the device")
 
 
 @detector("snapshot/peak-by-activations")
 def peak_by_activations(memory: Memory) -> Iterator[Sighting]:
     """An allocation failed while most of the memory was full of activations."""
-    yield from _full_of(memory, (makers.ACTIVATIONS,))
+    yield from _full_of(memory, "activations", (makers.ACTIVATIONS,))
 
 
 @detector("snapshot/peak-by-states")
 def peak_by_states(memory: Memory) -> Iterator[Sighting]:
     """An allocation failed while most of the memory was full of parameters, gradients and optimizer states."""
-    yield from _full_of(memory, (makers.PARAMETERS, makers.GRADIENTS, makers.STATES))
+    yield from _full_of(memory, "states", (makers.PARAMETERS, makers.GRADIENTS, makers.STATES))
 
 
 @detector("snapshot/memory-growth")
@@ -107,7 +107,7 @@ def _ending(memory: Memory) -> list[Failure]:
     return [each for each in memory.device.failed[-1:] if each.after < WENT_ON]
 
 
-def _full_of(memory: Memory, kinds: Sequence[str]) -> Iterator[Sighting]:
+def _full_of(memory: Memory, name: str, kinds: Sequence[str]) -> Iterator[Sighting]:
     """Only where memory ran out: what fills a device that never ran out of it is good use."""
     for failure in _ending(memory):
         parts = makers.parts(memory)
@@ -118,11 +118,12 @@ def _full_of(memory: Memory, kinds: Sequence[str]) -> Iterator[Sighting]:
             )
         share = sum(parts[kind] for kind in kinds) / max(memory.device.at.used, 1)
         fact = f"{_asked(memory, failure)}{_short(failure)}: in use were {_told(parts)}"
-        yield Sighting(_place(memory, memory.frames(failure.stack)), fact, share)
-        yield from _largest(memory, kinds, share)
+        unit = f"of what is in use are {name}"
+        yield Sighting(_place(memory, memory.frames(failure.stack)), fact, share, unit)
+        yield from (Sighting(place, said, share, unit) for place, said in _largest(memory, kinds))
 
 
-def _largest(memory: Memory, kinds: Iterable[str], share: float) -> Iterator[Sighting]:
+def _largest(memory: Memory, kinds: Iterable[str]) -> Iterator[tuple[Place, str]]:
     """The job's own lines that asked for most of it."""
     by_line: dict[tuple[str, int, str], list[int]] = {}
     for group in memory.device.at.groups:
@@ -133,7 +134,7 @@ def _largest(memory: Memory, kinds: Iterable[str], share: float) -> Iterator[Sig
                 row[0], row[1] = row[0] + size, row[1] + group.blocks
     for (path, line, kind), (size, blocks) in sorted(by_line.items(), key=lambda row: -row[1][0])[:_NAMED]:
         fact = f"{_of(memory)}{_size(size)} of {kind} in {blocks} block{'s' if blocks > 1 else ''} come from here"
-        yield Sighting(Place(path=path, line=line), fact, share)
+        yield Place(path=path, line=line), fact
 
 
 def _asked(memory: Memory, failure: Failure) -> str:
