@@ -145,6 +145,15 @@ def test_groups_of_one_name_and_other_ranks_are_not_compared(tmp_path: Path) -> 
     )
 
 
+def test_of_many_ranks_the_latest_collectives_are_kept(tmp_path: Path) -> None:
+    early = [entry(seq) for seq in range(1, 400)]
+    ranks = [dump(*early, pending(400), ranks=str([*range(70)]))] * 69 + [dump(*early, ranks=str([*range(70)]))]
+    noun = read(written(tmp_path, *ranks))
+    assert {len(rank.events[0]["collectives"]) for rank in noun.record.ranks} == {256}
+    assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 61 more of ranks" in facts(noun)[0]
+    assert "rank 69 has asked for nothing since all_reduce number 399" in facts(noun)[0]
+
+
 def test_a_version_that_is_not_known_is_told(tmp_path: Path) -> None:
     noun = read(written(tmp_path, dump(*DONE, version="3.1"), dump(*DONE)))
     assert ["version 3.1" in each.why for each in noun.inconclusive] == [True]

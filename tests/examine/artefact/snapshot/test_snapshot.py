@@ -224,6 +224,59 @@ def test_blocks_that_wait_for_a_stream_are_in_use(tmp_path: Path) -> None:
     assert memory.device.free.bytes == 0
 
 
+def of_cpp(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """As torch::cuda::_memory_snapshot_pickled has it: no pools, another word for what waits, no empty stacks."""
+    for segment in snapshot["segments"]:
+        for block in segment["blocks"]:
+            block["state"] = block["state"].replace("awaiting", "pending")
+    for entry in snapshot["device_traces"][0]:
+        del entry["pool_id"], entry["compile_context"], entry["user_metadata"]
+    return {name: snapshot[name] for name in ("segments", "device_traces", "allocator_settings")}
+
+
+def of_old(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """As torch 2.0 has it: blocks without an address and with a history, entries without a time."""
+    for segment in snapshot["segments"]:
+        for block in segment["blocks"]:
+            past = {
+                "addr": block.pop("address"),
+                "real_size": block.pop("requested_size"),
+                "frames": block.pop("frames"),
+            }
+            block["history"] = [past] if block["state"] != "inactive" else []
+    for entry in snapshot["device_traces"][0]:
+        del entry["time_us"], entry["pool_id"], entry["compile_context"], entry["user_metadata"]
+    return {name: snapshot[name] for name in ("segments", "device_traces")}
+
+
+@pytest.mark.parametrize("written", [of_cpp, of_old])
+@pytest.mark.parametrize("job", [leaking, too_large_a_batch, in_pieces])
+def test_other_writers_of_snapshots_are_read_alike(tmp_path: Path, written: Any, job: Any) -> None:
+    device = job()
+    other = read([dumped(tmp_path, written(pickle.loads(pickle.dumps(device.snapshot()))), "other")])
+    same = read([dumped(tmp_path, device.snapshot())])
+    assert faults(other) == faults(same)
+    assert other.memories[0].device.peak == same.memories[0].device.peak
+    assert makers.parts(other.memories[0]) == makers.parts(same.memories[0])
+
+
+def test_segments_that_expand_are_laid_out_as_one(tmp_path: Path) -> None:
+    frames, entries = layer(0), []
+    for n in range(4):
+        entries.append({"action": "segment_map", "addr": 2**40 + n * 20 * MIB, "size": 20 * MIB, "frames": frames})
+        entries.append({"action": "alloc", "addr": 2**40 + n * 20 * MIB, "size": 20 * MIB, "frames": frames})
+    entries += [
+        {"action": "free_completed", "addr": 2**40 + n * 20 * MIB, "size": 20 * MIB, "frames": []} for n in (1, 2)
+    ]
+    entries.append({"action": "oom", "size": 60 * MIB, "device_free": 0, "frames": frames})
+    used = {"size": 20 * MIB, "requested_size": 20 * MIB, "state": "active_allocated", "frames": frames}
+    blocks = [used, {"size": 40 * MIB, "state": "inactive"}, used]
+    segment = {"device": 0, "address": 2**40, "total_size": 80 * MIB, "is_expandable": True, "blocks": blocks}
+    (memory,) = read([dumped(tmp_path, {"segments": [segment], "device_traces": [entries]})]).memories
+    (failure,) = memory.device.failed
+    assert (failure.used, failure.reserved, failure.blocks, failure.largest) == (40 * MIB, 80 * MIB, 1, 40 * MIB)
+
+
 def test_devices_and_files_are_told_apart(tmp_path: Path) -> None:
     one, two = leaking(), Job(Allocator(device=1)).build().device
     both = one.snapshot()

@@ -13,8 +13,6 @@ from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 from torchtriage.examine.run.stood import Stand, stands
 
 _SHOWN = 64  # ranks
-_MANY = 64  # ranks, with more of which fewer collectives of each are kept
-_LATEST = 256
 _UNBLOCK = "Look for them on their hosts; a process that was killed writes none, its log tells why."
 
 
@@ -46,8 +44,7 @@ def read(paths: Sequence[str]) -> Dumps:
     groups = _groups(found)
     world = max([len(_default(groups)), *(dump.rank + 1 for dump in found)], default=0)
     absent = tuple(sorted(set(_default(groups) or range(world)) - {dump.rank for dump in found}))
-    most = _LATEST if len(found) > _MANY else None
-    record = RunRecord(tuple(RankRecord(dump.rank, (_event(dump, groups, most),)) for dump in found))
+    record = RunRecord(tuple(RankRecord(dump.rank, (_event(dump, groups),)) for dump in found))
     whole = Dumps(record, {dump.rank: dump.path for dump in found}, world, absent if found else ())
     return Dumps(record, whole.paths, world, whole.absent, (*unseen, *_untold(whole)))
 
@@ -82,6 +79,7 @@ def _told_apart(found: Sequence[Dump]) -> None:
             if len(ranks[name]) > 1
         }
         dump.told["groups"] = {several.get(name, name): group for name, group in _named(dump).items()}
+        dump.told["last"] = {several.get(name, name): number for name, number in dump.told["last"].items()}
         for row in dump.told["entries"]:
             row["group"] = several.get(row["group"], row["group"])
 
@@ -91,20 +89,15 @@ def _default(groups: Mapping[str, list[int]]) -> list[int]:
     return groups.get("0", [])
 
 
-def _event(dump: Dump, groups: Mapping[str, list[int]], most: int | None) -> Event:
+def _event(dump: Dump, groups: Mapping[str, list[int]]) -> Event:
     """As run/job/hangs.py writes them; `past`: no collective is under way."""
-    rows = sorted(dump.told["entries"], key=lambda row: row["created"])
-    last = {str(row["group"]): 0 for row in rows}
-    for row in rows:
-        if not row["p2p"]:
-            enqueued = dump.told["last"].get(str(row["pg_id"]), 0)
-            last[row["group"]] = max(last[row["group"]], row["seq"], enqueued)
+    rows = dump.told["entries"]
     pending = [row for row in rows if row["pending"]]
     meets = [row for row in pending if not row["p2p"]]
     call = _call(pending[0], groups) if pending and not meets else None
     return {
         "kind": "hang", "why": "dump", "seconds": 0.0, "state": "waits" if pending else "past",
-        "collectives": rows[-most:] if most else rows, "last": last, "groups": dict(groups), "call": call,
+        "collectives": rows, "last": dump.told["last"], "groups": dict(groups), "call": call,
         "stack": _stack(pending[0]) if pending else [], "step": 0,
     }  # fmt: skip
 

@@ -14,7 +14,9 @@ from torchtriage.examine.artefact.flight.plain import plain
 from torchtriage.examine.artefact.opened import Opened, Unreadable
 from torchtriage.examine.artefact.pickle.apart import Answer, answers
 
+_HEAD = 64
 _JSON = 2**27  # bytes of a dump in JSON; one of 2000 collectives has one million
+_MANY, _LATEST = 64, 256  # of more ranks than those, so many collectives of each are kept
 _RANK = re.compile(r"(\d+)(?:\.[A-Za-z]\w*)*$")
 NAME = "Name them as torch does, <prefix><rank>."
 
@@ -46,7 +48,9 @@ def dumps(paths: Sequence[str]) -> tuple[list[Dump], list[Inconclusive]]:
         if answer.value is None:
             unseen.append(Inconclusive("dump/read", f"{answer.path}: {answer.why}", "Dump it again, or leave it out."))
         else:
-            read.append((answer.path, answer.value))
+            rows = sorted(answer.value["entries"], key=lambda row: int(row["created"]))
+            latest = rows[-_LATEST:] if len(paths) > _MANY else rows
+            read.append((answer.path, {**answer.value, "entries": latest}))
             unseen += _passed(answer)
     numbered = _numbered([path for path, _ in read])
     if numbered is None:
@@ -68,11 +72,12 @@ def _text(path: str) -> Answer | None:
     """What is in a dump in JSON; None for a pickle."""
     try:
         with Opened(path) as file:
-            data = file.read(_JSON)
+            head = file.read(_HEAD)
+            if head.lstrip()[:1] != b"{":
+                return None
+            data = head + file.read(_JSON)
     except Unreadable as error:
         return Answer(path, why=error.why)
-    if data.lstrip()[:1] != b"{":
-        return None
     try:
         return Answer(path, plain(json.loads(data), len(data)))
     except (ValueError, RecursionError) as error:

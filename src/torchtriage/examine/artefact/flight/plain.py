@@ -17,7 +17,7 @@ _PEER = re.compile(r"(\d+)\s*(->|<-)\s*(\d+)")
 
 
 def plain(dump: Any, size: int) -> dict[str, Any]:
-    """{"version", "groups": {name: {"desc", "ranks"}}, "last": {pg_id: number}, "entries": rows}.
+    """{"version", "groups": {name: {"desc", "ranks"}}, "last": {group: number}, "entries": rows}.
 
     SIZE: of the file in bytes; it cannot hold more entries than that. Raises ValueError for what is no dump.
     """
@@ -30,7 +30,7 @@ def plain(dump: Any, size: int) -> dict[str, Any]:
     return {
         "version": _words(dump.get("version"), _LONG),
         "groups": dict(_groups(dump.get("pg_config"))),
-        "last": dict(_last(dump.get("pg_status"))),
+        "last": _last(rows, dict(_enqueued(dump.get("pg_status")))),
         "entries": rows[-MOST:],
         "passed": len(entries) - len(rows),
     }
@@ -83,7 +83,16 @@ def _groups(told: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield _words(group.get("name") or name, _LONG), {"desc": desc, "ranks": ranks}
 
 
-def _last(told: Any) -> Iterator[tuple[str, int]]:
+def _last(rows: list[dict[str, Any]], enqueued: dict[str, int]) -> dict[str, int]:
+    """The number of each group's last collective: the ring may have lost it, the status of the group has not."""
+    last: dict[str, int] = {}
+    for row in rows:
+        number = 0 if row["p2p"] else max(row["seq"], enqueued.get(str(row["pg_id"]), 0))
+        last[row["group"]] = max(last.get(row["group"], 0), number)
+    return last
+
+
+def _enqueued(told: Any) -> Iterator[tuple[str, int]]:
     for name, status in [*told.items()][:MOST] if isinstance(told, dict) else ():
         if isinstance(status, dict):
             yield _words(name, _LONG), _whole(status.get("last_enqueued_collective"))

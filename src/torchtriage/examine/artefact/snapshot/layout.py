@@ -29,8 +29,10 @@ class Layout:
             for block in segment.get("blocks") or ():
                 size = whole(block["size"])
                 if str(block["state"]).startswith("active"):
-                    self.frames.append(block.get("frames"))
-                    yield whole(block.get("address", at)), whole(block.get("requested_size", size)) or size
+                    first = (block.get("history") or [{}])[0]  # of torch before 2.1
+                    self.frames.append(block.get("frames", first.get("frames")))
+                    asked = block.get("requested_size", first.get("real_size"))
+                    yield whole(block.get("address", at)), whole(asked) or size
                 at += size
 
     @property
