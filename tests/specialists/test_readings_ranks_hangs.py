@@ -64,9 +64,9 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
 @pytest.mark.parametrize(
     ("ranks", "expected"),
     [
-        ((WAITS, STILL), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
+        ((WAITS, STILL), {"collective-on-some-ranks": [(30, 1), (20, 0)]}),
         ((WAITS, [hang("busy", 5, AFTER)]), {}),
-        (([hang("waits", 6, training=True)], [hang("still", 5, WITHIN)]), {"collective-on-some-ranks": [(20, 0), (24, 1)]}),
+        (([hang("waits", 6, training=True)], [hang("still", 5, WITHIN)]), {"collective-on-some-ranks": [(24, 1), (20, 0)]}),
         ((WAITS, [hang("seen", 5, AFTER, why="signal", seconds=0.1)]), {}),
         ((WAITS, [hang("still", 5, AFTER), LATER]), {}),
         (([*WAITS, LATER], STILL), {}),
@@ -74,7 +74,7 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
         ((WAITS, [{**REACHED, "backwards": 40}, END]), {"collective-on-some-ranks": [(20, 0)]}),
         (([hang("waits", 6, training=True)], [REACHED, END]), {"uneven-steps": [(20, 0)]}),
         (([hang("waits", 6, training=True)], [UNLIKE]), {"uneven-steps": [(20, 0), (30, 1)]}),
-        (([hang("waits", 6, training=True)], STILL), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
+        (([hang("waits", 6, training=True)], STILL), {"collective-on-some-ranks": [(30, 1), (20, 0)]}),
         ((WAITS, [UNLIKE]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("waits", 6, AFTER, collectives=SWAPPED)]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("waits", 6)]), {}),

@@ -58,7 +58,8 @@ def test_a_job_that_stands_still_is_judged_at_once_and_ended_where_that_is_wante
     assert [each.fault.slug for each in told[0].findings] == ["collective-on-some-ranks"]
     (finding,) = case.findings
     places = [(each.place.line, each.place.rank) for each in finding.evidence]
-    assert places == [(JOB.count("\n", 0, JOB.index("dist.barrier")) + 1, 0), (JOB.count("\n", 0, JOB.index("time.sleep")) + 1, 1)]  # fmt: skip
+    sleeps, waits = (JOB.count("\n", 0, JOB.index(call)) + 1 for call in ("time.sleep", "dist.barrier"))
+    assert places == [(sleeps, 1), (waits, 0)]
     assert any("--end-hang ended the job" in each.why for each in case.inconclusive)
     assert [[each["why"] for each in several] for several in hangs(tmp_path / "run").values()] == [["hang-after"]] * 2
 

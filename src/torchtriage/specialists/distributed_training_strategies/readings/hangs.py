@@ -108,21 +108,21 @@ def _meeting(at: dict[int, Stand]) -> Meeting | None:
 
 
 def _of_missing(meeting: Meeting) -> Iterator[Sighting]:
+    """Those that are missing first: there is the cause."""
     name = f"{meeting.op} number {meeting.seq} of group {meeting.group}"
     first = meeting.waiting[0]
     waits = f"{named([each.rank for each in meeting.waiting])} of {named(meeting.ranks)}"
     waits += " waits" if len(meeting.waiting) == 1 else " wait"
-    told = "; ".join(f"rank {each.rank} {where(each)}" for each in meeting.missing[:MOST])
-    path, line = _asked(first, meeting)
-    fact = f"{waits} in {name}, {lasting(first)}: {told}"
-    yield Sighting(
-        Place(path=path, line=line, rank=first.rank, step=first.step), fact, first.seconds or None, unit(first)
-    )
     for each in meeting.missing[:MOST]:
         path, line = each.place
         if path is not None and each.how != "ended":
             place = Place(path=path, line=line, rank=each.rank, step=each.step)
-            yield Sighting(place, f"rank {each.rank} {where(each)} and has not reached {name}")
+            fact = f"rank {each.rank} {where(each)}; it has not reached {name}, in which {waits}"
+            yield Sighting(place, fact, each.seconds or None, unit(each))
+    path, line = _asked(first, meeting)
+    told = "; ".join(f"rank {each.rank} {where(each)}" for each in meeting.missing[:MOST])
+    place = Place(path=path, line=line, rank=first.rank, step=first.step)
+    yield Sighting(place, f"{waits} in {name}, {lasting(first)}: {told}", first.seconds or None, unit(first))
 
 
 def _apart(at: dict[int, Stand]) -> list[Sighting]:
