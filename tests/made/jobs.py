@@ -17,9 +17,12 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from torchtriage import triage
 from torchtriage.examine.run.notes import Notes
+
+LEFT: dict[str, Any] = {}  # what the script that this process became has left in its module
 
 
 class Server:
@@ -128,7 +131,9 @@ def _become(script: Path, folder: Path, rank: str, hang: float | None) -> None:
 
     begin(str(folder), [str(path) for path in triage.probes()], hang_after=hang)
     sys.argv = [str(script)]
-    runpy.run_path(str(script), run_name="__main__")
+    # Kept until the interpreter ends, as of any script. A DistributedDataParallel that goes while gloo's thread lets go
+    # of the last tensor waits for it for ever: it holds the lock that the thread needs.
+    LEFT.update(runpy.run_path(str(script), run_name="__main__"))
 
 
 if __name__ == "__main__":
