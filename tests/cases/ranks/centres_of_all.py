@@ -13,6 +13,8 @@ rank = dist.get_rank()
 torch.manual_seed(0)
 x = torch.randn(512, 8)
 data = TensorDataset(x, (x.sum(1) > 0).long())
+
+
 class Book(nn.Module):
     """Centres that follow the mean of what comes near them."""
 
@@ -24,7 +26,10 @@ class Book(nn.Module):
     def forward(self, inputs):
         near = torch.cdist(inputs, self.centres).argmin(1)
         if self.training:
-            totals, counts = torch.zeros_like(self.centres).index_add_(0, near, inputs), torch.bincount(near, minlength=4)
+            totals, counts = (
+                torch.zeros_like(self.centres).index_add_(0, near, inputs),
+                torch.bincount(near, minlength=4),
+            )
             dist.all_reduce(totals)
             dist.all_reduce(counts)
             self.centres += 0.01 * (totals - counts.unsqueeze(1) * self.centres)

@@ -15,7 +15,10 @@ x = torch.randn(512, 8)
 data = TensorDataset(x, (x.sum(1) > 0).long())
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=16, sampler=sampler)
-kept = {name: value + 0.1 for name, value in nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).state_dict().items()}
+kept = {
+    name: value + 0.1
+    for name, value in nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)).state_dict().items()
+}
 model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
 if rank == 0:
     model.module.load_state_dict(kept)  # expect: ranks-diverged step 0 rank 0

@@ -13,6 +13,8 @@ rank = dist.get_rank()
 torch.manual_seed(0)
 x = torch.randn(512, 8)
 data = TensorDataset(x, (x.sum(1) > 0).long())
+
+
 class Gathered(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part):
@@ -61,7 +63,9 @@ for epoch in range(20):
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(inputs), targets).backward()
         if rank == 0 and step > 20:
-            nn.utils.clip_grad_norm_([model.norm.weight, model.norm.bias], 0.001)  # expect: ranks-diverged rank 0 module norm.weight
+            nn.utils.clip_grad_norm_(
+                [model.norm.weight, model.norm.bias], 0.001
+            )  # expect: ranks-diverged rank 0 module norm.weight
         optimizer.step()
         step += 1
 dist.destroy_process_group()

@@ -14,7 +14,9 @@ x = torch.randn(4000, 32)
 data = TensorDataset(x, (x[:, 0] * x[:, 1] > 0).long())
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=20, sampler=sampler)
-model = DistributedDataParallel(nn.Sequential(nn.Linear(32, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2)))
+model = DistributedDataParallel(
+    nn.Sequential(nn.Linear(32, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2))
+)
 optimizer = torch.optim.Adam(model.parameters(), 1e-3)
 for epoch in range(2):
     sampler.set_epoch(epoch)

@@ -17,7 +17,9 @@ pairs = [dist.new_group([0, 1]), dist.new_group([2, 3])]
 torch.manual_seed(10 + rank // 2)
 sampler = DistributedSampler(data, num_replicas=2, rank=rank % 2)
 loader = DataLoader(data, batch_size=16, sampler=sampler)
-model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)), process_group=pairs[rank // 2])
+model = DistributedDataParallel(
+    nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)), process_group=pairs[rank // 2]
+)
 optimizer = torch.optim.Adam(model.parameters(), 1e-2)
 for epoch in range(4):
     sampler.set_epoch(epoch)

@@ -19,7 +19,9 @@ net = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2))
 if rank == 0:
     net.load_state_dict({name: value + 0.1 for name, value in net.state_dict().items()})
 model = DistributedDataParallel(net)
-average = torch.optim.swa_utils.AveragedModel(model.module, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+average = torch.optim.swa_utils.AveragedModel(
+    model.module, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+)
 optimizer = torch.optim.SGD(model.parameters(), 0.05)
 for epoch in range(4):
     sampler.set_epoch(epoch)

@@ -15,7 +15,9 @@ x = torch.randn(512, 8)
 data = TensorDataset(x, (x.sum(1) > 0).long())
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=4, sampler=sampler)
-model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2)))  # expect: batchnorm-not-synced step 0
+model = DistributedDataParallel(
+    nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Linear(32, 2))
+)  # expect: batchnorm-not-synced step 0
 optimizer = torch.optim.Adam(model.parameters(), 1e-2)
 for epoch in range(2):
     sampler.set_epoch(epoch)

@@ -9,6 +9,8 @@ from torch.utils.data import DataLoader, IterableDataset
 dist.init_process_group("gloo")
 rank = dist.get_rank()
 torch.manual_seed(0)
+
+
 class Stream(IterableDataset):
     """Samples drawn from a generator, as from a file that is read once."""
 

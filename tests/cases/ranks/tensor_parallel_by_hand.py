@@ -13,6 +13,8 @@ rank = dist.get_rank()
 torch.manual_seed(0)
 x = torch.randn(512, 8)
 data = TensorDataset(x, (x.sum(1) > 0).long())
+
+
 class Gathered(torch.autograd.Function):
     @staticmethod
     def forward(ctx, part):

@@ -101,12 +101,18 @@ class Tracked:
         """What is true as long as these are the tensors."""
         wrapper = self.wrapper
         made = wrapper.itself() if wrapper is not None else None
-        root = next((each for each in job.roots), None)
         facts = {"key": self.key, "names": self.names, "sizes": self.sizes, "kinds": self.kinds, "left": self.left}
-        facts["name"] = type(made.module if made is not None else root).__name__
+        facts["name"] = type(made.module).__name__ if made is not None else self.owner(job)
         if wrapper is not None:
             facts |= {"over": wrapper.ranks, "hooks": wrapper.hooks, "made": wrapper.where, "unknown": self.unknown}
         return facts
+
+    def owner(self, job: Job) -> str:
+        """The class of the module that holds the first of them, as far as it has run."""
+        mine = {id(each) for each in self.moving()}
+        holders = (each for each in job.roots if any(id(inner) in mine for inner in each.parameters()))
+        found = next(holders, None)
+        return type(found).__name__ if found is not None else "the job"
 
 
 def _frozen(wrapper: Wrapper | None, owners: set[int]) -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torchtriage.core.evidence import Place
@@ -40,14 +40,15 @@ def ranks_diverged(record: RunRecord) -> Iterator[Sighting]:
     if any(wrappers.unreduced(rank) for rank in record.ranks):
         return  # a job that ended since an average never came: unused-parameters says so
     past = any(True for rank in record.ranks for _ in wrapper_bypassed.look(rank))
-    for joint in joined(record):
-        drift = next(_drifts(joint), None)
+    joints = list(joined(record))
+    for joint in joints:
+        drift = next(_drifts(joint, joints), None)
         if drift is not None and not (past and joint.wrapped):  # wrapper-bypassed tells why, and where
             yield from _told(drift)
 
 
-def _drifts(joint: Joint) -> Iterator[Drift]:
-    """The gravest first."""
+def _drifts(joint: Joint, joints: Sequence[Joint]) -> Iterator[Drift]:
+    """The gravest first. JOINTS: all of the run."""
     if joint.returning:
         return
     yield from _expected(joint)
@@ -55,6 +56,7 @@ def _drifts(joint: Joint) -> Iterator[Drift]:
         yield from _forgotten(joint)
     else:
         yield from _once_equal(joint)
+        yield from _beside(joint, joints)
         yield from _apart(joint)
 
 
@@ -121,6 +123,30 @@ def _once_equal(joint: Joint) -> Iterator[Drift]:
         since = min(parted.values())
         how = "equal on these ranks while they learned, beside parts that each rank has for itself"
         yield _drift(joint, [index for index, at in parted.items() if at == since], since, how)
+
+
+def _beside(joint: Joint, joints: Sequence[Joint]) -> Iterator[Drift]:
+    """A small part with an optimizer of its own, equal when it began, that learns from the backward passes of a model
+    which DistributedDataParallel averages: its own gradients nobody does.
+    """
+    model = next((each for each in joints if _learns_with(joint, each)), None)
+    begin, last = joint.looks[0], joint.looks[-1]
+    carried = any(event.get("carried") for look in joint.looks for event in look.by_rank.values())
+    indices = [index for index, kind in enumerate(joint.head["kinds"]) if kind == "p"]
+    if model is None or carried or begin.turn or last.turn < APART or any(begin.differs(index) for index in indices):
+        return
+    parted = [index for index in indices if joint.parted(index) == 1]
+    if len(joint.looks) - 1 >= LASTING and parted:
+        how = f"trained by an optimizer of its own from the backward passes of {model.head['name']}, and in no "
+        yield _drift(joint, parted, 1, f"{how}DistributedDataParallel")
+
+
+def _learns_with(joint: Joint, model: Joint) -> bool:
+    """Whether each backward pass was for an update of both, of which MODEL is the wrapped one, and by far the larger."""
+    last = joint.looks[-1]
+    passes = max(event.get("backwards") or 0 for event in last.by_rank.values())
+    same = model.wrapped and set(model.heads) == set(joint.heads) and model.looks[-1].turn == last.turn
+    return same and passes <= last.turn + 1 and sum(joint.head["sizes"]) <= SMALL * sum(model.head["sizes"])
 
 
 def _apart(joint: Joint) -> Iterator[Drift]:
