@@ -9,7 +9,7 @@ import pytest
 from records import STEP, Events
 
 from torchtriage.catalog.load import catalog
-from torchtriage.core.evidence import Evidence, Inconclusive, Outcome
+from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
 from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.measure import measurements
@@ -156,6 +156,15 @@ def test_on_a_busy_machine_what_the_collectives_carry_must_explain_the_share() -
     busy: dict[str, Any] = {"exposed": 0.03, "queued": 0.05}
     assert isinstance(outcome(communication.communication, rank(0, **busy), rank(1, **busy)), Inconclusive)
     assert found(communication.communication, rank(0, cpu=0.004, **busy), rank(1, cpu=0.004, **busy)) == set()
+
+
+@pytest.mark.parametrize(
+    ("held", "told"), [(0.02, Inconclusive), (0.001, Observed)], ids=["most of the wait", "hardly any"]
+)
+def test_threads_that_waited_for_a_cpu_make_a_machine_busy(held: float, told: type) -> None:
+    pair = [rank(number, exposed=0.03) for number in (0, 1)]
+    pair = [RankRecord(each.rank, (*each.events[:-1], {**each.events[-1], "queued": held})) for each in pair]
+    assert isinstance(outcome(communication.communication, *pair), told)
 
 
 def test_what_only_waits_at_the_end_of_backward_is_counted_as_communication() -> None:

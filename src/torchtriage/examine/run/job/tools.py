@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import flight, following, ledger, origin, places, replay
+from . import flight, following, ledger, origin, places, replay, work
 from .replay import Call, Calls
 from .ring import Ring
 
@@ -76,6 +76,10 @@ class Tools:
     def alive(self, kind: type) -> list[Any]:
         """The objects of KIND that are older than the watch; a job that is watched from its start has none."""
         return places.alive(kind) if self.midway else []
+
+    def waited_beside(self) -> int:
+        """Nanoseconds so far, for which all threads but this one waited for a CPU; 0 where the system does not tell."""
+        return work.waited_beside()
 
     def collectives(self, last: int) -> list[dict[str, Any]]:
         """The LAST collectives that this process has begun, the oldest first; flight.py says what is told of each."""

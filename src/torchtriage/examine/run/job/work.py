@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from threading import get_native_id
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING
 
@@ -37,6 +39,21 @@ def _waited() -> int:
             return int(file.read().split()[1])
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def waited_beside() -> int:
+    """Nanoseconds so far, for which the other threads of this process could have run, and had no CPU: those that
+    communicate among them. 0 where the system does not tell.
+    """
+    mine, total = get_native_id(), 0
+    try:
+        for name in os.listdir("/proc/self/task"):  # noqa: PTH208
+            if int(name) != mine:
+                with open(f"/proc/self/task/{name}/schedstat", "rb") as file:  # noqa: PTH123
+                    total += int(file.read().split()[1])
+    except (OSError, ValueError, IndexError):  # one that has just ended, too: a look later will tell
+        return 0
+    return total
 
 
 class Work:

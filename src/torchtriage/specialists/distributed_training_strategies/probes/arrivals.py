@@ -47,6 +47,7 @@ class _Arrivals:
         self.ends: deque[tuple[int, int, int, int, int]] = deque(maxlen=_STEPS)
         self.told = -1  # the last step that a look has told about
         self.waited = 0  # when the last wait for a collective ended
+        self.queued: tuple[int, int] | None = None  # at a step: nanoseconds that the other threads had waited for a CPU
 
     def waiting(self, original: Any) -> Any:
         clock = self.job.clock
@@ -70,6 +71,7 @@ class _Arrivals:
             self.ends.clear()
             self.told = -1
         self.ends.append((step, *clock.propagated, self.waited, clock.began))
+        self.queued = self.queued or (step, self.job.waited_beside())
         if step in _LOOKS:
             self.look()
 
@@ -101,7 +103,14 @@ class _Arrivals:
                 look.add(entry, ends[at], epoch)
         base = ends[0][-1] + epoch
         new = [[step, *(_since(base, each + epoch) for each in moments)] for step, *moments in ends if step > told]
-        self.job.record("collectives", base=base, ends=new, **look.facts(base))
+        self.job.record("collectives", base=base, ends=new, queued=self.held(), **look.facts(base))
+
+    def held(self) -> float:
+        """Seconds of a step that the other threads of the process waited for a CPU, since the last look."""
+        since, before = self.queued or (self.told, 0)
+        self.queued = (self.told, self.job.waited_beside())
+        steps = self.told - since
+        return round(max(self.queued[1] - before, 0) / steps / 1e9, 6) if steps > 0 and before else 0.0
 
 
 class _Look:

@@ -13,7 +13,7 @@ MOST = 200  # that are written down
 
 
 def saves(job: Job) -> None:
-    """Every torch.save to a path, in jobs of several ranks: a mark of the path, the name of the file, the line."""
+    """Every torch.save to a path or an open file, in jobs of several ranks: a mark of the path, its name, the line."""
     import torch
 
     if not torch.distributed.is_available():
@@ -24,6 +24,7 @@ def saves(job: Job) -> None:
         def save(*args: Any, **kwargs: Any) -> Any:
             nonlocal left
             where = args[1] if len(args) > 1 else kwargs.get("f")
+            where = getattr(where, "name", where)  # of an open file
             if isinstance(where, (str, os.PathLike)) and torch.distributed.is_initialized() and left:
                 path = os.path.realpath(where)
                 left -= 1

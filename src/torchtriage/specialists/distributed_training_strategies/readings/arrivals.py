@@ -20,7 +20,7 @@ from torchtriage.specialists.distributed_training_strategies.readings import del
 ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
 LEAST = 0.002  # seconds a step: straggler.md says why
-EXPLAINED = 0.2  # of its lateness, at least, are in the phases in which a straggler is slower
+EXPLAINED = 0.2  # of its lateness, and LEAST, must be in the phases in which a straggler is slower
 MOST = 0.7  # of the steps, in which a straggler is late
 BUSY = 0.8  # share of the CPU time it wants that a thread gets
 LATER = 1.2  # times as late at the last collective as at the first, from which that one tells: others came in between
@@ -77,7 +77,7 @@ def straggler(record: RunRecord) -> Iterator[Sighting]:
     for raw, late in sorted(worst.values(), key=lambda each: -each[0].seconds):
         least = max(met.residual, LEAST)
         if least < min(late.spread[0], raw.spread[0]) and late.share >= MOST:
-            if delays.explained(record, late.rank, late.steps) < EXPLAINED * late.seconds:
+            if delays.explained(record, late.rank, late.steps) < max(EXPLAINED * late.seconds, LEAST):
                 raise CannotSee(
                     f"{late.said(met.residual)}; but no phase of its steps is that much longer than the others'",
                     "Run the job on a machine that has nothing else to do: what is in the code stays.",

@@ -20,6 +20,7 @@ LEAST = 0.003  # seconds a step: communication-bound.md says why
 WAITS = ("communication", "queued")
 QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
 LATENCY, RATE = 0.0001, 2**31  # seconds of a collective, bytes a second: better than gloo does on one quiet machine
+HELD = 0.1  # of the wait, for which the threads that communicate waited for a CPU: then the machine is busy
 MANY, MIB = 8, 2**20
 
 Step = tuple[int, *tuple[Event, ...]]  # its number, its row on each rank
@@ -50,6 +51,7 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
     if count < MANY and size < MIB:
         return  # a handful of small messages: what holds them up is no network
     mean, step = sum(parts) / len(parts), sum(wholes) / len(wholes)
+    busy = busy or _held(looks) > HELD * mean
     if mean < LEAST:
         return
     share, (low, high) = ratio(parts, wholes)
@@ -91,6 +93,12 @@ def _spent(record: RunRecord, steps: Sequence[Step]) -> tuple[list[float], list[
         for step, *rows in steps
     ]
     return parts, [sum(own_seconds(row) for row in rows) / len(rows) for _, *rows in steps]
+
+
+def _held(looks: Sequence[Event]) -> float:
+    """Mean seconds of a step for which the threads beside the one that trains waited for a CPU."""
+    told = [float(event.get("queued") or 0) for event in looks]
+    return sum(told) / len(told)
 
 
 def _least(looks: Sequence[Event], ranks: int) -> float:

@@ -142,7 +142,7 @@ def _beside(joint: Joint, joints: Sequence[Joint]) -> Iterator[Drift]:
 
 
 def _learns_with(joint: Joint, model: Joint) -> bool:
-    """Whether each backward pass was for an update of both, of which MODEL is the wrapped one, and by far the larger."""
+    """Whether each backward pass was for an update of both, of which MODEL is wrapped, and by far larger."""
     last = joint.looks[-1]
     passes = max(event.get("backwards") or 0 for event in last.by_rank.values())
     same = model.wrapped and set(model.heads) == set(joint.heads) and model.looks[-1].turn == last.turn

@@ -252,8 +252,14 @@ def _uneven(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
     for trains in (each for each in at.values() if each.how in WAITING and each.loops):
         others = trains.groups.get(str((trains.awaited or {}).get("group"))) or list(at)
         fewer = [at[each] for each in others if each in at and at[each].begun < trains.begun]
-        found += [(trains, over) for over in fewer if over.how == "ended" or (_met(over) and trains.loops - over.loops)]
+        found += [(trains, over) for over in fewer if over.how == "ended" or (_met(over) and _left(trains, over))]
     return found[:MOST]
+
+
+def _left(trains: Stand, over: Stand) -> bool:
+    """Whether a rank is out of a loop in which the other trains: one in which it updates, as far as that is known."""
+    left = trains.loops - over.loops
+    return bool(left & trains.rounds if trains.rounds else left)
 
 
 def _met(stand: Stand) -> bool:
