@@ -16,7 +16,6 @@ from torchtriage.examine.artefact.pickle.apart import Answer, answers
 
 _HEAD = 64
 _JSON = 2**27  # bytes of a dump in JSON; one of 2000 collectives has one million
-_MANY, _LATEST = 64, 256  # of more ranks than those, so many collectives of each are kept
 _RANK = re.compile(r"(\d+)(?:\.[A-Za-z]\w*)*$")
 NAME = "Name them as torch does, <prefix><rank>."
 
@@ -48,9 +47,7 @@ def dumps(paths: Sequence[str]) -> tuple[list[Dump], list[Inconclusive]]:
         if answer.value is None:
             unseen.append(Inconclusive("dump/read", f"{answer.path}: {answer.why}", "Dump it again, or leave it out."))
         else:
-            rows = sorted(answer.value["entries"], key=lambda row: int(row["created"]))
-            latest = rows[-_LATEST:] if len(paths) > _MANY else rows
-            read.append((answer.path, {**answer.value, "entries": latest}))
+            read.append((answer.path, answer.value))
             unseen += _passed(answer)
     numbered = _numbered([path for path, _ in read])
     if numbered is None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from torchtriage.examine.artefact.frames import Frame, own
 
-MOST = 20_000
-"""Collectives of a dump that are kept, the last ones; the recorder itself keeps 2000 unless it is told otherwise."""
+LATEST, MOST = 256, 2000
+"""Collectives of a dump that are kept: the last ones, and from the first on that is under way at most so many. The
+recorder itself keeps 2000 unless it is told otherwise."""
 _LONG = 200  # characters of a name; of a path five times as many
 _WIDE = 64  # tensors of a collective, dimensions of a tensor
 _RANK = re.compile(r"\d+")
@@ -26,35 +27,51 @@ def plain(dump: Any, size: int) -> dict[str, Any]:
     entries = dump.get("entries") or []
     if not isinstance(entries, list) or len(entries) > size:
         raise ValueError("entries is no list of collectives")
-    rows = [row for each in entries if isinstance(each, dict) for row in _row(each)]
+    known = [each for each in entries if isinstance(each, dict) and _group(each) and each.get("profiling_name")]
+    rows = [_row(each) for each in _latest(known)]
     return {
         "version": _words(dump.get("version"), _LONG),
         "groups": dict(_groups(dump.get("pg_config"))),
-        "last": _last(rows, dict(_enqueued(dump.get("pg_status")))),
-        "entries": rows[-MOST:],
-        "passed": len(entries) - len(rows),
+        "last": _last(known, dict(_enqueued(dump.get("pg_status")))),
+        "entries": rows,
+        "passed": len(entries) - len(known),
     }
 
 
-def _row(entry: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Nothing for an entry without a name, or without a group."""
+def _latest(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The last LATEST, and all from the first on that is under way, in the order in which they were asked for."""
+    entries = sorted(entries, key=lambda entry: _whole(entry.get("time_created_ns")))
+    waits = next((at for at, entry in enumerate(entries) if _pending(entry)), len(entries))
+    return entries[max(min(waits, len(entries) - LATEST), 0) :][:MOST]
+
+
+def _pending(entry: dict[str, Any]) -> bool:
+    return not entry.get("retired") and entry.get("state") != "completed"
+
+
+def _group(entry: dict[str, Any]) -> str:
+    """The name of its group; "" where it has none."""
     group = entry.get("process_group")
-    named = str(entry.get("profiling_name") or "")[:_LONG]
-    if not isinstance(group, list | tuple) or not group or not named:
-        return
+    return _words(group[0], _LONG) if isinstance(group, list | tuple) and group else ""
+
+
+def _row(entry: dict[str, Any]) -> dict[str, Any]:
+    named = str(entry["profiling_name"])[:_LONG] if isinstance(entry["profiling_name"], str) else "unknown"
     said = named.partition(":")[2] or named
-    p2p = bool(entry.get("is_p2p"))
-    number = entry.get("p2p_seq_id") if p2p else entry.get("collective_seq_id", entry.get("seq_id"))
     frame = own(_frames(entry.get("frames")))
-    state = _words(entry.get("state"), _LONG)
-    yield {
-        "group": _words(group[0], _LONG), "pg_id": _whole(entry.get("pg_id")), "seq": _whole(number), "p2p": p2p,
+    return {
+        "group": _group(entry), "seq": _number(entry), "p2p": bool(entry.get("is_p2p")),
         "op": said.split(" ")[0], "peers": _peers(said), "created": _whole(entry.get("time_created_ns")),
         "sizes": _sizes(entry.get("input_sizes")), "dtypes": _listed(entry.get("input_dtypes")),
-        "state": state, "pending": not entry.get("retired") and state != "completed",
-        "path": frame.path if frame else "", "line": frame.line if frame else 0,
+        "pending": _pending(entry), "path": frame.path if frame else "", "line": frame.line if frame else 0,
         "function": frame.function if frame else "",
     }  # fmt: skip
+
+
+def _number(entry: dict[str, Any]) -> int:
+    """Within its group, of sends and receives or of collectives."""
+    number = entry.get("p2p_seq_id") if entry.get("is_p2p") else entry.get("collective_seq_id", entry.get("seq_id"))
+    return _whole(number)
 
 
 def _peers(said: str) -> list[int]:
@@ -83,12 +100,13 @@ def _groups(told: Any) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield _words(group.get("name") or name, _LONG), {"desc": desc, "ranks": ranks}
 
 
-def _last(rows: list[dict[str, Any]], enqueued: dict[str, int]) -> dict[str, int]:
+def _last(entries: list[dict[str, Any]], enqueued: dict[str, int]) -> dict[str, int]:
     """The number of each group's last collective: the ring may have lost it, the status of the group has not."""
     last: dict[str, int] = {}
-    for row in rows:
-        number = 0 if row["p2p"] else max(row["seq"], enqueued.get(str(row["pg_id"]), 0))
-        last[row["group"]] = max(last.get(row["group"], 0), number)
+    for entry in entries:
+        group, pg_id = _group(entry), str(_whole(entry.get("pg_id")))
+        number = 0 if entry.get("is_p2p") else max(_number(entry), enqueued.get(pg_id, 0))
+        last[group] = max(last.get(group, 0), number)
     return last
 
 
