@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allocator import BATCH, GIB, KEPT, LOSS, MIB, Allocator, Job, OutOfMemoryError, layer, stack
+from allocator import BATCH, ENGINE, GIB, KEPT, LOSS, MIB, TORCH, Allocator, Job, OutOfMemoryError, layer, stack
 from mutated import mutations
 
 from torchtriage.catalog.load import catalog
@@ -56,11 +56,49 @@ def leaking() -> Allocator:
     return job.device
 
 
+def leaking_for_long() -> Allocator:
+    """As many allocations in each step as divide those between two samples."""
+    job = Job(Allocator(), layers=2).build()
+    for _ in range(2000):
+        job.step()
+        job.device.malloc(MIB // 16, KEPT, "kept")
+    return job.device
+
+
 def retained() -> Allocator:
     job = Job(Allocator(64 * GIB)).build()
     for _ in range(40):
         job.step(keeps=True)
     return job.device
+
+
+def one_long_pass() -> Allocator:
+    """A hundred layers in a loop, which all have one stack; the history ends within their first forward pass."""
+    device = Allocator(4 * GIB)
+    Job(device, layers=2).build()
+    with pytest.raises(OutOfMemoryError):
+        one_pass(device, 500)
+    return device
+
+
+def one_pass(device: Allocator, layers: int) -> None:
+    for _ in range(layers):
+        device.malloc(10 * MIB, layer(0), "activations")
+        device.free(device.malloc(30 * MIB, layer(1), "activations"), layer(1))
+
+
+def checkpointed() -> Allocator:
+    """A backward pass that computes each layer again, and leaves a gradient for each."""
+    device = Allocator(16 * GIB)
+    again = stack(
+        f"{TORCH}/utils/checkpoint.py:9:recompute_fn",
+        *(f"{each['filename']}:{each['line']}:{each['name']}" for each in layer(0)),
+    )
+    for _ in range(300):
+        passing = device.malloc(20 * MIB, again, "activations")
+        device.malloc(2 * MIB, ENGINE, "gradients")
+        device.free(passing, ENGINE)
+    return device
 
 
 def windowed() -> Allocator:
@@ -126,9 +164,12 @@ JOBS = {
     "detached losses": (logging, set()),
     "a search for the largest batch": (looking_for_the_largest_batch, set()),
     "a leak": (leaking, {"memory-growth"}),
+    "a leak over many steps": (leaking_for_long, {"memory-growth"}),
     "graphs that are kept": (retained, {"memory-growth", "graph-retained"}),
     "too large a batch": (too_large_a_batch, {"peak-by-activations"}),
     "too large a model": (too_large_a_model, {"peak-by-states"}),
+    "one pass over equal layers": (one_long_pass, {"peak-by-activations"}),
+    "a pass that computes again": (checkpointed, set()),
     "in pieces": (in_pieces, {"fragmentation", "peak-by-activations"}),
 }
 
@@ -186,6 +227,12 @@ def test_growth_names_the_line_and_its_rate(tmp_path: Path) -> None:
     assert "2.00 MiB more each time that it runs" in fact
     ((_, fact),) = told(read([dumped(tmp_path, leaking().snapshot(marks=60))]), "memory-growth")
     assert "2.00 MiB more each step" in fact
+
+
+def test_blocks_that_pile_up_within_one_pass_are_inconclusive(tmp_path: Path) -> None:
+    (seen,) = perform([readings.memory_growth], read([dumped(tmp_path, one_long_pass().snapshot())]))
+    assert isinstance(seen, Inconclusive)
+    assert "one pass over many equal layers looks the same" in seen.why
 
 
 def test_a_ring_that_has_lost_its_beginning_still_adds_up(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """CUDA memory snapshots: what the peak consists of, what grows, what lies free, and the allocation that failed."""
 
 from torchtriage.examine.artefact.snapshot.snapshots import (
+    OTHERS,
     Device,
     Failure,
     Group,
@@ -11,4 +12,4 @@ from torchtriage.examine.artefact.snapshot.snapshots import (
     read,
 )
 
-__all__ = ["Device", "Failure", "Group", "Kept", "Memory", "Snapshot", "measurements", "read"]
+__all__ = ["OTHERS", "Device", "Failure", "Group", "Kept", "Memory", "Snapshot", "measurements", "read"]

@@ -18,6 +18,7 @@ from torchtriage.examine.detector import CannotSee, view
 _WORK = "torchtriage.examine.artefact.snapshot.summary:summarise"
 _RECORD = "Call torch.cuda.memory._record_memory_history(max_entries=…) before the model is built."
 _LARGEST = 20
+OTHERS = 1  # the number of all stacks beyond those that are told
 
 
 class Group(Struct, frozen=True):
@@ -85,6 +86,7 @@ class Free(Struct, frozen=True):
 class Device(Struct, frozen=True):
     """A device. used, reserved, free: at the end; peak, most_reserved: over the history; before: bytes that were in use
     when it began. row: of the last failure, else of the peak; at: what is alive there. failed: the last three.
+    sampled: the stacks of some 2000 allocations, in the order of time.
     """
 
     device: int
@@ -101,12 +103,14 @@ class Device(Struct, frozen=True):
     free: Free
     failed: tuple[Failure, ...]
     kept: tuple[Kept, ...]
+    sampled: tuple[int, ...]
     timeline: dict[str, list[float]]
 
 
 class _Summary(Struct, frozen=True):
     devices: tuple[Device, ...]
-    stacks: tuple[tuple[tuple[str, int, str], ...], ...]
+    frames: tuple[tuple[str, int, str], ...]
+    stacks: tuple[tuple[int, ...], ...]
     settings: dict[str, str]
     steps: int
 
@@ -165,7 +169,8 @@ def read(paths: Sequence[str]) -> Snapshot:
 
 
 def _memory(path: str, device: Device, summary: _Summary, several: bool) -> Memory:
-    stacks = tuple(tuple(Frame(*row) for row in rows) for rows in summary.stacks)
+    frames = tuple(Frame(*row) for row in summary.frames)
+    stacks = tuple(tuple(frames[number] for number in row) for row in summary.stacks)
     name = f"device {device.device} of {PurePath(path).name}" if several else ""
     return Memory(path, device, stacks, summary.settings, summary.steps, name)
 

@@ -19,12 +19,14 @@ LOOKED = 200_000
 NDArrayBool = np.ndarray[Any, np.dtype[np.bool_]]
 OLD = 200
 """Entries after which a block that is alive is more than an operation's passing result."""
+SAMPLES = 2000
+"""Allocations whose stacks are told in the order of time."""
 MANY = 8
 """Blocks of one stack, at least, that are still alive: fewer are no growth."""
 
 
 def summarise(loaded: Any, size: int) -> dict[str, Any]:
-    """{"devices": …, "stacks": …, "settings": …, "steps": …} of what torch.cuda.memory._snapshot returned.
+    """{"devices": …, "frames": …, "stacks": …, "settings": …, "steps": …} of what torch.cuda.memory._snapshot returned.
 
     SIZE: of the pickle in bytes. Raises ValueError for what is no snapshot, and for one that says more than so many
     bytes can hold.
@@ -44,7 +46,8 @@ def summarise(loaded: Any, size: int) -> dict[str, Any]:
     ]
     used = [each for each in devices if each["reserved"] or each["entries"]]
     settings = loaded.get("allocator_settings")
-    return {"devices": used, "stacks": stacks.rows, "settings": _settings(settings), "steps": _steps(loaded)}
+    told = {"devices": used, "frames": stacks.frames, "stacks": stacks.rows}
+    return {**told, "settings": _settings(settings), "steps": _steps(loaded)}
 
 
 def _of(segments: list[dict[str, Any]], device: int) -> list[dict[str, Any]]:
@@ -85,7 +88,7 @@ def _device(number: int, trace: list[Any], segments: list[dict[str, Any]], stack
         "row": row, "at": state.at(row, used, reserved),
         "free": dict(zip(("bytes", "blocks", "largest"), gaps(layout.segments, layout.addr, layout.size), strict=True)),
         "failed": [state.failure(int(each), used, reserved) for each in failed[-3:]],
-        "kept": state.kept(), "timeline": _timeline(history, used, reserved),
+        "kept": state.kept(), "sampled": state.sampled(), "timeline": _timeline(history, used, reserved),
     }  # fmt: skip
 
 
@@ -153,6 +156,13 @@ class _State:
             births.setdefault(self._number(born), []).append(born)
         rows = [_births(stack, born, self._history) for stack, born in births.items() if len(born) >= MANY]
         return sorted(rows, key=lambda row: (-row["bytes"], row["stack"]))[:GROUPS]
+
+    def sampled(self) -> list[int]:
+        """The stacks of allocations from all over the history, in its order: one of each so many, never in step."""
+        rows = np.flatnonzero(self._history.action == ALLOC)
+        each = max(len(rows) // SAMPLES, 1)
+        spread = np.arange(len(rows) // each)
+        return [self._number(row) for row in rows[spread * each + spread * 2_654_435_761 % each].tolist()]
 
     def _number(self, row: int) -> int:
         return self._stacks.number(self._trace[row].get("frames"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from torchtriage.examine.artefact.frames import Frame, is_python
-from torchtriage.examine.artefact.snapshot import Group, Memory
+from torchtriage.examine.artefact.snapshot import OTHERS, Group, Memory
 
 PARAMETERS, GRADIENTS, STATES, ACTIVATIONS, BACKWARD, WORKSPACE, OTHER, UNKNOWN = (
     "parameters", "gradients", "optimizer states", "activations", "passing results of backward", "workspace",
@@ -24,6 +25,8 @@ _LOADING = frozenset(
 _MODULES = re.compile(r"/torch/nn/(?:modules/|init\.py|parameter\.py)|/transformers/modeling_utils|/accelerate/")
 _FORWARD = frozenset({"_call_impl", "_wrapped_call_impl", "forward", "recompute_fn"})
 _FUNCTIONAL = re.compile(r"/torch/nn/functional\.py|/torch/utils/checkpoint\.py")
+_AGAIN = re.compile(r"/torch/utils/checkpoint\.py|/checkpoint/")
+_RECOMPUTED = frozenset({"recompute_fn", "unpack_hook", "backward", "_run_fn_with_dynamo_disabled"})
 _BUCKETS = re.compile(r"c10d::Reducer|_ddp_init_helper|reduce_scatter|AccumulateGrad")
 _GATHERED = re.compile(r"all_gather|unshard")
 _ENGINE = re.compile(r"torch::autograd::|autograd::Engine|_engine_run_backward")
@@ -44,6 +47,8 @@ def parts(memory: Memory) -> Counter[str]:
 def purposes(memory: Memory, group: Group) -> list[tuple[str, int]]:
     """What the bytes of GROUP are for; those of a backward pass are told apart by their age."""
     frames = memory.frames(group.stack)
+    if group.stack == OTHERS:
+        return [(UNKNOWN, group.bytes)]
     if not frames and (group.freed == -1 or not memory.device.entries) and group.kept == group.bytes == group.old:
         return [(UNKNOWN, group.bytes)]
     known = _of_stack(frames, kept=group.kept * 2 > group.bytes)
@@ -52,6 +57,21 @@ def purposes(memory: Memory, group: Group) -> list[tuple[str, int]]:
     if any("zero_grad" in frame.function for frame in memory.frames(group.freed)):
         return [(GRADIENTS, group.bytes)]
     return [(GRADIENTS, group.old), (BACKWARD, group.bytes - group.old)]
+
+
+def passes(memory: Memory) -> int:
+    """How often a backward pass follows a forward pass, as far as the sampled allocations show it; at least."""
+    kinds = {stack: _pass_of(memory.frames(stack)) for stack in set(memory.device.sampled)}
+    told = [kind for stack in memory.device.sampled if (kind := kinds[stack])]
+    return sum(one == "forward" and other == "backward" for one, other in pairwise(told))
+
+
+def _pass_of(frames: Sequence[Frame]) -> str:
+    """What a backward pass computes again belongs to it; "" for what tells nothing."""
+    if any(_AGAIN.search(frame.path) and frame.function in _RECOMPUTED for frame in frames):
+        return "backward"
+    kind = _of_stack(frames, kept=False)
+    return {ACTIVATIONS: "forward", BACKWARD: "backward"}.get(kind, "")
 
 
 def is_forward(frames: Sequence[Frame]) -> bool:

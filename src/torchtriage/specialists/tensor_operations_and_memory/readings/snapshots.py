@@ -15,6 +15,7 @@ GIB = 2**30
 BIRTHS = 30  # of a stack that grows, as many as a run needs steps
 FLOOR = 32 << 20  # bytes that are kept of them; memory-growth.md defends both
 EVEN = 0.5  # of the most, at least, in each eighth of the history but the first two
+PASSES = 8  # backward passes that follow forward ones, or steps that a profiler has marked
 GRAPHS = 8  # kept, as of a run
 ALIKE = 0.2  # of a block for each pass may be too few or too many
 LAYERS = 3  # stacks of a forward pass that grow together with the loss
@@ -54,6 +55,12 @@ def memory_growth(memory: Memory) -> Iterator[Sighting]:
     total = sum(row.bytes for row in rows)
     if total < FLOOR:
         return
+    if max(memory.steps, makers.passes(memory)) < PASSES:
+        raise CannotSee(
+            f"{_of(memory)}blocks pile up over the whole history, {_size(total)}, but fewer than {PASSES} steps can be "
+            "told apart in it: one pass over many equal layers looks the same",
+            "Record a longer history (max_entries), or under torch.profiler with a step() for each.",
+        )
     turns = memory.steps or max(row.blocks for row in rows)
     turn = "step" if memory.steps else "time that it runs"
     for row in rows[:_NAMED]:
@@ -68,7 +75,8 @@ def graph_retained(memory: Memory) -> Iterator[Sighting]:
     """The activations of earlier passes are all still alive, together with their loss."""
     rows = [row for row in memory.device.kept if row.blocks >= GRAPHS and _is_even(row)]
     losses = [row for row in rows if makers.is_loss(memory.frames(row.stack))]
-    for loss in losses[:1]:
+    alone = max(memory.steps, makers.passes(memory)) < PASSES  # one pass may have a loss for each of its layers
+    for loss in losses[:1] if not alone else ():
         layers = [
             row
             for row in rows
