@@ -92,7 +92,7 @@ def run(each: page.Page, section: str, folder: Path, jobs: Server) -> Case:
 
 def tries(each: page.Page) -> int:
     """What only a clock shows may be lost among a busy machine's other work, but nothing may be made of that."""
-    return 3 if each.fault.specialist == "performance-profiling" else 1
+    return 3 if each.fault.specialist == "performance-profiling" or each.ranks > 1 else 1
 
 
 @every_page

@@ -20,7 +20,7 @@ LEAST = 0.003  # seconds a step: communication-bound.md says why
 WAITS = ("communication", "queued")
 QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
 LATENCY, RATE = 0.0001, 2**31  # seconds of a collective, bytes a second: better than gloo does on one quiet machine
-HELD = 0.1  # of the wait, for which the threads that communicate waited for a CPU: then the machine is busy
+HELD = 0.5  # of the wait, for which the threads that communicate waited for a CPU: then the machine is busy
 MANY, MIB = 8, 2**20
 
 Step = tuple[int, *tuple[Event, ...]]  # its number, its row on each rank
