@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
 from typing import Any
 
@@ -33,25 +35,35 @@ def clocks(ranks: Sequence[tuple[int, RankSummary]]) -> Clocks:
     ends = {
         rank: {each.key: told.base + each.end for each in told.met if each.operation in MEETING} for rank, told in ranks
     }
-    hosts = {rank: told.host for rank, told in ranks}
-    if not ends:
-        return Clocks({}, None)
-    first = max(ends, key=lambda rank: (len(ends[rank]), -rank))
-    offsets, known = {first: 0}, dict(ends[first])
-    residual: int | None = None
-    left = [rank for rank in sorted(ends) if rank != first]
+    aligned = _Aligned({rank: told.host for rank, told in ranks})
+    left = sorted((rank for rank in ends if ends[rank]), key=lambda rank: (-len(ends[rank]), rank))
     while left:
-        rank = max(left, key=lambda each: (len(ends[each].keys() & known.keys()), -each))
-        apart = [end - known[key] for key, end in ends[rank].items() if key in known]
-        if not apart:
-            break
-        offset = int(median(apart))
-        offsets[rank] = 0 if hosts[rank] and hosts[rank] == hosts[first] and abs(offset) < NOISE else offset
-        residual = max(residual or 0, int(median(abs(each - offsets[rank]) for each in apart)))
-        for key, end in ends[rank].items():
-            known.setdefault(key, end - offsets[rank])
+        rank = next((rank for rank in left if not aligned.known.keys().isdisjoint(ends[rank])), left[0])
+        aligned.add(rank, ends[rank])
         left.remove(rank)
-    return Clocks(offsets, residual)
+    return Clocks({rank: aligned.offsets[rank] for rank in sorted(aligned.met)}, aligned.residual)
+
+
+class _Aligned:
+    """The ranks so far. Those that met none of them begin anew: they are only compared with those that they met."""
+
+    def __init__(self, hosts: dict[int, str | None]) -> None:
+        self.hosts, self.known, self.offsets = hosts, dict[Any, tuple[int, int]](), dict[int, int]()
+        self.met: set[int] = set()
+        self.residual: int | None = None
+
+    def add(self, rank: int, ends: dict[Any, int]) -> None:
+        found = [(end - self.known[key][0], self.known[key][1]) for key, end in ends.items() if key in self.known]
+        self.offsets[rank] = 0
+        if found:
+            first, offset = found[0][1], int(median(apart for apart, _ in found))
+            is_one_clock = self.hosts[rank] and self.hosts[rank] == self.hosts[first] and abs(offset) < NOISE
+            self.offsets[rank] = 0 if is_one_clock else offset
+            apart = int(median(abs(each - self.offsets[rank]) for each, _ in found))
+            self.residual = max(self.residual or 0, apart)
+            self.met |= {rank, first}
+        for key, end in ends.items():
+            self.known.setdefault(key, (end - self.offsets[rank], rank))
 
 
 @dataclass(frozen=True)
@@ -62,9 +74,16 @@ class Arrival:
     group: str
     begins: dict[int, int]
 
+    @cached_property
+    def _in_order(self) -> list[int]:
+        return sorted(self.begins.values())
+
     def late(self, rank: int) -> int:
         """How much later than half of the others RANK came; negative for one that came earlier."""
-        return self.begins[rank] - int(median(begin for each, begin in self.begins.items() if each != rank))
+        own, order = self.begins[rank], self._in_order
+        at, middle = bisect_left(order, own), (len(order) - 1) // 2
+        above, below = order[middle + (middle >= at)], order[middle - 1 + (middle - 1 >= at)]
+        return own - (above if len(order) % 2 == 0 else (above + below) // 2)
 
 
 @dataclass(frozen=True)
