@@ -56,7 +56,7 @@ def steps(events: Events, work: NDArray[np.intp], launched: Numbers) -> Steps:
 
 def _marked(events: Events, marks: NDArray[np.intp]) -> tuple[Numbers, Numbers, Numbers]:
     """Number, begin and end of each step on the host; a mark within another one is none."""
-    numbers = np.array([_number(events.names[name]) for name in events.name[marks].tolist()], np.int64)
+    numbers = np.array([_number(events.names[int(row)]) for row in events.name[marks]], np.int64)
     order = np.argsort(events.start[marks], kind="stable")
     number, begin, end = numbers[order], events.start[marks][order], events.end[marks][order]
     fresh = np.concatenate(([True], begin[1:] >= np.maximum.accumulate(end)[:-1]))

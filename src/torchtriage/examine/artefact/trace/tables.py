@@ -143,7 +143,10 @@ def waits(events: Events) -> tuple[WaitRow, ...]:
         group = groups.setdefault((operator, events.names[int(events.name[row])][:LETTERS], place), [0, 0])
         group[0] += 1
         group[1] += int(events.length[row])
-    made = [WaitRow(*key[:2], count, spent, *(key[2] or ())) for key, (count, spent) in groups.items()]
+    made = []
+    for (operator, call, place), (count, spent) in groups.items():
+        path, line, function = place or (None, None, None)
+        made.append(WaitRow(operator, call, count, spent, path, line, function))
     return tuple(sorted(made, key=lambda each: (-each.count, -each.nanoseconds, each.operator))[:ROWS])
 
 
