@@ -179,3 +179,16 @@ def test_a_url_that_nothing_can_read_is_an_error_in_words(url: str, monkeypatch:
     with pytest.raises(TriageError) as told:
         found([url])
     assert told.value.where == url
+
+
+def test_a_zip_file_that_would_fill_the_disk_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "bomb.zip").write_bytes(artefacts.zipped(a=b"\0" * 2**27))
+    with pytest.raises(TriageError, match="would unpack to 134,217,728 bytes"):
+        kinds(tmp_path / "bomb.zip")
+
+
+def test_a_member_without_a_name_ends_nothing(tmp_path: Path) -> None:
+    data = artefacts.zipped(a=artefacts.LOG, bb=b"")
+    hollow = data.replace(b"bb", b"\0\0")
+    (tmp_path / "x.zip").write_bytes(hollow)
+    assert kinds(tmp_path / "x.zip") == ["logs"]

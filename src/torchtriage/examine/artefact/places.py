@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.artefact.opened import INSIDE, Unreadable, filesystem, is_url
+from torchtriage.examine.artefact.opened import FROM, INSIDE, RATIO, Unreadable, filesystem, is_url
 
 ENTRIES = 100_000
 """Files that are looked for in one folder or archive."""
@@ -109,7 +109,7 @@ def _is_archive(path: str) -> bool:
     except OSError:
         return False
     names = _members(path)
-    return not isinstance(names, list) or not any(name.endswith("data.pkl") for name, _ in names)
+    return isinstance(names, str) or not any(name.endswith("data.pkl") for name in names)
 
 
 def _archive(path: str) -> Iterator[Place | Inconclusive]:
@@ -117,21 +117,26 @@ def _archive(path: str) -> Iterator[Place | Inconclusive]:
     if isinstance(names, str):
         yield Inconclusive("read", f"{path}: a zip file that cannot be read: {names}", "Copy it again, or unpack it.")
         return
-    yield from (Place(f"{path}{INSIDE}{name}", path) for name, is_folder in sorted(names[:ENTRIES]) if not is_folder)
-    if len(names) > ENTRIES:
+    size = sum(names.values())
+    if size > max(FROM, RATIO * Path(path).stat().st_size):
+        why = f"{path}: a zip file that would unpack to {size:,} bytes, more than {RATIO} times its size"
+        yield Inconclusive("read", why, "Unpack it yourself, if you know what it is.")
+        return
+    files = [name for name in sorted(names) if not name.endswith("/")]
+    yield from (Place(f"{path}{INSIDE}{name}", path) for name in files[:ENTRIES])
+    if len(files) > ENTRIES:
         yield Inconclusive("read", f"{path}: more than {ENTRIES:,} files; the rest was left out", "Unpack it.")
 
 
-def _members(path: str) -> list[tuple[str, bool]] | str:
-    """The names in a zip file, and whether each is a folder; or why it cannot be read."""
-    import struct
-    from zipfile import BadZipFile, ZipFile
+def _members(path: str) -> dict[str, int] | str:
+    """The names in a zip file, and the bytes that each unpacks to; or why it cannot be read."""
+    from zipfile import ZipFile
 
     try:
         with ZipFile(path) as whole:
-            return [(each.filename, each.is_dir()) for each in whole.infolist()]
-    except (OSError, BadZipFile, ValueError, NotImplementedError, RuntimeError, struct.error) as error:
-        return f"{error}"
+            return {each.filename: each.file_size for each in whole.infolist()}
+    except Exception as error:  # noqa: BLE001 - zipfile raises whatever its bytes lead to; it is told
+        return f"{type(error).__name__}: {error}"[:300]
 
 
 def _remote(url: str) -> Iterator[Place | Inconclusive]:

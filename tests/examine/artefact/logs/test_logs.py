@@ -22,6 +22,10 @@ RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x9 and 8x16)
 """
 PEER = "RuntimeError: [/x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:12192."
 
+PEER_TRACE = (
+    f'Traceback (most recent call last):\n  File "/job/train.py", line 29, in step\n    loss.backward()\n{PEER}\n'
+)
+
 
 @pytest.fixture
 def logs(tmp_path: Path):
@@ -328,3 +332,15 @@ def test_a_norm_that_stays_nan_beside_a_loss_of_zero_is_told(logs) -> None:
     assert [(each.name, each.line) for each in logs(a=text).lost] == [("grad_norm", 2)]
     assert logs(b=row.format(1.2, "inf") * 5 + row.format(1.1, 2.0)).lost == ()
     assert logs(c=row.format(1.2, "inf") * 5).lost == ()
+
+
+def test_among_a_thousand_ranks_that_lost_their_peer_the_one_that_raised_is_found(logs) -> None:
+    lost = "".join(f"[rank{rank}]: {line}\n" for rank in range(1000) if rank != 617 for line in PEER_TRACE.splitlines())
+    own = "".join(f"[rank617]: {line}\n" for line in TRACE.splitlines())
+    told = logs(log=lost + own)
+    assert told.cause is not None
+    assert told.cause.rank == 617
+    assert len(told.ranks) == 1000
+    assert len(told.said) < 100
+    both = zip(lost.splitlines(), (own * 700).splitlines(), strict=False)
+    assert logs(mixed="".join(f"{one}\n{other}\n" for one, other in both)).cause is not None

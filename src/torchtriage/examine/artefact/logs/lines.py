@@ -29,21 +29,20 @@ def hits(body: bytes, words: Iterable[bytes]) -> list[tuple[int, int]]:
     """Start and end of the lines in BODY that hold one of WORDS, in order."""
     found: dict[int, int] = {}
     for word in words:
-        at = body.find(word)
+        low, at = 0, body.find(word)
         while at >= 0:
-            line = body.rfind(b"\n", 0, at) + 1
-            start = max(line, body.rfind(b"\r", line, at) + 1)
+            start = max(body.rfind(b"\n", low, at), body.rfind(b"\r", low, at), low - 1) + 1
             end = end_of(body, at)
             found[start] = end
-            at = body.find(word, end)
+            low, at = end + 1, body.find(word, end)
     return sorted(found.items())
 
 
 def end_of(body: bytes, at: int) -> int:
     """Where the line at AT ends; what a progress bar writes over is a line of its own."""
-    line, over = body.find(b"\n", at), body.find(b"\r", at, at + LONGEST)
-    line = len(body) if line < 0 else line
-    return line if over < 0 else min(line, over)
+    over = body.find(b"\r", at, at + LONGEST)
+    line = body.find(b"\n", at) if over < 0 else body.find(b"\n", at, over)
+    return line if line >= 0 else over if over >= 0 else len(body)
 
 
 def plain(line: bytes) -> str:

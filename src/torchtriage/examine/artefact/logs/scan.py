@@ -24,9 +24,12 @@ Decode = Callable[[str], tuple[Decoded, ...]]
 MOST = 500
 """Messages of one file that are kept."""
 ALIKE = 40
-"""Messages of one first line that are kept: a device-side assert says itself once for each thread."""
+"""Messages of one first line that are kept, whoever says it: thousands of ranks lose the same peer, and a device-side
+assert says itself once for each thread."""
 PATIENCE = 500
 """Lines after which a traceback that does not go on is taken to be over."""
+LOOK = 128
+"""Lines after which it is looked for such tracebacks: of thousands of ranks, each may have one."""
 _NESTED = ("log", "message", "msg", "exc_info", "exception", "error", "text", "py_callstack")
 
 
@@ -47,9 +50,10 @@ class Scan:
     _last: dict[int | None, int] = field(default_factory=dict)
     _noise: set[int | None] = field(default_factory=set)
     _link: dict[int | None, str] = field(default_factory=dict)
-    _alike: Counter[tuple[int | None, str]] = field(default_factory=Counter)
+    _alike: Counter[str] = field(default_factory=Counter)
     _known: dict[str, tuple[Decoded, ...]] = field(default_factory=dict)
     _labelled: bool = False
+    _looked: int = 0
 
     def __post_init__(self) -> None:
         self.rank = rank_of_file(self.path)
@@ -93,7 +97,7 @@ class Scan:
 
     def _losses(self, body: bytes, first: int) -> None:
         is_full = self.series.lines >= series.FULL
-        if is_full and not self.series.is_odd and not series.ODD.search(body):
+        if is_full and not self.series.is_odd and not series.is_odd(body):
             return
         counted, line = 0, first
         for start, end in hits(body, series.WORDS):
@@ -110,8 +114,10 @@ class Scan:
         key = self.rank if rank is None else rank
         for part in _unwrapped(words):
             self._words(part, key, line)
-        for late in [other for other, last in self._last.items() if line - last > PATIENCE]:
-            self._close(late)
+        self._looked += 1
+        if self._looked % LOOK == 0:
+            for late in [other for other, last in self._last.items() if line - last > PATIENCE]:
+                self._close(late)
 
     def _words(self, text: str, key: int | None, line: int) -> None:
         held = self._open.get(key)
@@ -153,7 +159,7 @@ class Scan:
         self._keep(Said(self.path, held.at, key, "raised", text, frame=held.frame, tier=tier))
 
     def _keep(self, said: Said) -> None:
-        alike = (said.rank, "".join(sign for sign in said.headline if not sign.isdigit()))
+        alike = "".join(sign for sign in said.headline if not sign.isdigit())
         self._alike[alike] += 1
         if len(self.said) >= MOST or self._alike[alike] > ALIKE:
             self.left += 1
