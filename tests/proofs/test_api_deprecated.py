@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
+import torchtriage
 from torchtriage import triage
 from torchtriage.examine.source.edits import changed
 from torchtriage.examine.source.seen import look
 
-FILE = Path(triage.__file__).parent / "specialists/debugging_techniques/deprecated.toml"
+FILE = Path(torchtriage.__file__).parent / "specialists/debugging_techniques/deprecated.toml"
 TABLE = tomllib.loads(FILE.read_text())
 made_for = pytest.mark.skipif(
     not torch.__version__.startswith(f"{TABLE['torch']}."), reason=f"the table is of torch {TABLE['torch']}"

@@ -159,7 +159,7 @@ def test_on_a_busy_machine_what_the_collectives_carry_must_explain_the_share() -
 
 
 @pytest.mark.parametrize(
-    ("held", "told"), [(0.02, Inconclusive), (0.001, Observed)], ids=["most of the wait", "hardly any"]
+    ("held", "told"), [(0.03, Inconclusive), (0.001, Observed)], ids=["most of the wait", "hardly any"]
 )
 def test_threads_that_waited_for_a_cpu_make_a_machine_busy(held: float, told: type) -> None:
     pair = [rank(number, exposed=0.03) for number in (0, 1)]
