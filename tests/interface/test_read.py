@@ -87,3 +87,15 @@ def test_the_report_draws_the_curves_that_were_read(name: str, drawn: list[str],
     assert [series for series in ("loss", "grad_norm", "scale") if len(told.get(series, ())) > 5] == drawn
     page = call("read", str(REAL / name), "--format", "html", "--exit-zero").out
     assert all(f'"id":"{series}"' in page.replace(" ", "") for series in drawn)
+
+
+def test_a_reader_that_fails_takes_no_other_kinds_findings_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("torchtriage.examine.artefact.curves.read", fails)
+    case = torchtriage.read([REAL / "healthy.csv", REAL / "error.log"])
+    assert [finding.fault.slug for finding in case.findings] == ["shape-mismatch"]
+    assert any("reading failed: ZeroDivisionError" in item.why for item in case.inconclusive)

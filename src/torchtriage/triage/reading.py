@@ -78,8 +78,13 @@ def _read(artefact: Artefact) -> tuple[list[Outcome], dict[str, Any]]:
         return [Inconclusive(artefact.kind, f"{artefact.paths[0]}: {why}", do)], {}
     kind: Any = import_module(home)
     told = {"decode": _decoded} if artefact.kind == "logs" else {}
-    noun = kind.read(artefact.paths, **told)
-    return [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)], kind.measurements(noun)
+    try:
+        noun = kind.read(artefact.paths, **told)
+        return [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)], kind.measurements(noun)
+    except Exception as error:  # noqa: BLE001 - as of a detector: told, and no other kind's findings are lost
+        where = ", ".join(artefact.paths[:3])
+        why = f"{where}: reading failed: {error!r}"[:500]
+        return [Inconclusive(artefact.kind, why, "Report it with the file; it is torchtriage's fault.")], {}
 
 
 def _drawn(measurements: dict[str, Any]) -> dict[str, Any]:

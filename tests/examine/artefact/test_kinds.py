@@ -42,6 +42,7 @@ NONE: list[tuple[bytes, str]] = [
     (b"import torch\nmodel = torch.nn.Linear(1, 1)\n", "Python source"),
     (b'{"a": 1}', "JSON without traceEvents"),
     (b'{"kind": "case", "schema": 1}', "`torchtriage report` shows it"),
+    (b'{"kind":"start","step":0,"pid":1}\n{"kind":"step"}\n', "the record of one rank"),
     (pickle.dumps([1, 2]), "a pickle that holds neither"),
     (gzip.compress(b""), "the file is empty"),
     (gzip.compress(artefacts.LOG)[:11], "nothing can be read: the gzip stream ends before its end"),

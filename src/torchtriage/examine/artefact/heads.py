@@ -20,6 +20,7 @@ _FLIGHT = (b"pg_config", b"profiling_name", b"comm_lib_version", b"nccl_comm_sta
 _TRACE = (b'"traceEvents"', b'"deviceProperties"', b'"displayTimeUnit"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
 _STATE = (b"state_dict", b"torch", b"OrderedDict", b"param_groups")
 _EVENT = re.compile(rb'\A\s*\[\s*\{[^{}]{0,2000}"ph"\s*:')
+_RECORD = re.compile(rb'\{"kind":"(?:start|attached|torch|setup)","(?:step|pid)":')
 _OPENS = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\]]")
 _LINES = re.compile(rb"\{[^\n]*\}\s*\n\s*\{")
 _SOURCE = re.compile(rb"^(?:import \w[\w.]*|from [\w.]+ import |(?:async )?def \w+\(|class \w+[(:])", re.MULTILINE)
@@ -103,12 +104,20 @@ def _of_json(data: bytes, body: bytes) -> Kind:
         return "flight", ""
     if b'"log_history"' in data:  # the trainer_state.json of transformers
         return "curves", ""
+    if ours := _ours(data, body):
+        return UNKNOWN, ours
     is_error = b'"py_callstack"' in data or (b'"message"' in data and b'"extraInfo"' in data)  # torchelastic's
     if is_error or _LINES.match(body):
         return "logs", ""
-    if b'"kind"' in data[:200] and b'"schema"' in data[:200]:
-        return UNKNOWN, "a case of torchtriage: `torchtriage report` shows it"
     return UNKNOWN, f"JSON without traceEvents, pg_config or entries; it begins with {_shown(data)}"
+
+
+def _ours(data: bytes, body: bytes) -> str:
+    """What torchtriage wrote itself, and who reads it; "" for all else."""
+    if _RECORD.match(body):
+        return "the record of one rank of a `torchtriage run`: name its folder, on this machine"
+    is_case = b'"kind"' in data[:200] and b'"schema"' in data[:200]
+    return "a case of torchtriage: `torchtriage report` shows it" if is_case else ""
 
 
 def _table(data: bytes) -> Kind | None:
