@@ -22,6 +22,7 @@ from torchtriage.examine.artefact.trace.clocks import Arrival
 from torchtriage.examine.artefact.trace.device import IDLE
 from torchtriage.examine.artefact.trace.rank import KernelRow, Met, RankSummary, ShapeRow, StepOf
 from torchtriage.examine.detector import perform
+from torchtriage.specialists.performance_profiling.readings import rooflines
 from torchtriage.triage import detectors
 
 MS = 1_000_000
@@ -209,3 +210,34 @@ def test_lateness_is_against_the_median_of_the_others(count: int) -> None:
     for number in begins:
         others = [begin for each, begin in begins.items() if each != number]
         assert arrival.late(number) == begins[number] - int(median(others))
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", 1.0),
+        ("ampere_fp16_s1688gemm_fp16_128x128_ldg8_f2f_nn", 1.0),
+        ("cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128", 1.0),
+        ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1", 1.0),
+        ("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>", 1.0),
+        ("ampere_sgemm_128x64_tn", 0.0),
+        ("void at::native::vectorized_elementwise_kernel<4, GeluCUDAKernelImpl>", 0.0),
+        ("void cub::DeviceRadixSortOnesweepKernel", 0.0),
+    ],
+)
+def test_kernels_say_by_their_names_whether_tensor_cores_compute(name: str, share: float) -> None:
+    assert rooflines.on_tensor_cores(rank(0, 1, kernels=(KernelRow(name, 8, 400 * MS, 0),))) == share
+
+
+def test_how_much_of_the_communication_is_hidden_is_a_figure(tmp_path: Path) -> None:
+    paths, _ = made(Job("x", Plan(transfer=3 * MS), 2, 5, frozenset(), frozenset()), tmp_path)
+    figures = trace.measurements(trace.read([str(path) for path in paths]))
+    assert 0.5 < figures["ranks"][0]["overlap"] < 1.0
+    assert sum(figures["shares"].values()) == pytest.approx(1.0)
+    assert sum(figures["ranks"][1]["shares"].values()) == pytest.approx(1.0)
+
+
+def test_names_with_braces_stand_in_a_fact_as_they_are() -> None:
+    row = KernelRow("void f<g::{lambda()#1}>", 8, 700 * MS, 0)
+    (verdict,) = weigh.verdicts(outcomes(rank(0, 1, kernels=(row,))), catalog())
+    assert "{lambda()#1}" in verdict.evidence[0].fact

@@ -214,3 +214,40 @@ def test_columns_are_of_one_length() -> None:
     read = decode(reader('[{"ph": "X", "cat": "kernel", "name": "k", "ts": 5.000, "dur": 1.000}]'))
     assert {len(getattr(read.events, name)) for name in ("category", "name", "thread", "start", "shape")} == {1}
     assert read.events.start.dtype == np.int64
+
+
+def test_a_wait_is_told_with_the_function_of_the_user_that_called_it(tmp_path: Any) -> None:
+    def one(cat: str, name: str, start: int, length: int, **args: Any) -> dict[str, Any]:
+        tid = 7 if cat == "kernel" else 1
+        return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": start, "dur": length, "args": args}
+
+    rows = [
+        one("python_function", "train.py(3): <module>", 0, 1000),
+        one("python_function", "train.py(12): log", 90, 400),
+        one("python_function", "/venv/lib/python3.11/site-packages/torch/_tensor.py(5): item", 95, 300),
+        one("cpu_op", "aten::item", 100, 290),
+        one("cpu_op", "aten::_local_scalar_dense", 101, 280),
+        one("cuda_runtime", "cudaStreamSynchronize", 110, 250, correlation=4),
+        one("cuda_runtime", "cudaLaunchKernel", 50, 5, correlation=3),
+        one("kernel", "k", 60, 200, correlation=3),
+    ]
+    (tmp_path / "x.json").write_text(json.dumps(rows))
+    (wait,) = trace.summary(str(tmp_path / "x.json")).waits
+    assert (wait.operator, wait.call, wait.count, wait.nanoseconds) == (
+        "aten::item",
+        "cudaStreamSynchronize",
+        1,
+        250_000,
+    )
+    assert (wait.path, wait.line, wait.function) == ("train.py", 12, "log")
+
+
+def test_a_gzip_that_breaks_off_is_read_to_the_break(tmp_path: Any) -> None:
+    paths, _ = made(SMALL, tmp_path, "gzip")
+    whole = trace.summary(str(paths[0]))
+    paths[0].write_bytes(paths[0].read_bytes()[:-4000])
+    cut = trace.summary(str(paths[0]))
+    assert 0 < cut.events < whole.events
+    assert cut.broken is not None
+    assert "gzip" in cut.broken[1]
+    assert trace.glance(str(paths[0])).exactly

@@ -34,6 +34,7 @@ def _of_rank(number: int, told: RankSummary) -> dict[str, Any]:
         "steps": told.count,
         "step_time": told.length / max(told.count, 1) / 1e9,
         "shares": _shares((told,)),
+        "overlap": _overlap(told),
         "timeline": [{"step": step.number, **_seconds(step.spent)} for step in told.steps[:POINTS]],
         "kernels": [_named(row.name, row.count, row.nanoseconds, told.kernel_time) for row in told.kernels[:TOP]],
         "operators": [_named(row.name, row.count, row.own, told.length) for row in told.operators[:TOP]],
@@ -46,6 +47,13 @@ def _of_rank(number: int, told: RankSummary) -> dict[str, Any]:
             for row in told.waits[:TOP]
         ],
     }
+
+
+def _overlap(told: RankSummary) -> float | None:
+    """The part of communication on a device that computing hides, from 0 to 1; None without any."""
+    if not told.communicating:
+        return None
+    return max(1.0 - told.total.get("communication", 0) / told.communicating, 0.0)
 
 
 def _named(name: str, count: int, nanoseconds: int, whole: int) -> dict[str, Any]:

@@ -102,6 +102,7 @@ class CopyRow(Struct, frozen=True):
 class RankSummary(Struct, frozen=True):
     """One rank's trace. base: nanoseconds since 1970 that its times count from. total: of all steps, by phase.
 
+    communicating: nanoseconds in which a collective was under way on the device, hidden or not.
     rank: None where the trace does not tell. device: None where no work on a device was recorded.
     odd: what was passed over, with how many; broken: the byte at which reading ended, and why.
     """
@@ -124,6 +125,7 @@ class RankSummary(Struct, frozen=True):
     kernel_count: int = 0
     kernel_time: int = 0
     short: int = 0
+    communicating: int = 0
     operators: tuple[OperatorRow, ...] = ()
     shapes: tuple[ShapeRow, ...] = ()
     waits: tuple[WaitRow, ...] = ()

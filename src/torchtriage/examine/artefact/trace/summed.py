@@ -61,6 +61,7 @@ def _summed(path: str, read: Read, broken: str, size: int) -> RankSummary:
         kernel_count=len(kernels),
         kernel_time=int(events.length[kernels].sum()),
         short=int((events.length[kernels] < LATENCY).sum()),
+        communicating=int((device.communicating[1] - device.communicating[0]).sum()),
         operators=tables.operators(events, events.of(words.OPERATOR)),
         shapes=tables.shapes(events, kernels),
         waits=tables.waits(events) if len(device.rows) else (),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from msgspec import Struct
@@ -42,6 +43,20 @@ PEAKS = {  # NVIDIA's data sheets, SXM where there are several
 }
 _SIZES = {"half": 2, "bfloat16": 2, "double": 8, "long int": 8, "long": 8, "bool": 1, "unsigned char": 1, "char": 1}
 _PRODUCTS = {"aten::mm": 0, "aten::addmm": 1, "aten::bmm": 0, "aten::baddbmm": 1, "aten::matmul": 0, "aten::linear": 0}
+
+
+# cuBLAS, cuDNN and CUTLASS name the instruction; flash and fused attention have no other form
+_TENSOR_CORES = re.compile(
+    r"(?:s|h|i|d|bf|tf32_s)\d*(?:884|1688|16816|16832|64x\d+x16)|tensorop|wgmma|hmma|imma|tf32tf32|bf16bf16|f16f16|"
+    r"flash_(?:fwd|bwd)|fmha|sm90_xmma",
+    re.I,
+)
+
+
+def on_tensor_cores(told: RankSummary) -> float:
+    """Of the time of the longest kernels the part whose names say that tensor cores compute, from 0 to 1."""
+    whole = sum(row.nanoseconds for row in told.kernels)
+    return sum(row.nanoseconds for row in told.kernels if _TENSOR_CORES.search(row.name)) / max(whole, 1)
 
 
 def limited_by_memory(told: RankSummary) -> float:

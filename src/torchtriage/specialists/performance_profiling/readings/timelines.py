@@ -82,8 +82,11 @@ def compute_share(told: RankSummary) -> Iterator[Sighting]:
         yield _sighting(told, "{share} of a step are operators that compute", "compute", "optimizer")
         return
     names = ", ".join(f"{row.name[:48]} {row.nanoseconds / told.kernel_time:.0%}" for row in told.kernels[:MOST_NAMED])
-    part = 1.0 - rooflines.limited_by_memory(told)
-    yield _sighting(told, f"{{share}} of a step the device computes ({names})", "compute", part=part)
+    part, cores = 1.0 - rooflines.limited_by_memory(told), rooflines.on_tensor_cores(told)
+    fact = (
+        f"{{share}} of a step the device computes, {cores:.0%} of that on tensor cores by its kernels' names ({names})"
+    )
+    yield _sighting(told, fact, "compute", part=part)
 
 
 @detector("trace/memory-share")
@@ -105,5 +108,9 @@ def _sighting(told: RankSummary, fact: str, *phases: str, part: float = 1.0) -> 
     steps = f" ({told.count} steps, {told.length / max(told.count, 1) / 1e6:.1f} ms each)"
     value, spread = share * part, (low * part, high * part)
     return Sighting(
-        Place(path=told.path, rank=told.rank), fact.format(share=f"{value:.0%}") + steps, value, "of the step", spread
+        Place(path=told.path, rank=told.rank),
+        fact.replace("{share}", f"{value:.0%}", 1) + steps,
+        value,
+        "of the step",
+        spread,
     )
