@@ -22,6 +22,9 @@ KEPT = 4000
 _BEFORE = re.compile(
     r"(?:^|[^A-Za-z])((?:train(?:ing)?|val(?:id(?:ation)?)?|test|eval|lm|total|avg|mean|batch|epoch|g|d)[ _/.-]?)$"
 )
+_RECORD = re.compile(r"(?:best|min(?:imum)?|lowest|least|prev(?:ious)?|last|old|target|initial)[\w ./-]{0,12}$")
+"""Words before a loss that is no value of the series, and begins at infinity."""
+_HELD_OUT = ("val", "test", "eval")
 _AFTER = re.compile(
     r"['\"]?\)?\s{0,3}(?:is|[:=|]|->)?\s{0,12}(?:tensor\()?"
     r"(?P<value>-?(?:nan|inf(?:inity)?|\d{1,18}(?:\.\d{0,18})?(?:e[+-]?\d{1,3})?))(?![\w.%])"
@@ -50,7 +53,7 @@ def _losses(text: str) -> Iterator[tuple[str, float]]:
     while (at := lower.find("loss", at)) >= 0:
         before, after = _BEFORE.search(lower, max(0, at - 16), at), _AFTER.match(lower, at + 4)
         is_word = before is not None or not lower[at - 1 : at].isalnum()
-        if after is not None and is_word:
+        if after is not None and is_word and not _RECORD.search(lower, max(0, at - 24), at):
             yield f"{before[1] if before else ''}loss", float(after["value"].replace("infinity", "inf"))
         at += 4
 
@@ -93,9 +96,12 @@ class Series:
         return any(run.bad for run in self.runs.values())
 
     def lost(self) -> list[Lost]:
-        """The losses that ended with two values or more that are not finite, and the norms with NORMS or more."""
+        """The losses that ended with two values or more that are not finite, and the norms with NORMS or more.
+
+        Of held-out data a loss may be the average of nothing.
+        """
         return [
             Lost(self.path, run.at[0], rank, name, run.at[2], run.finite, run.bad, run.at[1])
             for (rank, name), run in self.runs.items()
-            if run.bad >= (NORMS if name == "grad_norm" else 2)
+            if not name.startswith(_HELD_OUT) and run.bad >= (NORMS if name == "grad_norm" else 2)
         ]
