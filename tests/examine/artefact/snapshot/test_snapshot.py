@@ -282,7 +282,7 @@ def of_cpp(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 
 def of_old(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """As torch 2.0 has it: blocks without an address and with a history, entries without a time."""
+    """As torch 2.0 has it: blocks without an address and with a history, entries without a time. What is freed is rounded."""
     for segment in snapshot["segments"]:
         for block in segment["blocks"]:
             past = {
@@ -292,6 +292,8 @@ def of_old(snapshot: dict[str, Any]) -> dict[str, Any]:
             }
             block["history"] = [past] if block["state"] != "inactive" else []
     for entry in snapshot["device_traces"][0]:
+        if entry["action"].startswith("free"):
+            entry["size"] = -(-entry["size"] // 512) * 512
         del entry["time_us"], entry["pool_id"], entry["compile_context"], entry["user_metadata"]
     return {name: snapshot[name] for name in ("segments", "device_traces")}
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Column = NDArray[np.int64]
+Marks = NDArray[np.bool_]
 ALLOC, FREE, RESERVE, RELEASE, OOM = 1, 2, 3, 4, 5
 _ACTIONS = {
     "alloc": ALLOC, "free_completed": FREE, "segment_alloc": RESERVE, "segment_map": RESERVE,
@@ -38,6 +39,9 @@ class History:
         self.addr = _column(trace, "addr", self.rows)
         self.time = _column(trace, "time_us", self.rows)
         self.ends, self.before = self._paired()
+        freed = np.flatnonzero(self.ends < self.rows)
+        freed = freed[self.action[self.ends[freed]] == FREE]
+        self.size[self.ends[freed]] = self.size[freed]  # some versions round what is freed
 
     def _paired(self) -> tuple[Column, Column]:
         """By address, in the order of time: what follows an allocation at its place is its end."""

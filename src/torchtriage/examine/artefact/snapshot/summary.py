@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torchtriage.examine.artefact.snapshot.columns import ALLOC, FREE, OOM, RELEASE, RESERVE, Column, History
+from torchtriage.examine.artefact.snapshot.columns import ALLOC, FREE, OOM, RELEASE, RESERVE, Column, History, Marks
 from torchtriage.examine.artefact.snapshot.layout import Layout, gaps, segments_at, whole
 from torchtriage.examine.artefact.snapshot.stacks import Stacks
 
@@ -16,7 +16,6 @@ GROUPS = 300
 """Stacks of what is alive at the peak that are told one by one."""
 LOOKED = 200_000
 """Blocks, the largest, whose stacks are looked at."""
-NDArrayBool = np.ndarray[Any, np.dtype[np.bool_]]
 OLD = 200
 """Entries after which a block that is alive is more than an operation's passing result."""
 SAMPLES = 2000
@@ -105,9 +104,7 @@ def _seconds(history: History) -> float:
 class _State:
     """A device at one row of its history."""
 
-    def __init__(
-        self, trace: list[Any], history: History, layout: Layout, untouched: NDArrayBool, stacks: Stacks
-    ) -> None:
+    def __init__(self, trace: list[Any], history: History, layout: Layout, untouched: Marks, stacks: Stacks) -> None:
         self._trace, self._history, self._layout, self._stacks = trace, history, layout, stacks
         self._untouched = untouched
 
