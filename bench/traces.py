@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import gc
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -34,7 +36,8 @@ from torchtriage.specialists.distributed_training_strategies.readings.timelines 
 from torchtriage.triage import read
 
 FIRST, ALL, MEMORY, PEER = 0.35, 1.0, 1.3, 25.0
-PER_STEP = 640
+LAYERS = 960
+PER_STEP = 26 * LAYERS  # events
 HTA = """
 import sys, time
 begun = time.perf_counter()
@@ -88,6 +91,7 @@ def _apart(true: list[dict[str, int]], told: RankSummary) -> int:
 def long_trace(folder: Path, events: int) -> Path:
     """A trace of about so many EVENTS, with the mixture of a real one."""
     job = Job("long", Plan(items=1), 1, 0, frozenset(), frozenset(), steps=max(events // PER_STEP, 2), wrapped=True)
+    job = replace(job, layers=LAYERS)
     paths, _ = made(job, folder / "long", "kineto")
     return paths[0]
 
@@ -131,11 +135,12 @@ def beside(path: Path, folder: Path, python: str | None) -> None:
     ranks.mkdir()
     for number in range(8):
         (ranks / f"rank{number}.json").write_text(text.replace('"rank": 0', f'"rank": {number}', 1))
-    begun = time.perf_counter()
+    before, begun = children(), time.perf_counter()
     with ProcessPoolExecutor(2) as pool:
         told = trace.together(list(pool.map(trace.summary, [str(each) for each in sorted(ranks.iterdir())])))
-    own = time.perf_counter() - begun
-    print(f"eight ranks on two processes: {own:.1f} s for {sum(each.events for each in told.ranks):,} events")
+    own, cpu, before = time.perf_counter() - begun, children() - before, children()
+    events = sum(each.events for each in told.ranks)
+    print(f"eight ranks on two processes: {own:.1f} s, {cpu:.1f} s of CPU for {events:,} events")
     if python is None:
         print("  HTA is absent: name the python of an environment that has it by --hta")
         return
@@ -143,8 +148,16 @@ def beside(path: Path, folder: Path, python: str | None) -> None:
     if done.returncode:
         print(f"  HTA fails: {done.stderr.strip().splitlines()[-1]}")
         return
-    peer = float(done.stdout.split("seconds ")[-1])
-    print(f"  HTA: {peer:.1f} s, {peer / own:.0f} times as long (bar {PEER:.0f})")
+    peer, its = float(done.stdout.split("seconds ")[-1]), children() - before
+    print(
+        f"  HTA: {peer:.1f} s, {its:.1f} s of CPU, {peer / own:.0f} and {its / cpu:.0f} times as long (bar {PEER:.0f})"
+    )
+
+
+def children() -> float:
+    """Seconds of CPU that ended children have taken."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 def fuzz(folder: Path, count: int) -> None:

@@ -48,6 +48,7 @@ class Job:
     faults: frozenset[str]
     verdicts: frozenset[str]
     steps: int = STEPS
+    layers: int = LAYERS
     wrapped: bool = False
 
 
@@ -66,14 +67,14 @@ def _step(rank: Rank, job: Job) -> Meeting:
     if plan.python or (extra and plan.phase == "host"):
         rank.work(plan.python + (extra if plan.phase == "host" else 0))
     rank.copy(plan.nbytes, rank.jittered(plan.copy), plan.pinned)
-    kernel = plan.kernel + (extra // (3 * LAYERS) if plan.phase == "compute" else 0)
-    for layer in range(LAYERS):
+    kernel = plan.kernel + (extra // (3 * job.layers) if plan.phase == "compute" else 0)
+    for layer in range(job.layers):
         _layer(rank, job, kernel)
-        if plan.items and layer % max(LAYERS // plan.items, 1) == 0:
+        if plan.items and layer % max(job.layers // plan.items, 1) == 0:
             rank.item()
-    for layer in range(LAYERS):
+    for layer in range(job.layers):
         _layer(rank, job, 2 * kernel)
-        if rank.world > 1 and (layer + 1) % (LAYERS // plan.buckets) == 0:
+        if rank.world > 1 and (layer + 1) % (job.layers // plan.buckets) == 0:
             yield from rank.all_reduce(plan.bucket, plan.transfer)
     rank.join()
     rank.event("user_annotation", "Optimizer.step#AdamW.step", rank.now, 4 * plan.cost)

@@ -251,3 +251,11 @@ def test_a_gzip_that_breaks_off_is_read_to_the_break(tmp_path: Any) -> None:
     assert cut.broken is not None
     assert "gzip" in cut.broken[1]
     assert trace.glance(str(paths[0])).exactly
+
+
+@pytest.mark.parametrize("filling", ["x", "[", "{", " ", '{"a":', "\\"])
+def test_text_without_an_end_of_an_event_is_given_up(filling: str) -> None:
+    sound = '{"ph": "X", "cat": "kernel", "name": "k", "ts": 5.000, "dur": 1.000},'
+    read = decode(reader(f'{{"traceEvents": [{sound}{{"name": "' + filling * (40_000_000 // len(filling))))
+    assert read.broken is not None
+    assert read.events.start.tolist() == [5000]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from torchtriage.examine.artefact.trace import words
 from torchtriage.examine.artefact.trace.events import NONE, Collective, Events
-from torchtriage.examine.artefact.trace.rank import MEETINGS, Met
+from torchtriage.examine.artefact.trace.rank import GROUPS, LETTERS, MEETINGS, Met
 from torchtriage.examine.artefact.trace.steps import Steps
 
 _BYTES = {
@@ -58,7 +58,8 @@ def thinned(all_met: list[Met]) -> tuple[Met, ...]:
 
 def groups(events: Events) -> dict[str, str]:
     """The ranks of each process group, as the trace tells them."""
-    return {each.group: each.ranks[:2000] for each in events.collectives.values() if each.ranks}
+    told = {each.group: each.ranks[:LETTERS] for each in events.collectives.values() if each.ranks}
+    return dict(list(told.items())[:GROUPS])
 
 
 def _told(events: Events, row: int) -> Collective:

@@ -11,6 +11,8 @@ SIZE = 2**18
 """Bytes in a piece: what is made of it stays in a processor's cache, which is half of the time (2**22: 1.5 times)."""
 HEAD = 2**24
 """Bytes in which the list of events has to begin."""
+LONGEST = 2**25
+"""Bytes without the end of an event after which nothing is looked for any more."""
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _SEAM = re.compile(rb"\}\s*,\s*(?=\{)")
 _END = re.compile(rb"\}\s*\]")
@@ -53,7 +55,7 @@ class Pieces:
         while True:
             more = self._read(SIZE)
             self._buffer = self._buffer + more if more else self._buffer
-            if not more:
+            if not more or len(self._buffer) > LONGEST:
                 yield self._offset, self._buffer, True
                 return
             if cut := _seam(self._buffer):
@@ -82,7 +84,7 @@ def _seam(text: bytes) -> tuple[int, int] | None:
     """Where the last event that is followed by another one ends, and where that begins."""
     mark = text.rfind(b'"ph"')
     # by the key that Kineto writes first, else by looking at every seam of the last part
-    for begin in (max(mark - 200, 0), max(len(text) - 2**16, 0), 0):
+    for begin in (max(mark - 200, 0), max(len(text) - 2 * SIZE, 0)):
         seams = [found.span() for found in _SEAM.finditer(text, begin)]
         if seams:
             return seams[-1][0] + 1, seams[-1][1]

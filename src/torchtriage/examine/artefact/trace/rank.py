@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-STEPS, MEETINGS, ROWS, LETTERS = 128, 512, 40, 160
-"""At most so many steps, collectives, rows of a table, and letters of a name: a summary stays below 100 KB."""
+STEPS, MEETINGS, ROWS, GROUPS, LETTERS = 128, 512, 40, 32, 160
+"""At most so many steps, collectives, rows of a table, groups, and letters of a name: a summary stays below 100 KB."""
 
 
 class StepOf(Struct, frozen=True):

@@ -14,6 +14,7 @@ from torchtriage.examine.artefact.trace.dialect import LASTING, Args, Dialect, E
 from torchtriage.examine.artefact.trace.events import NONE, Collective, Events, Gathering, Numbers, Odd
 from torchtriage.examine.artefact.trace.exact import LARGEST, exact, identity, nanoseconds, whole
 from torchtriage.examine.artefact.trace.pieces import Pieces
+from torchtriage.examine.artefact.trace.rank import LETTERS
 
 TIGHT = 2.0**43
 """Microseconds below which a double tells every nanosecond from the next: 101 days."""
@@ -213,7 +214,7 @@ def _integers(values: list[int]) -> Numbers:
 def _collective(args: Args) -> Collective:
     return Collective(
         words.operation(args.collective),
-        args.group,
+        args.group[:LETTERS],
         bytes(args.ranks).decode("utf-8", "replace"),
         args.sequence,
         max(args.received, args.sent),
