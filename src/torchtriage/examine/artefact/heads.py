@@ -15,7 +15,7 @@ HEAD = 2**16
 Kind = tuple[str, str]
 
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the number before the pickles of torch.save until 1.5
-_SNAPSHOT = (b"device_traces", b"segment_type", b"total_size", b"segment_alloc")
+_SNAPSHOT = (b"segment_type", b"total_size", b"segment_alloc")
 _FLIGHT = (b"pg_config", b"profiling_name", b"comm_lib_version", b"nccl_comm_state", b"pg_status")
 _TRACE = (b'"traceEvents"', b'"deviceProperties"', b'"displayTimeUnit"', b'"distributedInfo"', b'"baseTimeNanoseconds"')
 _STATE = (b"state_dict", b"torch", b"OrderedDict", b"param_groups")
@@ -74,7 +74,7 @@ def _pickled(data: bytes) -> Kind | None:
         return "checkpoint", ""
     if len(data) < 3 or data[0] != 0x80 or data[1] not in range(2, 6):
         return None
-    if b"segments" in data and any(word in data for word in _SNAPSHOT):
+    if b"device_traces" in data or (b"segments" in data and any(word in data for word in _SNAPSHOT)):
         return "snapshot", ""
     if any(word in data for word in _FLIGHT):
         return "flight", ""

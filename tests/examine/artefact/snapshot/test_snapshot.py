@@ -390,6 +390,12 @@ def test_the_snapshot_of_the_docs_is_that_of_the_allocator() -> None:
     assert pickle.loads(gzip.decompress(kept.read_bytes())) == too_large_a_batch().snapshot()
 
 
+def test_a_snapshot_is_known_by_its_history_too(tmp_path: Path) -> None:
+    snapshot = healthy().snapshot()
+    case = triaged([dumped(tmp_path, {name: snapshot[name] for name in ("device_traces", "segments")})])
+    assert case.measurements["snapshot"]["devices"][0]["entries"] == len(snapshot["device_traces"][0])
+
+
 def test_the_job_ends_in_one_case(tmp_path: Path) -> None:
     case = triaged([dumped(tmp_path, too_large_a_model().snapshot())])
     assert [finding.fault.slug for finding in case.findings] == ["peak-by-states"]
