@@ -259,3 +259,24 @@ def test_text_without_an_end_of_an_event_is_given_up(filling: str) -> None:
     read = decode(reader(f'{{"traceEvents": [{sound}{{"name": "' + filling * (40_000_000 // len(filling))))
     assert read.broken is not None
     assert read.events.start.tolist() == [5000]
+
+
+@pytest.mark.parametrize(
+    ("further", "unseen"),
+    [
+        ("", None),
+        (', {"ph": "X", "cat": "mtia_kernels", "name": "k", "ts": 3.000, "dur": 1.000}', "an accelerator whose events"),
+        (', {"ph": "X", "cat": "of my own", "name": "k", "ts": 3.000, "dur": 1.000}', None),
+    ],
+)
+def test_a_host_whose_device_is_not_seen_is_not_judged_by_its_own_times(
+    further: str, unseen: Any, tmp_path: Any
+) -> None:
+    one = '{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1.000, "dur": 9.000}'
+    (tmp_path / "x.json").write_text(f"[{one}{further}]")
+    told = trace.summary(str(tmp_path / "x.json"))
+    assert (told.unseen is None) == (unseen is None)
+    assert unseen is None or unseen in str(told.unseen)
+    head = '{"deviceProperties": [{"id": 0, "name": "NVIDIA A100"}], "traceEvents": '
+    (tmp_path / "x.json").write_text(f"{head}[{one}]}}")
+    assert "NVIDIA A100" in trace.read([str(tmp_path / "x.json")]).inconclusive[0].why

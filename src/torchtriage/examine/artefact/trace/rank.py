@@ -104,6 +104,7 @@ class RankSummary(Struct, frozen=True):
 
     communicating: nanoseconds in which a collective was under way on the device, hidden or not.
     rank: None where the trace does not tell. device: None where no work on a device was recorded.
+    unseen: the device of which the trace holds no work that is read, though it was there.
     odd: what was passed over, with how many; broken: the byte at which reading ended, and why.
     """
 
@@ -130,6 +131,7 @@ class RankSummary(Struct, frozen=True):
     shapes: tuple[ShapeRow, ...] = ()
     waits: tuple[WaitRow, ...] = ()
     copies: tuple[CopyRow, ...] = ()
+    unseen: str | None = None
     odd: dict[str, int] = {}
     broken: tuple[int, str] | None = None
 

@@ -15,10 +15,11 @@ from torchtriage.examine.artefact.trace import host as on_host
 from torchtriage.examine.artefact.trace import meetings, tables, words
 from torchtriage.examine.artefact.trace.device import LATENCY, Device
 from torchtriage.examine.artefact.trace.events import Events, Numbers
-from torchtriage.examine.artefact.trace.rank import STEPS, Met, RankSummary, StepOf
+from torchtriage.examine.artefact.trace.rank import LETTERS, STEPS, Met, RankSummary, StepOf
 from torchtriage.examine.artefact.trace.steps import Steps, steps
 from torchtriage.examine.artefact.trace.wire import Read, decode
 
+_DEVICE = re.compile(r"mtia|xpu|hpu|npu|privateuse|gpu|kernel|runtime", re.I)
 _RANK = re.compile(r"rank[_\-.]?(\d{1,6})", re.I)
 _HANDLER = re.compile(r"(.+)_\d+\.\d+\.pt\.trace\.json")  # torch.profiler.tensorboard_trace_handler: host_pid.time
 
@@ -66,9 +67,18 @@ def _summed(path: str, read: Read, broken: str, size: int) -> RankSummary:
         shapes=tables.shapes(events, kernels),
         waits=tables.waits(events) if len(device.rows) else (),
         copies=tables.copies(device),
+        unseen=None if len(device.rows) else _unseen(told, read.further),
         odd=read.odd.counts,
         broken=None if read.broken is None and not broken else (read.broken or size, broken or _ENDED),
     )
+
+
+def _unseen(told: Told, further: tuple[str, ...]) -> str | None:
+    """What else worked, in a trace without kernels."""
+    strange = [name for name in further if _DEVICE.search(name)]
+    if strange:
+        return f"an accelerator whose events ({', '.join(strange)[:LETTERS]}) are not read"
+    return f"{told.device}, of which no work was recorded" if told.devices else None
 
 
 _ENDED = "the list of events ends before its end"
@@ -137,6 +147,7 @@ class Told:
         self.world = _count(job.get("world_size")) or 1
         host = fields.get("host_name") or (handled[1] if handled else None)
         self.host = str(host)[:80] if host else None
+        self.devices = len(devices)
         first = devices[0] if devices and isinstance(devices[0], dict) else {}
         self.device = str(first.get("name") or "a device")[:80]
         self.base = _count(fields.get("baseTimeNanoseconds")) or 0

@@ -46,7 +46,7 @@ def _whole(traces: Traces) -> Iterable[Traces]:
 
 @view(RankSummary, of=Traces)
 def _by_rank(traces: Traces) -> Iterable[RankSummary]:
-    return [each for each in traces.ranks if each.count] or _nothing(traces)
+    return [each for each in traces.ranks if each.count and not each.unseen] or _nothing(traces)
 
 
 def _nothing(traces: Traces) -> Iterable[Any]:
@@ -94,6 +94,9 @@ def _of_one(told: RankSummary) -> Iterator[Inconclusive]:
     if told.odd:
         odd = "; ".join(f"{count:,} {what}" for what, count in sorted(told.odd.items()))
         yield Inconclusive(NAME, f"{told.path}: {odd}", "Export the trace again; what could be read is judged.")
+    if told.unseen:
+        why = f"{told.path}: the job used {told.unseen}: the host's times are not those of the job"
+        yield Inconclusive(NAME, why, "Record with ProfilerActivity.CPU and ProfilerActivity.CUDA both.")
     if not told.count:
         yield Inconclusive(
             NAME, f"{told.path}: no operator and no work on a device is in it", "Profile steps that train."

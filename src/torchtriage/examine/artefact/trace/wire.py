@@ -29,7 +29,8 @@ class Read(Struct):
     """A trace as read: its columns, what it says beside them, and what was wrong with it.
 
     seen: all events of the file. broken: the offset at which reading ended before the list of events did; None
-    where it was read to its end. found: whether there is a list of events at all.
+    where it was read to its end. found: whether there is a list of events at all. further: the categories that it
+    has and that are not known.
     """
 
     events: Events
@@ -38,6 +39,7 @@ class Read(Struct):
     seen: int = 0
     broken: int | None = None
     found: bool = True
+    further: tuple[str, ...] = ()
 
 
 class Decoding:
@@ -52,7 +54,9 @@ class Decoding:
         """Reads to the end, or to the break."""
         if self.pieces.found:
             self._all()
-        return Read(self.columns.done(), self.pieces.fields(), self.odd, self.seen, self.broken, self.pieces.found)
+        further = tuple(sorted(self.dialect.categories - Dialect().categories))
+        columns, fields = self.columns.done(), self.pieces.fields()
+        return Read(columns, fields, self.odd, self.seen, self.broken, self.pieces.found, further)
 
     def _all(self) -> None:
         waiting, began = b"", 0
