@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from allocator import BATCH, ENGINE, GIB, KEPT, LOSS, MIB, TORCH, Allocator, Job, OutOfMemoryError, layer, stack
+from allocator import BATCH, ENGINE, GIB, KEPT, LOSS, MIB, STATE, TORCH, Allocator, Job, OutOfMemoryError, layer, stack
 from mutated import mutations
 
 from torchtriage.catalog.load import catalog
@@ -101,6 +101,16 @@ def checkpointed() -> Allocator:
     return device
 
 
+def first_optimizer_step() -> Allocator:
+    """The history of one step whose states are made all over it; operations of the forward pass run through autograd."""
+    device = Allocator()
+    bound = [*stack("??:0:torch::autograd::THPVariable_to", "??:0:torch::autograd::VariableType::mul"), *layer(0)]
+    for n in range(200):
+        device.free(device.malloc(MIB, [bound, ENGINE][n % 2], "passing"))
+        device.malloc(MIB, STATE, "states")
+    return device
+
+
 def windowed() -> Allocator:
     """The latest eight outputs are kept."""
     job, kept = Job(Allocator()).build(), []
@@ -169,6 +179,7 @@ JOBS = {
     "too large a batch": (too_large_a_batch, {"peak-by-activations"}),
     "too large a model": (too_large_a_model, {"peak-by-states"}),
     "one pass over equal layers": (one_long_pass, {"peak-by-activations"}),
+    "states that are made all over it": (first_optimizer_step, set()),
     "a pass that computes again": (checkpointed, set()),
     "in pieces": (in_pieces, {"fragmentation", "peak-by-activations"}),
 }

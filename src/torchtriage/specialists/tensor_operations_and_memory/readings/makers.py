@@ -29,7 +29,9 @@ _AGAIN = re.compile(r"/torch/utils/checkpoint\.py|/checkpoint/")
 _RECOMPUTED = frozenset({"recompute_fn", "unpack_hook", "backward", "_run_fn_with_dynamo_disabled"})
 _BUCKETS = re.compile(r"c10d::Reducer|_ddp_init_helper|reduce_scatter|AccumulateGrad")
 _GATHERED = re.compile(r"all_gather|unshard")
-_ENGINE = re.compile(r"torch::autograd::|autograd::Engine|_engine_run_backward")
+_ENGINE = re.compile(  # the bindings of forward operations are in torch::autograd too
+    r"autograd::(?:python::Python)?Engine|autograd::generated::\w*Backward|_engine_run_backward|autograd::PyNode"
+)
 _WORKSPACES = re.compile(r"[Ww]orkspace|cudnn|cublas|cusolver|cusparse|nccl|miopen")
 LOSS = re.compile(r"/torch/nn/modules/loss\.py")
 LOSSES = re.compile(r"(?:^|_)loss$|cross_entropy|kl_div|binary_cross_entropy")
@@ -72,6 +74,11 @@ def _pass_of(frames: Sequence[Frame]) -> str:
         return "backward"
     kind = _of_stack(frames, kept=False)
     return {ACTIVATIONS: "forward", BACKWARD: "backward"}.get(kind, "")
+
+
+def is_state(frames: Sequence[Frame]) -> bool:
+    """Whether what these FRAMES allocated and nobody freed is there to stay."""
+    return _of_stack(frames, kept=True) in {PARAMETERS, GRADIENTS, STATES}
 
 
 def is_forward(frames: Sequence[Frame]) -> bool:

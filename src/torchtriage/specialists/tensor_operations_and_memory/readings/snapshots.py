@@ -55,7 +55,7 @@ def memory_growth(memory: Memory) -> Iterator[Sighting]:
     total = sum(row.bytes for row in rows)
     if total < FLOOR:
         return
-    if max(memory.steps, makers.passes(memory)) < PASSES:
+    if _steps(memory) < PASSES:
         raise CannotSee(
             f"{_of(memory)}blocks pile up over the whole history, {_size(total)}, but fewer than {PASSES} steps can be "
             "told apart in it: one pass over many equal layers looks the same",
@@ -75,7 +75,7 @@ def graph_retained(memory: Memory) -> Iterator[Sighting]:
     """The activations of earlier passes are all still alive, together with their loss."""
     rows = [row for row in memory.device.kept if row.blocks >= GRAPHS and _is_even(row)]
     losses = [row for row in rows if makers.is_loss(memory.frames(row.stack))]
-    alone = max(memory.steps, makers.passes(memory)) < PASSES  # one pass may have a loss for each of its layers
+    alone = _steps(memory) < PASSES  # one pass may have a loss for each of its layers
     for loss in losses[:1] if not alone else ():
         layers = [
             row
@@ -95,7 +95,13 @@ def graph_retained(memory: Memory) -> Iterator[Sighting]:
 
 def growing(memory: Memory) -> list[Kept]:
     """The stacks whose blocks pile up over the whole history, the largest first."""
-    return [row for row in memory.device.kept if row.blocks >= BIRTHS and _is_even(row)]
+    rows = [row for row in memory.device.kept if row.blocks >= BIRTHS and _is_even(row)]
+    return [row for row in rows if not makers.is_state(memory.frames(row.stack))]
+
+
+def _steps(memory: Memory) -> int:
+    """As many as a profiler has marked; without marks, as can be told apart."""
+    return memory.steps or makers.passes(memory)
 
 
 def _is_even(row: Kept) -> bool:
