@@ -56,6 +56,7 @@ def test_when_the_step_computes_half_precision_opens_though_nobody_asked_for_it(
     ("verdict", "opens"),
     [
         ("input-bound", [(PERFORMANCE, "treat")]),
+        ("launch-bound", [(PERFORMANCE, "treat")]),
         ("compute-bound", [(PRECISION, "treat")]),
         ("bandwidth-bound", [(PRECISION, "treat"), (MEMORY, "treat")]),
         ("scale-needed", [(RANKS, "treat")]),
@@ -68,7 +69,7 @@ def test_each_verdict_on_speed_opens_its_own_cure(verdict: str, opens: list[tupl
 
 
 def test_a_verdict_that_nothing_waits_for_opens_nothing() -> None:
-    assert next_step(shown(begun("Training is slow"), "launch-bound")) == next_step(begun("Training is slow"))
+    assert next_step(shown(begun("Training is slow"), "loop-bound")) == next_step(begun("Training is slow"))
 
 
 def test_a_verdict_on_speed_opens_nothing_in_a_plan_of_something_else() -> None:
