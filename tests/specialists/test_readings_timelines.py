@@ -151,6 +151,11 @@ def test_one_rank_of_many_does_not_tell_the_network_from_a_late_rank() -> None:
     assert "traces are missing of 1, 2, 3, 4, 5, 6, 7" in whys(told)
 
 
+def test_one_rank_that_is_all_there_is_leaves_nothing_to_be_said() -> None:
+    assert whys(rank(0, 1)) == ""
+    assert "clocks" not in whys(rank(3, 8))
+
+
 def test_missing_ranks_mixed_steps_and_doubled_ranks_are_told() -> None:
     short = rank(1, 3)
     assert "missing of 2" in whys(rank(0, 3), short)

@@ -118,7 +118,8 @@ def _of_all(ranks: Sequence[tuple[int, RankSummary]], aligned: Clocks) -> Iterat
     if len(ranks) > 1 and any(own != common for own in marked):
         why = f"the ranks recorded different steps; {len(common)} are in all traces, and only those are compared"
         yield Inconclusive(NAME, why, "Give every rank the same schedule.")
-    if unmet := [number for number, _ in ranks if number not in aligned.offsets]:
-        shown = ", ".join(map(str, unmet[:8]))
-        why = f"ranks {shown}: no collective of theirs is in another rank's trace, so their clocks cannot be aligned"
+    unmet = [number for number, _ in ranks if number not in aligned.offsets]
+    if len(ranks) > 1 and unmet:
+        shown = ("rank " if len(unmet) == 1 else "ranks ") + ", ".join(map(str, unmet[:8]))
+        why = f"{shown}: no collective of theirs is in another rank's trace, so their clocks cannot be aligned"
         yield Inconclusive(NAME, why, "Record the same steps on every rank.")
