@@ -422,6 +422,7 @@ def test_the_job_ends_in_one_case(tmp_path: Path) -> None:
         (stack("??:0:c10d::Reducer::initialize_buckets", "/x/torch/nn/parallel/distributed.py:9:_ddp_init_helper"), makers.GRADIENTS),
         (stack("??:0:at::cuda::getCUDABlasLtWorkspace", "/work/model.py:3:forward"), makers.WORKSPACE),
         (stack("/x/torch/utils/checkpoint.py:9:recompute_fn", "??:0:torch::autograd::Engine::execute"), makers.ACTIVATIONS),
+        (stack("/tmp/cache/abc.py:9:call", "/work/model.py:3:forward", "??:0:torch::autograd::PyNode::apply"), makers.BACKWARD),
         (stack("/work/data.py:3:prefetch"), makers.OTHER),
         (stack("/x/site-packages/torch/nn/modules/linear.py:9:__init__", "/work/train.py:3:f"), makers.PARAMETERS),
     ],

@@ -70,10 +70,15 @@ def passes(memory: Memory) -> int:
 
 def _pass_of(frames: Sequence[Frame]) -> str:
     """What a backward pass computes again belongs to it; "" for what tells nothing."""
-    if any(_AGAIN.search(frame.path) and frame.function in _RECOMPUTED for frame in frames):
+    if _is_again(frames):
         return "backward"
     kind = _of_stack(frames, kept=False)
     return {ACTIVATIONS: "forward", BACKWARD: "backward"}.get(kind, "")
+
+
+def _is_again(frames: Sequence[Frame]) -> bool:
+    """Whether activation checkpointing computes a forward pass again."""
+    return any(_AGAIN.search(frame.path) and frame.function in _RECOMPUTED for frame in frames)
 
 
 def is_state(frames: Sequence[Frame]) -> bool:
@@ -116,6 +121,8 @@ def _by_python(python: Sequence[Frame], native: Sequence[Frame]) -> str:
         return GRADIENTS
     if any("/fsdp/" in frame.path and _GATHERED.search(frame.function) for frame in python):
         return PARAMETERS
+    if any(map(_ENGINE.search, functions)) and not _is_again(python):
+        return BACKWARD  # whatever line of a forward pass compiled code calls its own
     if any(frame.function in _FORWARD or _FUNCTIONAL.search(frame.path) for frame in python):
         return ACTIVATIONS
     if any(_MODULES.search(frame.path) and frame.function in _LOADING for frame in python):
@@ -124,8 +131,6 @@ def _by_python(python: Sequence[Frame], native: Sequence[Frame]) -> str:
 
 
 def _by_native(python: Sequence[Frame], native: Sequence[Frame]) -> str:
-    if any(_ENGINE.search(frame.function) for frame in (*native, *python)):
-        return BACKWARD
     if not python and any(_WORKSPACES.search(frame.function) for frame in native):
         return WORKSPACE
     return ""
