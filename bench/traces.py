@@ -135,23 +135,30 @@ def beside(path: Path, folder: Path, python: str | None) -> None:
     ranks.mkdir()
     for number in range(8):
         (ranks / f"rank{number}.json").write_text(text.replace('"rank": 0', f'"rank": {number}', 1))
-    before, begun = children(), time.perf_counter()
-    with ProcessPoolExecutor(2) as pool:
-        told = trace.together(list(pool.map(trace.summary, [str(each) for each in sorted(ranks.iterdir())])))
-    own, cpu, before = time.perf_counter() - begun, children() - before, children()
-    events = sum(each.events for each in told.ranks)
-    print(f"eight ranks on two processes: {own:.1f} s, {cpu:.1f} s of CPU for {events:,} events")
+    own = [_pooled(look, name, ranks) for look, name in ((trace.glance, "first word"), (trace.summary, "all of it"))]
     if python is None:
         print("  HTA is absent: name the python of an environment that has it by --hta")
         return
+    before = children()
     done = subprocess.run([python, "-c", HTA, str(ranks)], capture_output=True, text=True, check=False)
     if done.returncode:
         print(f"  HTA fails: {done.stderr.strip().splitlines()[-1]}")
         return
-    peer, its = float(done.stdout.split("seconds ")[-1]), children() - before
-    print(
-        f"  HTA: {peer:.1f} s, {its:.1f} s of CPU, {peer / own:.0f} and {its / cpu:.0f} times as long (bar {PEER:.0f})"
-    )
+    wall, cpu = float(done.stdout.split("seconds ")[-1]), children() - before
+    times = " and ".join(f"{wall / ours[0]:.0f} ({cpu / ours[1]:.0f} of CPU)" for ours in own)
+    print(f"  HTA: {wall:.1f} s, {cpu:.1f} s of CPU: {times} times as long (bar {PEER:.0f})")
+
+
+def _pooled(look: Callable[[str], Any], name: str, ranks: Path) -> tuple[float, float]:
+    """Seconds, and those of CPU."""
+    before, begun = children(), time.perf_counter()
+    with ProcessPoolExecutor(2) as pool:
+        told = list(pool.map(look, [str(each) for each in sorted(ranks.iterdir())]))
+    if isinstance(told[0], trace.RankSummary):
+        trace.together(told)
+    wall, cpu = time.perf_counter() - begun, children() - before
+    print(f"eight ranks on two processes, {name}: {wall:.1f} s, {cpu:.1f} s of CPU")
+    return wall, cpu
 
 
 def children() -> float:
