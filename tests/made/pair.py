@@ -11,6 +11,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+LEFT: list[Any] = []  # what the code of this process has made
+
 _PARTS = get_context("forkserver")
 _PARTS.set_forkserver_preload(["torch", "torch._dynamo", "pair"])
 
@@ -42,6 +44,7 @@ def _run(given: dict[str, Any], errors: str) -> None:
     exec(compile(given["snippet"], given["section"], "exec"), snippet)
     names["shown"] = types.SimpleNamespace(**snippet)
     names["defined"] = snippet
+    LEFT.append(names)  # a DistributedDataParallel that goes now might wait for gloo's thread for ever: see jobs.py
     exec(compile(given["body"], "body", "exec"), names)
     with Path(given["out"]).open("w") as file:
         json.dump(names["result"], file)

@@ -31,7 +31,7 @@ def main():
     total = train(model, optimizer, batches)
     dist.all_reduce(total)
     print(total.item())
-    dist.destroy_process_group()
 
 
 main()
+dist.destroy_process_group()

@@ -43,7 +43,7 @@ def main():
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(inputs), targets).backward()
             optimizer.step()
-    dist.destroy_process_group()
 
 
 main()
+dist.destroy_process_group()

@@ -17,10 +17,10 @@ torch.manual_seed(0)
 record = recorder()
 model = nn.Linear(64, 64)
 optimizer = torch.optim.SGD(model.parameters(), 1e-3)
-for step in range(360):
+for step in range(900):
     optimizer.zero_grad()
     output = model(torch.randn(2048, 64))
     output.pow(2).mean().backward()
     optimizer.step()
-    if step >= 160:
+    if step >= 400:
         record(step, output)
