@@ -182,6 +182,20 @@ READY = """() => {
 }"""
 
 
+# Compiled once: what a page is asked later its own policy forbids to be evaluated.
+WITHIN = """() => new Promise((done) => {
+  const is = CONDITION;
+  let frames = 600;
+  const look = () => (is() || !frames-- ? done(is()) : requestAnimationFrame(look));
+  look();
+})"""
+
+
+def becomes(page: Any, condition: str) -> bool:
+    """Whether CONDITION, a function of JavaScript, is true of PAGE within some seconds."""
+    return bool(page.evaluate(WITHIN.replace("CONDITION", condition)))
+
+
 class Pages:
     """Each case's page, opened once for each width; whatever the browser complains of, and asks for, is kept."""
 
@@ -203,7 +217,7 @@ class Pages:
             self.open[name, width] = self.fresh(name, width)
         page = self.open[name, width]
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function(READY)
+        assert becomes(page, READY)
         return page
 
 
@@ -239,7 +253,7 @@ WARM = "document.querySelectorAll('#heat-map .heatmaplayer image').length"
 @pytest.mark.parametrize("ranks", [2, 64])
 def test_ranks_side_by_side_can_be_read(ranks: int, width: int, scheme: str, shown: Pages) -> None:
     page = shown(f"ranks-{ranks}", width, scheme)
-    page.wait_for_function(f"{WARM} === 4")
+    assert becomes(page, f"() => {WARM} === 4")
     page.evaluate("document.querySelectorAll('#ranks details').forEach((each) => { each.open = true; })")
     images = page.evaluate(
         "[...document.querySelectorAll('#heat-map image')].map((each) => each.href.baseVal.slice(0, 14))"
@@ -289,12 +303,12 @@ def test_the_faulty_step_is_marked_in_every_plot(shown: Pages) -> None:
 
 def test_a_page_follows_a_change_of_width_and_of_scheme(shown: Pages) -> None:
     page = shown.fresh("nan", 1280)
-    page.wait_for_function(READY)
+    assert becomes(page, READY)
     before = page.evaluate("getComputedStyle(document.querySelector('.plot .xtick text')).fill")
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 400, "height": 800})
-    page.wait_for_function("document.querySelector('.plot svg.main-svg').getBoundingClientRect().width < 400")
-    page.wait_for_function(READY)
+    assert becomes(page, "() => document.querySelector('.plot svg.main-svg').getBoundingClientRect().width < 400")
+    assert becomes(page, READY)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
     assert page.evaluate("getComputedStyle(document.querySelector('.plot .xtick text')).fill") != before
 
