@@ -144,7 +144,7 @@ class _Payload:
 
 
 def _dump() -> dict[str, Any]:
-    frames = [{"filename": "/work/train.py", "line": 20, "name": "step"}]
+    frames = [{"filename": "/job/train.py", "line": 20, "name": "step"}]
     entries = [
         {
             "record_id": n, "pg_id": 0, "process_group": ("0", "default_pg"), "collective_seq_id": n, "p2p_seq_id": 0,

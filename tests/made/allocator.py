@@ -185,23 +185,23 @@ def stack(*lines: str) -> Frames:
     ]
 
 
-LOOP = ("/work/train.py:40:step", "/work/train.py:90:main", "/work/train.py:95:<module>")
+LOOP = ("/job/train.py:40:step", "/job/train.py:90:main", "/job/train.py:95:<module>")
 BUILD = stack(
-    f"{TORCH}/nn/modules/module.py:1300:convert", f"{TORCH}/nn/modules/module.py:900:_apply", "/work/train.py:20:build"
+    f"{TORCH}/nn/modules/module.py:1300:convert", f"{TORCH}/nn/modules/module.py:900:_apply", "/job/train.py:20:build"
 )
-BATCH = stack("/work/train.py:35:step", *LOOP[1:])
+BATCH = stack("/job/train.py:35:step", *LOOP[1:])
 STATE = stack(
-    f"{TORCH}/optim/adam.py:180:_init_group", f"{TORCH}/optim/adam.py:230:step", "/work/train.py:44:step", *LOOP[1:]
+    f"{TORCH}/optim/adam.py:180:_init_group", f"{TORCH}/optim/adam.py:230:step", "/job/train.py:44:step", *LOOP[1:]
 )
 SCRATCH = stack(
     f"{TORCH}/optim/adam.py:450:_multi_tensor_adam",
     f"{TORCH}/optim/adam.py:240:step",
-    "/work/train.py:44:step",
+    "/job/train.py:44:step",
     *LOOP[1:],
 )
-ZERO = stack(f"{TORCH}/optim/optimizer.py:990:zero_grad", "/work/train.py:38:step", *LOOP[1:])
-LOSS = stack(f"{TORCH}/nn/functional.py:3500:cross_entropy", "/work/train.py:42:step", *LOOP[1:])
-KEPT = stack("/work/train.py:46:step", *LOOP[1:])
+ZERO = stack(f"{TORCH}/optim/optimizer.py:990:zero_grad", "/job/train.py:38:step", *LOOP[1:])
+LOSS = stack(f"{TORCH}/nn/functional.py:3500:cross_entropy", "/job/train.py:42:step", *LOOP[1:])
+KEPT = stack("/job/train.py:46:step", *LOOP[1:])
 ENGINE = stack(
     "??:0:at::native::mm",
     "??:0:torch::autograd::generated::AddmmBackward0::apply",
@@ -213,7 +213,7 @@ def layer(number: int, line: int = 31) -> Frames:
     """The stack of what layer NUMBER of a model computes in forward."""
     called = [f"{TORCH}/nn/modules/linear.py:134:forward", f"{TORCH}/nn/modules/module.py:1780:_call_impl"]
     return stack(
-        *called, f"/work/model.py:{line + number}:forward", f"{TORCH}/nn/modules/module.py:1780:_call_impl", *LOOP
+        *called, f"/job/model.py:{line + number}:forward", f"{TORCH}/nn/modules/module.py:1780:_call_impl", *LOOP
     )
 
 

@@ -21,7 +21,7 @@ FRAMES = [
         "line": 9,
         "name": "all_reduce",
     },
-    {"filename": "/work/train.py", "line": 20, "name": "step"},
+    {"filename": "/job/train.py", "line": 20, "name": "step"},
 ]
 
 
@@ -68,7 +68,7 @@ BARRIER = pending(
     "nccl:barrier",
     input_sizes=[],
     input_dtypes=[],
-    frames=[{"filename": "/work/train.py", "line": 30, "name": "save"}],
+    frames=[{"filename": "/job/train.py", "line": 30, "name": "save"}],
 )
 SHORT = pending(3, input_sizes=[[4]])
 
@@ -80,7 +80,7 @@ SHORT = pending(3, input_sizes=[[4]])
         pytest.param(([*DONE, pending(3)], [*DONE, pending(3)]), [], id="all are in the same one"),
         pytest.param(
             ([*DONE, pending(3)], DONE),
-            ["train.py:20, rank 0", "rank 1 has asked for nothing since all_reduce number 2 of group 0 at /work/train.py:20"],
+            ["train.py:20, rank 0", "rank 1 has asked for nothing since all_reduce number 2 of group 0 at /job/train.py:20"],
             id="one is missing",
         ),
         pytest.param(([*DONE, pending(3)], []), ["rank 1 has asked for no collective at all"], id="one never came"),
@@ -141,7 +141,7 @@ def test_groups_of_one_name_and_other_ranks_are_not_compared(tmp_path: Path) -> 
     ]
     found = facts(read(written(tmp_path, *first, *second)))
     assert found[0].startswith(
-        "/work/train.py:20, rank 2: rank 2 of ranks 2, 3 waits in barrier number 1 of group 5 of ranks 2, 3"
+        "/job/train.py:20, rank 2: rank 2 of ranks 2, 3 waits in barrier number 1 of group 5 of ranks 2, 3"
     )
 
 

@@ -217,11 +217,11 @@ def test_gradients_that_have_been_there_for_long_are_told_from_passing_results(t
 def test_the_allocation_that_failed_is_told_with_what_would_have_to_be_less(tmp_path: Path) -> None:
     device = too_large_a_batch()
     (place, fact), *lines = told(read([dumped(tmp_path, device.snapshot())]), "peak-by-activations")
-    assert place.startswith("/work/model.py:3")
-    assert "160.00 MiB were asked for at /work/model.py" in fact
+    assert place.startswith("/job/model.py:3")
+    assert "160.00 MiB were asked for at /job/model.py" in fact
     assert "too few: in use were" in fact
     assert "of activations, " in fact
-    assert all(line.startswith("/work/model.py:") and "of activations in" in fact for line, fact in lines)
+    assert all(line.startswith("/job/model.py:") and "of activations in" in fact for line, fact in lines)
 
 
 def test_a_device_in_pieces_is_told_with_the_largest_of_them(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_device_in_pieces_is_told_with_the_largest_of_them(tmp_path: Path) -> 
 
 def test_growth_names_the_line_and_its_rate(tmp_path: Path) -> None:
     ((place, fact),) = told(read([dumped(tmp_path, leaking().snapshot())]), "memory-growth")
-    assert place == "/work/train.py:46"
+    assert place == "/job/train.py:46"
     assert "60 blocks of 120.00 MiB" in fact
     assert "2.00 MiB more each time that it runs" in fact
     ((_, fact),) = told(read([dumped(tmp_path, leaking().snapshot(marks=60))]), "memory-growth")
@@ -416,15 +416,15 @@ def test_the_job_ends_in_one_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("frames", "purpose"),
     [
-        (stack("/x/site-packages/bitsandbytes/optim/optimizer.py:5:init_state", "/work/train.py:3:f"), makers.STATES),
-        (stack("/x/site-packages/deepspeed/ops/adam/fused_adam.py:5:step", "/work/train.py:3:f"), makers.STATES),
+        (stack("/x/site-packages/bitsandbytes/optim/optimizer.py:5:init_state", "/job/train.py:3:f"), makers.STATES),
+        (stack("/x/site-packages/deepspeed/ops/adam/fused_adam.py:5:step", "/job/train.py:3:f"), makers.STATES),
         (stack("/x/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_param.py:9:all_gather_outputs"), makers.PARAMETERS),
         (stack("??:0:c10d::Reducer::initialize_buckets", "/x/torch/nn/parallel/distributed.py:9:_ddp_init_helper"), makers.GRADIENTS),
-        (stack("??:0:at::cuda::getCUDABlasLtWorkspace", "/work/model.py:3:forward"), makers.WORKSPACE),
+        (stack("??:0:at::cuda::getCUDABlasLtWorkspace", "/job/model.py:3:forward"), makers.WORKSPACE),
         (stack("/x/torch/utils/checkpoint.py:9:recompute_fn", "??:0:torch::autograd::Engine::execute"), makers.ACTIVATIONS),
-        (stack("/tmp/cache/abc.py:9:call", "/work/model.py:3:forward", "??:0:torch::autograd::PyNode::apply"), makers.BACKWARD),
-        (stack("/work/data.py:3:prefetch"), makers.OTHER),
-        (stack("/x/site-packages/torch/nn/modules/linear.py:9:__init__", "/work/train.py:3:f"), makers.PARAMETERS),
+        (stack("/tmp/cache/abc.py:9:call", "/job/model.py:3:forward", "??:0:torch::autograd::PyNode::apply"), makers.BACKWARD),
+        (stack("/job/data.py:3:prefetch"), makers.OTHER),
+        (stack("/x/site-packages/torch/nn/modules/linear.py:9:__init__", "/job/train.py:3:f"), makers.PARAMETERS),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )  # fmt: skip
