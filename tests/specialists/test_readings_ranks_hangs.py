@@ -8,7 +8,7 @@ import pytest
 
 from torchtriage.core.evidence import Observed
 from torchtriage.examine.detector import perform
-from torchtriage.examine.run.deaths import deaths
+from torchtriage.examine.run.ranks.deaths import deaths
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import hangs
 

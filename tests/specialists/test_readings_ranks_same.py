@@ -11,7 +11,7 @@ from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Evidence, Observed
 from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
-from torchtriage.examine.run.looks import divergence
+from torchtriage.examine.run.ranks.looks import divergence
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import divergence as readings
 from torchtriage.specialists.distributed_training_strategies.readings import launch, normalising, saves, shards

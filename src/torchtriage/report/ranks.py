@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from torchtriage.core.plain import number, within
-from torchtriage.examine.run.ranks import WAITING
+from torchtriage.examine.run.ranks.beside import WAITING
 from torchtriage.report.figure import figure
 from torchtriage.report.measures import PHASES
 from torchtriage.report.text import count, line

@@ -121,7 +121,7 @@ def run(launch: Launch, case: Case | None = None, stands: Callable[[Case], None]
     from dataclasses import replace
 
     from torchtriage.examine.run import launch as launching
-    from torchtriage.examine.run import scaling
+    from torchtriage.examine.run.ranks import scaling
 
     baseline = scaling.noted(launch.baseline) if launch.baseline is not None else None
 

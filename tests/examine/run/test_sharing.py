@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from torchtriage.core.errors import TriageError
-from torchtriage.examine.run import attempts, load, sharing
+from torchtriage.examine.run import load, sharing
 from torchtriage.examine.run.launch import entered
+from torchtriage.examine.run.ranks import attempts
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.sharing import Member, joins, leads, member
 from torchtriage.report.keep import folder as new_folder

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
-from torchtriage.examine.run import attempts, lines
+from torchtriage.examine.run import lines
+from torchtriage.examine.run.ranks import attempts
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 from torchtriage.examine.run.unseen import unseen
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from torchtriage.examine.run.hung import hung
 from torchtriage.examine.run.job.governor import FIRST
-from torchtriage.examine.run.looks import divergence
-from torchtriage.examine.run.meetings import Meetings, late, meetings, told_apart
-from torchtriage.examine.run.ranks import side_by_side
+from torchtriage.examine.run.ranks.beside import side_by_side
+from torchtriage.examine.run.ranks.hung import hung
+from torchtriage.examine.run.ranks.looks import divergence
+from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, told_apart
+from torchtriage.examine.run.ranks.scaling import scaling
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
-from torchtriage.examine.run.scaling import scaling
 from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
 from torchtriage.examine.run.unseen import world_size
 

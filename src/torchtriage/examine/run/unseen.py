@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.run.deaths import END, deaths, started_late
+from torchtriage.examine.run.ranks.deaths import END, deaths, started_late
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.record import RankRecord

@@ -9,8 +9,8 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.flight.files import NAME, Dump, dumps
 from torchtriage.examine.detector import CannotSee, view
+from torchtriage.examine.run.ranks.stood import Stand, stands
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
-from torchtriage.examine.run.stood import Stand, stands
 
 _SHOWN = 64  # ranks
 _UNBLOCK = "Look for them on their hosts; a process that was killed writes none, its log tells why."

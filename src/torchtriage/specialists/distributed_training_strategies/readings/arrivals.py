@@ -11,7 +11,7 @@ from msgspec import Struct
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.measure import cpu_got, own_seconds
-from torchtriage.examine.run.meetings import Meeting, meetings
+from torchtriage.examine.run.ranks.meetings import Meeting, meetings
 from torchtriage.examine.run.record import Event, RunRecord
 from torchtriage.examine.run.series import interval_of_median
 from torchtriage.examine.run.unseen import world_size

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchtriage.examine.run.ranks.stood import DTYPES, Stand
 from torchtriage.examine.run.record import Event
-from torchtriage.examine.run.stood import DTYPES, Stand
 
 EQUAL = frozenset(  # whose data has the same size on all ranks
     {

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from torchtriage.examine.run.looks import Joint, Look
+from torchtriage.examine.run.ranks.looks import Joint, Look
 from torchtriage.examine.run.record import Event
 
 

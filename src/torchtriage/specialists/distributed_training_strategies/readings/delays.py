@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 
 from torchtriage.examine.run.measure import own_seconds
-from torchtriage.examine.run.meetings import exposed
+from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.looks import Joint, Look, joined
+from torchtriage.examine.run.ranks.looks import Joint, Look, joined
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import wrappers
 from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes

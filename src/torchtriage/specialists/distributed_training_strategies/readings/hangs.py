@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.ranks.stood import TIMEOUT, Stand, stands
 from torchtriage.examine.run.record import Event, RunRecord
-from torchtriage.examine.run.stood import TIMEOUT, Stand, stands
 
 from .asked import EQUAL, MOST, differ, lasting, named, own_of, settled, short, unit, unlike, what_of, where
 

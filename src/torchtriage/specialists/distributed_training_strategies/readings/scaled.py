@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.ranks.scaling import scaling
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.run.scaling import scaling
 
 
 @detector("run/scale-needed")

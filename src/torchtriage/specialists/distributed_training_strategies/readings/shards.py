@@ -9,7 +9,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.looks import joined
+from torchtriage.examine.run.ranks.looks import joined
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 
 LOOKS = 4  # batches, of which as many differ from each other

@@ -8,7 +8,7 @@ from typing import Any
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.measure import cpu_got
-from torchtriage.examine.run.meetings import told_apart
+from torchtriage.examine.run.ranks.meetings import told_apart
 from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.readings import building, fetching

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchtriage.examine.run.ranks.stood import TIMEOUT, Stand, stands
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.run.stood import TIMEOUT, Stand, stands
 
 STANDING = frozenset({"waits", "still"})
 

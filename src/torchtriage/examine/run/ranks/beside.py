@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from torchtriage.examine.run.meetings import told_apart
+from torchtriage.examine.run.ranks.meetings import told_apart
 from torchtriage.examine.run.record import Event, RankRecord
 from torchtriage.examine.run.series import interval_of_median, quantile, thinned
 

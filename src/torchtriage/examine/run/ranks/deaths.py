@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.run.ranks.stood import Stand, stands
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
-from torchtriage.examine.run.stood import Stand, stands
 
 END = "run/end"  # the detector that cannot tell what came after a job broke off
 LATE = 10.0  # seconds after the first rank, from which on one is said to have started late

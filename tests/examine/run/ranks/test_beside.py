@@ -8,7 +8,7 @@ import pytest
 
 from torchtriage.core.plain import written
 from torchtriage.examine.run.measure import measurements
-from torchtriage.examine.run.ranks import BINS, DRAWN
+from torchtriage.examine.run.ranks.beside import BINS, DRAWN
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 Event = dict[str, Any]
