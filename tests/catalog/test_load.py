@@ -33,6 +33,20 @@ def test_rooms_are_found_by_walking(house: Path) -> None:
     assert list(read.verdicts) == ["compute-bound", "launch-bound"]
 
 
+def test_what_a_resume_needs_are_fourteen_parts_each_told_by_one_thing() -> None:
+    parts = load.catalog().components
+    needed = [part.slug for part in parts.values() if not part.beyond]
+    assert needed == [
+        *("model", "ema", "optimizer", "scheduler", "scaler", "epoch", "step", "best", "loader"),
+        *("rng-python", "rng-numpy", "rng-torch", "rng-device", "config"),
+    ]
+    keys = [key for part in parts.values() for key in part.keys]
+    assert sorted({key for key in keys if keys.count(key) > 1}) == []
+    assert {part.slug: part.role for part in parts.values() if part.role} == {
+        **{role: role for role in ("model", "optimizer", "scheduler", "scaler", "epoch")},
+    }
+
+
 def test_a_missing_piece_of_furniture_is_simply_not_there(house: Path) -> None:
     (house / "mixed_precision" / "verdicts.toml").unlink()
     (house / "mixed_precision" / "faults" / "clip-before-unscale.md").unlink()

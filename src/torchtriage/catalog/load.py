@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from torchtriage.catalog import page, room
 from torchtriage.catalog.cache import compiled
+from torchtriage.catalog.component import Component
 from torchtriage.catalog.room import Room, VerdictKind
 from torchtriage.catalog.symptom import Symptom
 from torchtriage.catalog.walk import ROOMS, files, folders, pages
@@ -45,6 +46,11 @@ class Catalog(Struct, frozen=True):
     @property
     def verdicts(self) -> dict[str, VerdictKind]:
         return {verdict.slug: verdict for room in self.rooms for verdict in room.verdicts}
+
+    @property
+    def components(self) -> dict[str, Component]:
+        """The parts of a training's state, in the order in which reports tell them."""
+        return {component.slug: component for room in self.rooms for component in room.components}
 
 
 def read(rooms: str | Path = ROOMS) -> Catalog:

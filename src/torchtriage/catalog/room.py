@@ -1,4 +1,4 @@
-"""One specialist's room as data: what it listens for, the faults it knows, the verdicts it gives."""
+"""One specialist's room as data: what it listens for, the faults and parts of state it knows, the verdicts it gives."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchtriage.catalog import page
+from torchtriage.catalog.component import Component
 from torchtriage.catalog.symptom import Symptom
 from torchtriage.core.errors import TriageError
 from torchtriage.core.fault import Fault, Sign
@@ -42,6 +43,7 @@ class Room(Struct, frozen=True):
     symptoms: tuple[Symptom, ...] = ()
     faults: tuple[Fault, ...] = ()
     verdicts: tuple[VerdictKind, ...] = ()
+    components: tuple[Component, ...] = ()
 
 
 def read(folder: Path) -> Room:
@@ -53,6 +55,7 @@ def read(folder: Path) -> Room:
         symptoms=_rows(folder / "symptoms.toml", specialist, Symptom),
         faults=tuple(page.read(path).fault for path in sorted(folder.glob("faults/*.md"))),
         verdicts=_rows(folder / "verdicts.toml", specialist, VerdictKind),
+        components=_rows(folder / "components.toml", specialist, Component),
     )
 
 

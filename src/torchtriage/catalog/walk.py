@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SOURCE = os.path.dirname(os.path.dirname(__file__))
 ROOMS = os.path.join(SOURCE, "specialists")
-TABLES = ("room.toml", "symptoms.toml", "verdicts.toml")
+TABLES = ("room.toml", "symptoms.toml", "verdicts.toml", "components.toml")
 
 
 def ending(folder: Folder, end: str) -> list[str]:

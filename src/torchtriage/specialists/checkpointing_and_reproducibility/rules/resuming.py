@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchtriage.catalog.load import catalog
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.resume import Resume
 
@@ -24,13 +25,15 @@ def checkpoint_incomplete(resume: Resume) -> Iterator[Sighting]:
         return
     if _says(resume, _TUNING) or not (resume.is_own or _says(resume, _RESUMING)) or not resume.is_kept:
         return
-    missing = [role for role in _needed(resume) if role not in resume.restored]
-    if "optimizer" not in missing and _has_another(resume):
-        missing.insert(0, "other optimizer")
+    needed = frozenset(_needed(resume)) - resume.restored
+    parts = [part for part in catalog().components.values() if part.role in needed]
+    missing = [f"{part.title} (saved, never loaded)" if resume.saved(part.role) else part.title for part in parts]
+    if "optimizer" not in needed and _has_another(resume):
+        missing.insert(0, "the other optimizer's state")
     if missing:
         yield resume.script.seen(
             resume.load.node,
-            f"the training goes on from here with its weights, but {_listed(resume, missing)} "
+            f"the training goes on from here with its weights, but {_listed(missing)} "
             f"{'start' if len(missing) > 1 else 'starts'} anew",
         )
 
@@ -60,7 +63,7 @@ def _says(resume: Resume, beginnings: tuple[str, ...]) -> bool:
 
 
 def _needed(resume: Resume) -> Iterator[str]:
-    """The parts of this training that have a state of their own. Plain SGD has none."""
+    """The roles in this training that have a state of their own. Plain SGD has none."""
     step = resume.step
     if any(not _is_plain_sgd(part.made, part.name) for _, _, parts in step.optimizing() for part in parts):
         yield "optimizer"
@@ -84,6 +87,5 @@ def _is_plain_sgd(made: ast.Call | None, name: str) -> bool:
     )
 
 
-def _listed(resume: Resume, roles: list[str]) -> str:
-    named = [f"the {role} (saved, never loaded)" if resume.saved(role) else f"the {role}" for role in roles]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+def _listed(missing: list[str]) -> str:
+    return missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} and {missing[-1]}"
