@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import artefacts
+import msgspec
 import pytest
+from traced.jobs import Job, Plan, made
+from traced.simulated import MS
 
 import torchtriage
 
@@ -99,3 +103,50 @@ def test_a_reader_that_fails_takes_no_other_kinds_findings_away(
     case = torchtriage.read([REAL / "healthy.csv", REAL / "error.log"])
     assert [finding.fault.slug for finding in case.findings] == ["shape-mismatch"]
     assert any("reading failed: ZeroDivisionError" in item.why for item in case.inconclusive)
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Path:
+    """The traces of four ranks, of which the third is late, and one that ends whoever reads it."""
+    made(Job("late", Plan(late=2, more=80 * MS, phase="input"), 4, 1, frozenset(), frozenset(), steps=4), tmp_path)
+    return tmp_path
+
+
+def cases(folder: Path, *engines: str) -> list[bytes]:
+    return [msgspec.json.encode(torchtriage.read([folder], engine=engine)) for engine in engines]
+
+
+def test_one_process_several_and_ray_give_the_same_case_to_the_byte(ranks: Path) -> None:
+    (ranks / "rank4.json").write_text('{"traceEvents": 3}')
+    (ranks / "rank5.json").write_bytes((ranks / "rank0.json").read_bytes()[:4000])
+    engines = ["local", *(["ray"] if find_spec("ray") else [])]
+    one, auto, *others = cases(ranks, "one", "auto", *engines)
+    assert "straggler" in one.decode()
+    assert [auto, *others] == [one] * (1 + len(engines))
+
+
+def test_a_trace_that_ends_its_reader_leaves_a_case_that_is_named_partial(
+    ranks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (ranks / "dies.json").write_bytes((ranks / "rank0.json").read_bytes())
+    monkeypatch.setattr("torchtriage.examine.artefact.trace.SUMMED", "works:summary")
+    case = torchtriage.read([ranks], engine="local")
+    assert [finding.fault.slug for finding in case.findings if finding.fault.slug == "straggler"]
+    (why,) = [item.why for item in case.inconclusive if item.why.startswith("partial")]
+    assert "partial: 1 of 5 traces were not read, and the rest is judged without them" in why
+    assert f"{ranks}/dies.json" in why
+
+
+def test_the_engine_is_an_option(call: Any, ranks: Path) -> None:
+    one, local = (call("read", str(ranks), "--json", "--engine", engine) for engine in ("one", "local"))
+    assert one.code == local.code == 1
+    assert json.loads(one.out)["outcomes"] == json.loads(local.out)["outcomes"]
+    assert "an address is for the engine ray" in call("read", str(ranks), "--address", "10.0.0.1:6379").err
+    assert call("read", str(ranks), "--engine", "spark").code == 2
+
+
+def test_without_ray_its_engine_says_how_to_get_it(call: Any, ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchtriage.examine.artefact.engines.cluster.find_spec", lambda _: None)
+    said = call("read", str(ranks), "--engine", "ray")
+    assert said.code == 2
+    assert 'pip install "torchtriage[ray]"' in said.err.replace("\n", " ").replace("  ", " ")

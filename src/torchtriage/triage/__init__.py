@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from torchtriage.core.plan import Route, Step
     from torchtriage.core.query import Query
     from torchtriage.diagnose.compare import Comparison
+    from torchtriage.examine.artefact.engines import Engine
     from torchtriage.examine.detector import Detector
     from torchtriage.examine.run.launch import Ended, Launch
     from torchtriage.examine.source.edits import Mended
@@ -180,14 +181,20 @@ def judge(folder: Path, case: Case | None = None) -> Case:
     return replace(concluded(case, outcomes), measurements=measure.measurements(recorded))
 
 
-def read(paths: Sequence[str | Path], case: Case | None = None) -> Case:
+def read(
+    paths: Sequence[str | Path], case: Case | None = None, engine: str | Engine = "auto", address: str | None = None
+) -> Case:
     """What a job left behind, of whatever kinds: files, folders of ranks, run folders, fsspec URLs.
 
-    What a path is is told from its content. Raises TriageError where one is not there, or none of them can be told.
+    What a path is is told from its content. ENGINE: where traces are summed up, "one" (this process), "local" (the
+    cores of this machine), "ray" (a cluster at ADDRESS, else a Ray of this machine), or "auto": local where large
+    files are worth it. The answer is the same. Raises TriageError where a path is not there, or none of them can be
+    told, or the engine cannot be had.
     """
+    from torchtriage.examine.artefact.engines import Engine
     from torchtriage.triage.reading import read as reading
 
-    return reading(paths, case)
+    return reading(paths, case, Engine(engine, address) if isinstance(engine, str) else engine)
 
 
 def compare(before: Case, after: Case) -> Comparison:

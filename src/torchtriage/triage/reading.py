@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from torchtriage.core.case import Case
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive, Outcome
+from torchtriage.examine.artefact.engines import Engine, ready
 from torchtriage.examine.artefact.kinds import Artefact, found
 from torchtriage.examine.detector import perform
 from torchtriage.triage import begun, concluded, detectors, judge
@@ -27,8 +28,9 @@ _NOT_YET = {
 }
 
 
-def read(paths: Sequence[str | Path], case: Case | None = None) -> Case:
+def read(paths: Sequence[str | Path], case: Case | None = None, engine: Engine | None = None) -> Case:
     """As triage.read."""
+    engine = ready(engine or Engine())
     artefacts, unseen = found([str(path) for path in paths])
     runs = [each for each in artefacts if each.kind == "run"]
     judged = _run(runs, case) if runs else case or Case()
@@ -36,7 +38,7 @@ def read(paths: Sequence[str | Path], case: Case | None = None) -> Case:
     measurements = dict(judged.measurements)
     for artefact in artefacts:
         if artefact.kind != "run":
-            seen, figures = _read(artefact)
+            seen, figures = _read(artefact, engine)
             outcomes += seen
             measurements |= {artefact.kind: figures} if figures else {}
     if not outcomes and runs:
@@ -70,17 +72,19 @@ def _further(runs: Sequence[Artefact]) -> list[Inconclusive]:
     ]
 
 
-def _read(artefact: Artefact) -> tuple[list[Outcome], dict[str, Any]]:
+def _read(artefact: Artefact, engine: Engine) -> tuple[list[Outcome], dict[str, Any]]:
     """What the files of one kind show, and their figures."""
     home = f"{_HOME}.{artefact.kind}"
     if artefact.kind in _NOT_YET or find_spec(home) is None:
         why, do = _NOT_YET.get(artefact.kind, (f"files of the kind {artefact.kind} are not read yet", "Update."))
         return [Inconclusive(artefact.kind, f"{artefact.paths[0]}: {why}", do)], {}
     kind: Any = import_module(home)
-    told = {"decode": _decoded} if artefact.kind == "logs" else {}
+    further: dict[str, dict[str, Any]] = {"logs": {"decode": _decoded}, "trace": {"engine": engine}}
     try:
-        noun = kind.read(artefact.paths, **told)
+        noun = kind.read(artefact.paths, **further.get(artefact.kind, {}))
         return [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)], kind.measurements(noun)
+    except TriageError:  # the engine that was asked for cannot be had
+        raise
     except Exception as error:  # noqa: BLE001 - as of a detector: told, and no other kind's findings are lost
         where = ", ".join(artefact.paths[:3])
         why = f"{where}: reading failed: {error!r}"[:500]

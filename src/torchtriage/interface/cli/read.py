@@ -11,11 +11,29 @@ from torchtriage.interface.cli import options, terminal
 
 @click.command()
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
+@click.option(
+    "--engine",
+    type=click.Choice(("auto", "one", "local", "ray")),
+    default="auto",
+    show_default=True,
+    help="Where the traces of many ranks are summed up: one process, the cores of this machine (auto: where large "
+    "files are worth it), or Ray. The answer is the same.",
+)
+@click.option("--address", metavar="HOST:PORT", help="An existing Ray cluster; without it, a Ray of this machine.")
 @options.form("console", "json", "sarif", "html", "markdown")
 @options.persona
 @options.exit_zero
 @options.color
-def command(paths: tuple[str, ...], form: str, persona: str, exit_zero: bool, color: str) -> int:
+def command(  # noqa: PLR0913 - one parameter for each option
+    paths: tuple[str, ...],
+    engine: str,
+    address: str | None,
+    *,
+    form: str,
+    persona: str,
+    exit_zero: bool,
+    color: str,
+) -> int:
     """What a job left behind shows, as one case: profiler traces, memory snapshots, Flight Recorder dumps, logs,
     TensorBoard event files, Lightning's metrics.csv, and folders of a `torchtriage run`, with the pages of today.
 
@@ -27,6 +45,6 @@ def command(paths: tuple[str, ...], form: str, persona: str, exit_zero: bool, co
     from torchtriage.report.formats import render
     from torchtriage.triage import read
 
-    case = chosen(read(paths), Persona(persona))
+    case = chosen(read(paths, engine=engine, address=address), Persona(persona))
     terminal.result(render(case, form, terminal.paper(sys.stdout, color)), form)
     return options.ending(case, exit_zero)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.artefact.engines import Engine, Work, mapped
 from torchtriage.examine.artefact.opened import Unreadable
 from torchtriage.examine.artefact.trace.figures import measurements
 from torchtriage.examine.artefact.trace.rank import Glance, RankSummary
-from torchtriage.examine.artefact.trace.traces import NAME, Traces, together
+from torchtriage.examine.artefact.trace.traces import Traces, together
+from torchtriage.examine.artefact.trace.unread import unread
 
 __all__ = ["Glance", "RankSummary", "Traces", "Unreadable", "glance", "measurements", "read", "summary", "together"]
+ONE = Engine("one")
+SUMMED = f"{__name__}:summary"
 
 
-def read(paths: Sequence[str]) -> Traces:
-    """The traces at PATHS, one for each rank, one after the other in this process."""
-    summaries: list[RankSummary] = []
-    unread: list[Inconclusive] = []
-    for path in paths:
-        try:
-            summaries.append(summary(path))
-        except Unreadable as error:
-            unread.append(Inconclusive(NAME, f"{path}: {error.why}", error.do))
-    return together(summaries, unread)
+def read(paths: Sequence[str], engine: Engine = ONE) -> Traces:
+    """The traces at PATHS, one for each rank. ENGINE: where each becomes a summary; all meet in this process."""
+    told = mapped(Work(SUMMED, RankSummary), paths, engine)
+    return together([each.value for each in told if each.value is not None], unread(paths, told))
 
 
 def summary(path: str) -> RankSummary:

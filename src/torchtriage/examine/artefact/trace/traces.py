@@ -10,6 +10,7 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.trace import clocks
 from torchtriage.examine.artefact.trace.clocks import Arrival, Clocks, Transfer
+from torchtriage.examine.artefact.trace.fewer import fewer
 from torchtriage.examine.artefact.trace.rank import RankSummary
 from torchtriage.examine.detector import CannotSee, view
 
@@ -60,8 +61,8 @@ def together(summaries: Sequence[RankSummary], unread: Sequence[Inconclusive] = 
     aligned = clocks.clocks(numbered)
     met = clocks.together(numbered, aligned).values()
     ranks, numbers = tuple(each for _, each in numbered), tuple(number for number, _ in numbered)
-    said = (*unread, *(item for each in ranks for item in _of_one(each)), *doubts, *_of_all(numbered, aligned))
-    return Traces(ranks, numbers, aligned, clocks.arrivals(met), clocks.transfers(met), said)
+    said = (*fewer(item for each in ranks for item in _of_one(each)), *fewer(doubts), *_of_all(numbered, aligned))
+    return Traces(ranks, numbers, aligned, clocks.arrivals(met), clocks.transfers(met), (*unread, *said))
 
 
 def _numbered(summaries: Sequence[RankSummary]) -> tuple[list[tuple[int, RankSummary]], list[Inconclusive]]:
