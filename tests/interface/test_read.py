@@ -150,3 +150,19 @@ def test_without_ray_its_engine_says_how_to_get_it(call: Any, ranks: Path, monke
     said = call("read", str(ranks), "--engine", "ray")
     assert said.code == 2
     assert 'pip install "torchtriage[ray]"' in said.err.replace("\n", " ").replace("  ", " ")
+
+
+def test_what_was_read_is_kept_as_a_case_and_a_report(call: Any, tmp_path: Path) -> None:
+    said = call("read", str(REAL / "input.json.gz"), "--json", "--out", "kept/here", "--exit-zero")
+    case = tmp_path / "kept/here/case.json"
+    assert case.read_text() == said.out
+    assert "written: kept/here/report.html" in said.err
+    assert "Where the time of each step goes" in (tmp_path / "kept/here/report.html").read_text()
+    assert call("report", "kept/here", "--format", "html").out == (tmp_path / "kept/here/report.html").read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_named(call: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    said = call("read", str(REAL / "input.json.gz"), "--out", "file/below")
+    assert said.code == 2
+    assert "file/below" in said.err

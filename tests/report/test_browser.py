@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Iterator
 from math import exp, sin
@@ -9,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allocator import GIB, MIB, Allocator, Job, OutOfMemoryError
+from traced.jobs import Job as Traced
+from traced.jobs import Plan, made
 
+from torchtriage import triage
 from torchtriage.core.case import Case
 from torchtriage.core.evidence import Evidence, Place
 from torchtriage.core.fault import Confidence, Fault, FaultClass, Persona, Remedy, Sign
@@ -171,7 +176,27 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         (folder / f"ranks-{ranks}.html").write_text(render(case), encoding="utf-8")
     told = compare(CASES["nan"], CASES["many"])
     (folder / "compared.html").write_text(compared(told, "html"), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in (*CASES, "ranks-2", "ranks-64", "compared")}
+    for name, left in (("traces", traces(folder)), ("snapshot", snapshot(folder))):
+        (folder / f"{name}.html").write_text(render(triage.read([left])), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in (*CASES, "ranks-2", "ranks-64", "compared", "traces", "snapshot")}
+
+
+def traces(folder: Path) -> Path:
+    """Of eight ranks, of which one waits for its data."""
+    plan = Plan(late=1, more=60_000_000, phase="input")
+    made(Traced("late", plan, 8, 1, frozenset(), frozenset()), folder / "traces")
+    return folder / "traces"
+
+
+def snapshot(folder: Path) -> Path:
+    """Of a device whose memory is full of the activations of a step that is larger than those before."""
+    job = Job(Allocator(2 * GIB), activation=60 * MIB).build()
+    try:
+        for scale in (1.0, 1.0, 1.0, 2.2):
+            job.step(scale=scale)
+    except OutOfMemoryError:
+        (folder / "snapshot.pickle").write_bytes(pickle.dumps(job.device.snapshot()))
+    return folder / "snapshot.pickle"
 
 
 READY = """() => {
@@ -266,6 +291,36 @@ def test_ranks_side_by_side_can_be_read(ranks: int, width: int, scheme: str, sho
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(CLIPPED) == []
     assert page.evaluate(FAINT) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_traces_of_many_ranks_can_be_read(width: int, scheme: str, shown: Pages) -> None:
+    page = shown("traces", width, scheme)
+    assert becomes(page, f"() => {WARM} === 2")
+    assert [plot["id"] for plot in page.evaluate(DRAWN)] == ["plot-time"]
+    assert page.locator(".ranks .slow th").inner_text().split()[0] == "1"
+    assert page.locator(".ranks .lane svg").count() == 8
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CLIPPED) == []
+    assert page.evaluate(FAINT) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 400])
+def test_a_memory_snapshot_can_be_read(width: int, scheme: str, shown: Pages) -> None:
+    page = shown("snapshot", width, scheme)
+    (plot,) = page.evaluate(DRAWN)
+    assert plot["id"] == "plot-snapshot"
+    assert plot["paths"] > 8
+    assert "could not be allocated" in page.locator("#seen-snapshot .marks").inner_text()
+    assert page.locator("#plot-snapshot .legendtext").count() == 9
+    assert page.locator(".alive tbody tr").count() == 10
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CLIPPED) == []
+    assert page.evaluate(FAINT) == []
+    lost = "[...document.querySelectorAll('a')].filter((a) => !document.getElementById(a.hash.slice(1))).map((a) => a.href)"
+    assert page.evaluate(lost) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -53,6 +53,17 @@ def _new(parent: Path, name: str, ours: Callable[[Path], bool]) -> Path:
         ) from error
 
 
+def made(folder: Path) -> Path:
+    """FOLDER, which is there from now on."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TriageError(
+            f"no folder can be made: {error.strerror}", str(folder), "Name a folder that can be written with --out."
+        ) from error
+    return folder
+
+
 def kept(path: Path) -> Case:
     """The case in PATH, a case.json or the folder that holds one; raises TriageError when there is none."""
     return Case.load(path / "case.json" if path.is_dir() else path)

@@ -8,7 +8,19 @@ from msgspec import Struct
 
 from torchtriage.core.plain import number, within
 
-PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle", "other")
+PHASES = (
+    "data", "input", "transfer", "forward", "backward", "compute", "optimizer", "communication", "memcpy", "sync",
+    "launch", "host", "idle", "other",
+)  # fmt: skip
+"""Of runs and of traces, in the order in which a step goes through them."""
+MEANS = {
+    "input": "the loop waits for the next batch",
+    "memcpy": "copies that nothing hides",
+    "sync": "the device idles after the host waited for it",
+    "launch": "the device idles until the host launches the next kernel",
+    "host": "nothing computes while the host runs other code, most often Python",
+}
+"""What a phase is, where its name alone does not tell."""
 
 
 class Share(Struct, frozen=True):

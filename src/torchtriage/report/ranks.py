@@ -26,6 +26,10 @@ TOLD = 5
 """Columns for which a telephone has room."""
 
 
+BESIDE = 9
+"""Columns beside which a page has room for a bar."""
+
+
 class Column(Struct, frozen=True):
     """One column of the table. keep: how much it tells, from 0; a narrow paper leaves out those that tell least."""
 
@@ -34,12 +38,21 @@ class Column(Struct, frozen=True):
     keep: float
 
 
+class Part(Struct, frozen=True):
+    """A phase of a rank's step: where it starts and how much of the longest step it is, from 0 to 1."""
+
+    phase: str
+    start: float
+    share: float
+
+
 class Side(Struct, frozen=True):
     """The ranks of a job of several.
 
     columns: the first holds the ranks. marks: for each row what sets it apart in a word, or "". slower: for each row
     the seconds of a step beyond the other ranks. of: how many left a record; more than there are rows where `some`
-    tells which are shown. note: how many there should be, and their steps. words: what sets ranks apart.
+    tells which are shown. note: how many there should be, and their steps. words: what sets ranks apart. lanes: for
+    each row the phases of its step one after the other; none where there is no room for them.
     """
 
     columns: tuple[Column, ...]
@@ -49,6 +62,7 @@ class Side(Struct, frozen=True):
     some: str
     note: str
     words: tuple[str, ...]
+    lanes: tuple[tuple[Part, ...], ...] = ()
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
@@ -85,7 +99,9 @@ def side(measurements: dict[str, Any]) -> Side | None:
     some = f"{len(shown)} of {of} ranks are shown: the slowest half, the others evenly chosen."
     some = some if len(shown) < of else ""
     note = " ".join((*_note(known, world), *_clocks(within(measurements, "ranks", "late", "clock_residual"))))
-    return Side(_columns(shown), _marks(shown), slower, of, some, note, tuple(words))
+    columns = _columns(shown)
+    lanes = _lanes(shown) if len(columns) <= BESIDE else ()
+    return Side(columns, _marks(shown), slower, of, some, note, tuple(words), lanes)
 
 
 def _known(rows: Any) -> list[_Rank]:
@@ -124,6 +140,21 @@ def _clocks(residual: Any) -> Iterable[str]:
     seconds = _seconds(residual)
     if seconds:
         yield f"The clocks of the hosts agree within {figure(seconds, 's')}."
+
+
+def _lanes(rows: Sequence[_Rank]) -> tuple[tuple[Part, ...], ...]:
+    phases = [{name: each.seconds[name] for name in PHASES if each.seconds.get(name)} for each in rows]
+    longest = max((sum(each.values()) for each in phases), default=0.0)
+    if longest < _LEAST:
+        return ()
+    return tuple(tuple(_parts(each, longest)) for each in phases)
+
+
+def _parts(phases: dict[str, float], longest: float) -> Iterable[Part]:
+    start = 0.0
+    for name, seconds in phases.items():
+        yield Part(name, start / longest, seconds / longest)
+        start += seconds
 
 
 def _columns(rows: Sequence[_Rank]) -> tuple[Column, ...]:

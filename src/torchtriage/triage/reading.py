@@ -35,15 +35,16 @@ def read(paths: Sequence[str | Path], case: Case | None = None, engine: Engine |
     runs = [each for each in artefacts if each.kind == "run"]
     judged = _run(runs, case) if runs else case or Case()
     outcomes: list[Outcome] = [*unseen, *_further(runs)]
-    measurements = dict(judged.measurements)
+    measurements, drawn = dict(judged.measurements), dict[str, Any]()
     for artefact in artefacts:
         if artefact.kind != "run":
-            seen, figures = _read(artefact, engine)
+            seen, figures, series = _read(artefact, engine)
             outcomes += seen
             measurements |= {artefact.kind: figures} if figures else {}
+            drawn = {**series, **drawn}
     if not outcomes and runs:
         return judged
-    return replace(concluded(judged, outcomes), measurements={**_drawn(measurements), **measurements})
+    return replace(concluded(judged, outcomes), measurements={**_drawn(measurements), **drawn, **measurements})
 
 
 def _run(runs: Sequence[Artefact], case: Case | None) -> Case:
@@ -72,23 +73,25 @@ def _further(runs: Sequence[Artefact]) -> list[Inconclusive]:
     ]
 
 
-def _read(artefact: Artefact, engine: Engine) -> tuple[list[Outcome], dict[str, Any]]:
-    """What the files of one kind show, and their figures."""
+def _read(artefact: Artefact, engine: Engine) -> tuple[list[Outcome], dict[str, Any], dict[str, Any]]:
+    """What the files of one kind show, their figures, and those of them that reports draw as they do a run's."""
     home = f"{_HOME}.{artefact.kind}"
     if artefact.kind in _NOT_YET or find_spec(home) is None:
         why, do = _NOT_YET.get(artefact.kind, (f"files of the kind {artefact.kind} are not read yet", "Update."))
-        return [Inconclusive(artefact.kind, f"{artefact.paths[0]}: {why}", do)], {}
+        return [Inconclusive(artefact.kind, f"{artefact.paths[0]}: {why}", do)], {}, {}
     kind: Any = import_module(home)
     further: dict[str, dict[str, Any]] = {"logs": {"decode": _decoded}, "trace": {"engine": engine}}
     try:
         noun = kind.read(artefact.paths, **further.get(artefact.kind, {}))
-        return [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)], kind.measurements(noun)
+        outcomes = [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)]
+        drawn = kind.as_run(noun) if hasattr(kind, "as_run") else {}
+        return outcomes, kind.measurements(noun), drawn
     except TriageError:  # the engine that was asked for cannot be had
         raise
     except Exception as error:  # noqa: BLE001 - as of a detector: told, and no other kind's findings are lost
         where = ", ".join(artefact.paths[:3])
         why = f"{where}: reading failed: {error!r}"[:500]
-        return [Inconclusive(artefact.kind, why, "Report it with the file; it is torchtriage's fault.")], {}
+        return [Inconclusive(artefact.kind, why, "Report it with the file; it is torchtriage's fault.")], {}, {}
 
 
 def _drawn(measurements: dict[str, Any]) -> dict[str, Any]:

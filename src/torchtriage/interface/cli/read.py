@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -21,6 +22,9 @@ from torchtriage.interface.cli import options, terminal
 )
 @click.option("--address", metavar="HOST:PORT", help="An existing Ray cluster; without it, a Ray of this machine.")
 @options.form("console", "json", "sarif", "html", "markdown")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Write case.json and report.html there, too."
+)
 @options.persona
 @options.exit_zero
 @options.color
@@ -30,6 +34,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     address: str | None,
     *,
     form: str,
+    out: Path | None,
     persona: str,
     exit_zero: bool,
     color: str,
@@ -43,8 +48,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from torchtriage.core.fault import Persona
     from torchtriage.report.choose import chosen
     from torchtriage.report.formats import render
+    from torchtriage.report.keep import keep, made
     from torchtriage.triage import read
 
     case = chosen(read(paths, engine=engine, address=address), Persona(persona))
     terminal.result(render(case, form, terminal.paper(sys.stdout, color)), form)
+    if out is not None:
+        terminal.say(keep(case, made(out)))
     return options.ending(case, exit_zero)

@@ -11,10 +11,12 @@ from markupsafe import Markup
 from torchtriage.core.case import Case
 from torchtriage.core.plain import row
 from torchtriage.report.html.heat import Heat, divergence, heat
+from torchtriage.report.html.memory import memories
 from torchtriage.report.html.plots import Plot, plots
 from torchtriage.report.html.seen import seen
 from torchtriage.report.html.setup import setup
 from torchtriage.report.html.sheet import HERE, environment, policy, style
+from torchtriage.report.measures import MEANS
 from torchtriage.report.outline import outline
 from torchtriage.report.text import inert
 
@@ -26,7 +28,8 @@ _TAG = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026"}
 def render(case: Case) -> str:
     """CASE as an HTML page; plots, and the engine that draws them, only where the case holds series of figures."""
     drawn, looks, warm = plots(case), divergence(case.measurements), heat(case.measurements)
-    figures = (*drawn, *([looks] if looks else []))
+    held = memories(case.measurements)
+    figures = (*drawn, *([looks] if looks else []), *(each.plot for each in held if each.plot))
     sheet = style()
     scripts = _scripts([*(["plots.js"] if figures else []), *(["heat.js"] if warm else [])])
     page = environment().get_template("page.html.j2")
@@ -38,6 +41,8 @@ def render(case: Case) -> str:
         seen=lambda sight: seen(sight, figures),
         figures=figures,
         looks=looks,
+        memories=held,
+        means=MEANS,
         heat=warm,
         data=_data(figures),
         warmth=_data(warm),

@@ -54,7 +54,7 @@ def heat(measurements: dict[str, Any]) -> Heat | None:
     alike = [name for name, rows in beyond.items() if _most(rows) < _PALE * span]
     alike = alike if len(alike) < len(times) else []
     bins = f"Each cell is the median over {wide} steps. " if wide > 1 else ""
-    pale = f" In {' and '.join(alike)} they hardly differ." if alike else ""
+    pale = f" In {_joined(alike)} they hardly differ." if alike else ""
     return Heat(
         "What each rank takes more or less than the others, by phase",
         f"{bins}Point at a cell for its time.{pale}",
@@ -65,6 +65,10 @@ def heat(measurements: dict[str, Any]) -> Heat | None:
         {name: rows for name, rows in beyond.items() if name not in alike},
         span,
     )
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def divergence(measurements: dict[str, Any]) -> Plot | None:

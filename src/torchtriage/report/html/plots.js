@@ -2,9 +2,11 @@
 (() => {
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  // Every plot shows the same steps: what stands above one another happened together.
-  const first = Math.min(...plots.map((plot) => plot.steps[0]));
-  const last = Math.max(...plots.map((plot) => plot.steps[plot.steps.length - 1]));
+  // Every plot of steps shows the same ones: what stands above one another happened together.
+  function ends(plot) {
+    const alike = plot.axis === "step" ? plots.filter((each) => each.axis === "step") : [plot];
+    return [Math.min(...alike.map((each) => each.steps[0])), Math.max(...alike.map((each) => each.steps[each.steps.length - 1]))];
+  }
 
   const ROW = 16;  // pixels of one row of labels
 
@@ -13,13 +15,21 @@
   }
 
   function trace(plot, name, values, index) {
-    const paint = color(name) || color(["forward", "data", "optimizer"][index % 3]);
+    const own = plot.axis === "step" ? color(name) || color(["forward", "data", "optimizer"][index % 3]) : layer(plot, name, index);
+    const paint = own || color("idle");
     const unit = plot.unit ? ` ${plot.unit}` : "";
     const common = { name, x: plot.steps, y: values, type: "scatter", mode: "lines", hovertemplate: `%{y:.4~g}${unit}` };
     // Layers, not bars: a step that is left out leaves no hole, and a thinned run no hairlines.
-    return plot.stacked
+    return plot.stacked && !plot.lines.includes(name)
       ? { ...common, stackgroup: "step", fillcolor: paint, line: { color: paint, width: 0, shape: "hvh" } }
       : { ...common, connectgaps: false, line: { color: paint, width: 2, shape: plot.id === "scale" ? "hv" : "linear" } };
+  }
+
+  // Layers that are no phases: as many colours as there may be, and grey for what is left.
+  function layer(plot, name, index) {
+    const names = ["compute", "input", "optimizer", "communication", "memcpy", "sync", "backward"];
+    if (plot.lines.includes(name)) return color("text");
+    return Object.keys(plot.columns).length > 2 ? color(names[index]) : color("compute");
   }
 
   function line(mark) {
@@ -48,19 +58,20 @@
 
   // The marked steps above the plot in at most three rows, so that no label covers a figure or another label.
   function labels(plot, narrow) {
-    const ends = [];
+    const [first, last] = ends(plot);
+    const rows = [];
     const wide = (last - first || 1) * (narrow ? 0.24 : 0.09);
     const named = new Map();
     for (const mark of plot.marks) if (!named.has(mark.step)) named.set(mark.step, mark);
     return [...named.values()].flatMap((mark) => {
       const start = mark.step > (first + last) / 2 ? mark.step - wide : mark.step;
-      let row = ends.findIndex((end) => end <= start);
-      if (row < 0) row = ends.length;
+      let row = rows.findIndex((end) => end <= start);
+      if (row < 0) row = rows.length;
       if (row > 2) return [];
-      ends[row] = start + wide;
+      rows[row] = start + wide;
       return [{
         xref: "x", yref: "paper", x: mark.step, y: 1, yanchor: "bottom", yshift: ROW * row, showarrow: false,
-        xanchor: start < mark.step ? "right" : "left", text: `step ${mark.step}`,
+        xanchor: start < mark.step ? "right" : "left", text: `${plot.axis} ${mark.step}`,
         captureevents: Boolean(mark.fault), name: mark.fault, borderpad: 0,
         font: { color: color(mark.tone), size: narrow ? 11 : 12 },
       }];
@@ -88,6 +99,8 @@
   function layout(plot, narrow, box) {
     const axis = { gridcolor: color("line"), zerolinecolor: color("line"), linecolor: color("line"), fixedrange: narrow };
     const scale = plot.log ? { type: "log", ...ticks(plot) } : { type: "linear", rangemode: plot.zero ? "tozero" : "normal" };
+    const [first, last] = ends(plot);
+    const whole = plot.axis === "step" ? "d" : ",d";
     const pad = Math.max(0.5, (last - first) * 0.01);
     const annotations = labels(plot, narrow);
     const rows = Math.max(0, ...annotations.map((label) => label.yshift / ROW + 1));
@@ -100,7 +113,7 @@
       hoverlabel: { bgcolor: color("card"), bordercolor: color("line"), font: { color: color("text") } },
       showlegend: Object.keys(plot.columns).length > 1,
       legend: { orientation: "h", y: -0.24, yanchor: "top", x: 0, traceorder: "normal" },
-      xaxis: { ...axis, title: { text: "step", standoff: 8 }, zeroline: false, hoverformat: "d", tickformat: "d", range: [first - pad, last + pad] },
+      xaxis: { ...axis, title: { text: plot.axis, standoff: 8 }, zeroline: false, hoverformat: whole, tickformat: whole, range: [first - pad, last + pad] },
       yaxis: { ...axis, title: { text: plot.unit, standoff: 8 }, exponentformat: "e", ...scale },
       shapes: [...bands(plot), ...plot.marks.map(line)],
       annotations,

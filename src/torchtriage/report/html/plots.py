@@ -34,7 +34,8 @@ class Plot(Struct, frozen=True):
     """Columns of figures over steps; None where there is no figure.
 
     stacked: whether the columns are layers of one whole. log: whether the figures span orders of magnitude.
-    zero: whether the axis starts at zero, so that a small change looks small.
+    zero: whether the axis starts at zero, so that a small change looks small. axis: what a step is called. lines: the
+    columns of a stacked plot that are no layers.
     """
 
     id: str
@@ -47,6 +48,8 @@ class Plot(Struct, frozen=True):
     stacked: bool = False
     log: bool = False
     zero: bool = False
+    axis: str = "step"
+    lines: tuple[str, ...] = ()
 
 
 def plots(case: Case) -> tuple[Plot, ...]:
@@ -68,6 +71,9 @@ def _time(case: Case, marks: tuple[Mark, ...]) -> Plot | None:
     phases = {name: timeline[name] for name in PHASES if any(timeline.get(name, ()))}
     columns = {name: _times(figures, 1e3) for name, figures in phases.items()}
     title, note = "Where the time of each step goes", _drawn(steps, steps_of(case.measurements))
+    ranks = within(case.measurements, "trace", "ranks")
+    if isinstance(ranks, list | tuple) and len(ranks) > 1:
+        note = f"{note} Each is the median of {count(len(ranks), 'rank')}.".strip()
     return Plot("time", title, steps, columns, marks, "ms", note, stacked=True, zero=True) if columns else None
 
 

@@ -9,6 +9,7 @@ from torchtriage.report.html.plots import Plot
 from torchtriage.report.outline import Sight
 
 _HOMES = (
+    ("snapshot", re.compile(r"^of (?:what is in use|the device)\b|\b[KMGT]iB per (?:time|step)$")),
     ("memory", re.compile(r"\b(?:bytes?|[KMGT]iB)\b")),
     ("time", re.compile(r"^(?:s|seconds?|share|(?:share )?of the step)$")),
     ("scale", re.compile(r"^loss scale$")),

@@ -8,8 +8,9 @@ from torchtriage.examine.artefact.snapshot.snapshots import (
     Kept,
     Memory,
     Snapshot,
+    as_run,
     measurements,
     read,
 )
 
-__all__ = ["OTHERS", "Device", "Failure", "Group", "Kept", "Memory", "Snapshot", "measurements", "read"]
+__all__ = ["OTHERS", "Device", "Failure", "Group", "Kept", "Memory", "Snapshot", "as_run", "measurements", "read"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import add
 from pathlib import PurePath
 from typing import Any
 
@@ -18,6 +19,7 @@ from torchtriage.examine.detector import CannotSee, view
 _WORK = "torchtriage.examine.artefact.snapshot.summary:summarise"
 _RECORD = "Call torch.cuda.memory._record_memory_history(max_entries=…) before the model is built."
 _LARGEST = 20
+_LINES = 7
 OTHERS = 1  # the number of all stacks beyond those that are told
 
 
@@ -83,6 +85,13 @@ class Free(Struct, frozen=True):
     largest: int
 
 
+class Layer(Struct, frozen=True):
+    """What one stack holds, in bytes, at each point of the timeline."""
+
+    stack: int
+    bytes: tuple[int, ...]
+
+
 class Device(Struct, frozen=True):
     """A device. used, reserved, free: at the end; peak, most_reserved: over the history; before: bytes that were in use
     when it began. row: of the last failure, else of the peak; at: what is alive there. failed: the last three.
@@ -105,6 +114,7 @@ class Device(Struct, frozen=True):
     kept: tuple[Kept, ...]
     sampled: tuple[int, ...]
     timeline: dict[str, list[float]]
+    layers: tuple[Layer, ...] = ()
 
 
 class _Summary(Struct, frozen=True):
@@ -191,13 +201,17 @@ def _unseen(path: str, memories: Sequence[Memory]) -> Iterator[Inconclusive]:
 
 
 def measurements(subject: Snapshot) -> dict[str, Any]:
-    """devices: for each its figures, the timeline (at most 400 points) and the largest of what was alive at the row."""
+    """devices: for each its figures, the timeline (at most 400 points) and the largest of what was alive at the row.
+
+    row: the entry that is looked at, the last failure or the peak. layers: what the lines that hold most there hold at
+    each point of the timeline, in bytes.
+    """
     return {"devices": [_figures(each) for each in subject.memories]}
 
 
 def _figures(memory: Memory) -> dict[str, Any]:
     device = memory.device
-    names = ("device", "entries", "seconds", "peak", "most_reserved", "used", "reserved", "before", "segments")
+    names = ("device", "entries", "seconds", "peak", "most_reserved", "used", "reserved", "before", "segments", "row")
     failed = [
         {**msgspec.to_builtins(each), "stack": said(memory.frames(each.stack))} for each in device.failed
     ]  # fmt: skip
@@ -212,4 +226,23 @@ def _figures(memory: Memory) -> dict[str, Any]:
             for each in device.at.groups[:_LARGEST]
         ],
         "timeline": device.timeline,
+        "layers": _lines(memory),
     }
+
+
+def _lines(memory: Memory) -> dict[str, list[int]]:
+    """Stacks that meet in one line of the job are one layer."""
+    found: dict[str, list[int]] = {}
+    for layer in memory.device.layers:
+        row = found.setdefault(said(memory.frames(layer.stack)), [0] * len(layer.bytes))
+        row[:] = map(add, row, layer.bytes)
+    return dict(list(found.items())[:_LINES])
+
+
+def as_run(subject: Snapshot) -> dict[str, Any]:
+    """By the names of a run: the most bytes that were in use and reserved, of the device that held most."""
+    devices = [each.device for each in subject.memories if each.device.peak]
+    if not devices:
+        return {}
+    most = {"allocated": max(each.peak for each in devices), "reserved": max(each.most_reserved for each in devices)}
+    return {"memory": {name: {"highest": value} for name, value in most.items()}}

@@ -8,7 +8,7 @@ import numpy as np
 
 from torchtriage.examine.artefact.snapshot.columns import ALLOC, FREE, OOM, RELEASE, RESERVE, Column, History, Marks
 from torchtriage.examine.artefact.snapshot.layout import Layout, gaps, segments_at, whole
-from torchtriage.examine.artefact.snapshot.stacks import Stacks
+from torchtriage.examine.artefact.snapshot.stacks import OTHERS, Stacks
 
 POINTS = 400
 """Of the timeline."""
@@ -18,6 +18,8 @@ LOOKED = 200_000
 """Blocks, the largest, whose stacks are looked at."""
 OLD = 200
 """Entries after which a block that is alive is more than an operation's passing result."""
+LAYERS, DRAWN = 40, 20_000
+"""Stacks of what is alive at the peak whose course is told, as far as the largest so many allocations make it."""
 SAMPLES = 2000
 """Allocations whose stacks are told in the order of time."""
 MANY = 8
@@ -88,6 +90,7 @@ def _device(number: int, trace: list[Any], segments: list[dict[str, Any]], stack
         "free": dict(zip(("bytes", "blocks", "largest"), gaps(layout.segments, layout.addr, layout.size), strict=True)),
         "failed": [state.failure(int(each), used, reserved) for each in failed[-3:]],
         "kept": state.kept(), "sampled": state.sampled(), "timeline": _timeline(history, used, reserved),
+        "layers": state.layers(row, _moments(history, used)),
     }  # fmt: skip
 
 
@@ -161,8 +164,39 @@ class _State:
         spread = np.arange(len(rows) // each)
         return [self._number(row) for row in rows[spread * each + spread * 2_654_435_761 % each].tolist()]
 
+    def layers(self, row: int, moments: Column) -> list[dict[str, Any]]:
+        """What the stacks that hold most at ROW hold at each of MOMENTS, the one with most first."""
+        history, layout = self._history, self._layout
+        born = np.flatnonzero(history.action == ALLOC)
+        born = born[np.argpartition(-history.size[born], DRAWN)[:DRAWN]] if len(born) > DRAWN else born
+        stacks = np.array([self._number(each) for each in born.tolist()], np.int64)
+        lasting = np.flatnonzero(self._untouched)[:DRAWN]
+        theirs = np.array([self._stacks.number(layout.frames[each]) for each in lasting.tolist()], np.int64)
+        alive = (born <= row) & (history.ends[born] > row)
+        held = np.zeros(len(self._stacks.rows), np.int64)
+        np.add.at(held, stacks[alive], history.size[born[alive]])
+        np.add.at(held, theirs, layout.size[lasting])
+        held[: OTHERS + 1] = 0
+        most = np.argsort(-held, kind="stable")[:LAYERS]
+        told = [(int(stack), born[stacks == stack], int(layout.size[lasting[theirs == stack]].sum())) for stack in most]
+        return [
+            {"stack": stack, "bytes": (_held(history, rows, moments) + constant).tolist()}
+            for stack, rows, constant in told
+            if held[stack]
+        ]
+
     def _number(self, row: int) -> int:
         return self._stacks.number(self._trace[row].get("frames"))
+
+
+def _held(history: History, born: Column, moments: Column) -> Column:
+    """Bytes of the allocations BORN that are alive after each of MOMENTS."""
+    begun = np.cumsum(np.concatenate(([0], history.size[np.sort(born)])))
+    order = np.argsort(history.ends[born], kind="stable")
+    ended = np.cumsum(np.concatenate(([0], history.size[born[order]])))
+    first, last = np.sort(born), history.ends[born][order]
+    held: Column = begun[np.searchsorted(first, moments, "right")] - ended[np.searchsorted(last, moments, "right")]
+    return held
 
 
 def _add(groups: dict[tuple[int, int], list[int]], key: tuple[int, int], size: int, kept: bool, old: bool) -> None:
@@ -184,7 +218,7 @@ def _timeline(history: History, used: Column, reserved: Column) -> dict[str, lis
     """Columns of equal length: entry, seconds since the first, the most bytes in use and reserved since the last."""
     if not history.rows:
         return {"entry": [], "seconds": [], "used": [], "reserved": []}
-    edges = np.unique(np.linspace(0, history.rows, POINTS + 1).astype(np.int64)[:-1])
+    edges = _edges(history)
     since = np.maximum(history.time[edges] - history.time[0], 0) / 1e6
     peaks = ((name, np.maximum.reduceat(each, edges)) for name, each in (("used", used), ("reserved", reserved)))
     return {
@@ -192,6 +226,18 @@ def _timeline(history: History, used: Column, reserved: Column) -> dict[str, lis
         "seconds": since.round(6).tolist(),
         **{name: each.tolist() for name, each in peaks},
     }
+
+
+def _edges(history: History) -> Column:
+    """Where each part of the history begins."""
+    return np.unique(np.linspace(0, history.rows, POINTS + 1).astype(np.int64)[:-1])
+
+
+def _moments(history: History, used: Column) -> Column:
+    """In each part of the history the row after which most was in use."""
+    edges = _edges(history)
+    parts = zip(edges.tolist(), [*edges[1:].tolist(), history.rows], strict=True) if history.rows else ()
+    return np.array([begin + int(np.argmax(used[begin:end])) for begin, end in parts], np.int64)
 
 
 _FRAMES = [{"filename": "train.py", "line": 1, "name": "step"}]

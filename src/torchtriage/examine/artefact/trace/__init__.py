@@ -6,12 +6,24 @@ from collections.abc import Sequence
 
 from torchtriage.examine.artefact.engines import Engine, Work, mapped
 from torchtriage.examine.artefact.opened import Unreadable
+from torchtriage.examine.artefact.trace.drawn import as_run
 from torchtriage.examine.artefact.trace.figures import measurements
 from torchtriage.examine.artefact.trace.rank import Glance, RankSummary
 from torchtriage.examine.artefact.trace.traces import Traces, together
 from torchtriage.examine.artefact.trace.unread import unread
 
-__all__ = ["Glance", "RankSummary", "Traces", "Unreadable", "glance", "measurements", "read", "summary", "together"]
+__all__ = [
+    "Glance",
+    "RankSummary",
+    "Traces",
+    "Unreadable",
+    "as_run",
+    "glance",
+    "measurements",
+    "read",
+    "summary",
+    "together",
+]
 ONE = Engine("one")
 SUMMED = f"{__name__}:summary"
 

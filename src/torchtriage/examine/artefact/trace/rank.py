@@ -8,6 +8,8 @@ from msgspec import Struct
 
 STEPS, MEETINGS, ROWS, GROUPS, LETTERS = 128, 512, 40, 32, 160
 """At most so many steps, collectives, rows of a table, groups, and letters of a name: a summary stays below 100 KB."""
+NAMELESS = "a device"
+"""One whose name the trace does not tell."""
 
 
 class StepOf(Struct, frozen=True):

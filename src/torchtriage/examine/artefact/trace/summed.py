@@ -15,7 +15,7 @@ from torchtriage.examine.artefact.trace import host as on_host
 from torchtriage.examine.artefact.trace import meetings, tables, words
 from torchtriage.examine.artefact.trace.device import LATENCY, Device
 from torchtriage.examine.artefact.trace.events import Events, Numbers
-from torchtriage.examine.artefact.trace.rank import LETTERS, STEPS, Met, RankSummary, StepOf
+from torchtriage.examine.artefact.trace.rank import LETTERS, NAMELESS, STEPS, Met, RankSummary, StepOf
 from torchtriage.examine.artefact.trace.steps import Steps, steps
 from torchtriage.examine.artefact.trace.wire import Read, decode
 
@@ -149,7 +149,7 @@ class Told:
         self.host = str(host)[:80] if host else None
         self.devices = len(devices)
         first = devices[0] if devices and isinstance(devices[0], dict) else {}
-        self.device = str(first.get("name") or "a device")[:80]
+        self.device = str(first.get("name") or NAMELESS)[:80]
         self.base = _count(fields.get("baseTimeNanoseconds")) or 0
 
     def _of(self, key: str, kind: type[Any]) -> Any:

@@ -13,6 +13,7 @@ from torchtriage.examine.run.series import interval_of_median, quantile, thinned
 
 Columns = Mapping[str, Sequence[Any]]
 Figures = tuple[float, float, float]  # a median and its 95 % interval, in seconds
+Track = tuple[Sequence[int], Mapping[str, Sequence[float]]]  # numbers of steps, and by phase the seconds of each
 
 DRAWN = 64
 """Ranks in a heat map: of more, half of them are the slowest, the other half evenly chosen."""
@@ -38,21 +39,29 @@ def side_by_side(
     are medians; `differs` holds, of the step and of each phase, the seconds beyond the median of the other ranks,
     where that is more than noise.
     """
-    known = [_medians(_track(columns(thinned(told_apart(record), ROWS)))[1]) for record in records]
+    rows = [{**row, **_described(record)} for row, record in zip(each, records, strict=True)]
+    return laid(rows, lambda index: _track(columns(thinned(told_apart(records[index]), ROWS))))
+
+
+def laid(rows: Sequence[dict[str, Any]], track: Callable[[int], Track], enough: int = FEWEST) -> dict[str, Any]:
+    """`each`, the ROWS with what sets their ranks apart, and `heat`, of those that have ENOUGH steps.
+
+    TRACK: the steps and phases of the rank of a row, made as often as it is asked for, so that those of thousands need
+    not be held at once.
+    """
+    known = [_medians(track(index)[1], enough) for index in range(len(rows))]
     usual = [figures["step"][0] for figures in known if figures]
     floor = NOTABLE * quantile(sorted(usual), 0.5) if usual else 0.0
-    apart = _apart(known, floor)
-    rows = [
+    told = [
         {
             **row,
-            **_described(record),
             "seconds": {name: figures[name][0] for name in figures if name != "step"} or None,
             "differs": differs,
         }
-        for row, record, figures, differs in zip(each, records, known, apart, strict=True)
+        for row, figures, differs in zip(rows, known, _apart(known, floor), strict=True)
     ]
     chosen = _chosen([_own(figures) for figures in known])
-    return {"each": rows, "heat": _heat([records[index] for index in chosen], len(records), columns)}
+    return {"each": told, "heat": _heat([rows[index]["rank"] for index in chosen], len(rows), map(track, chosen))}
 
 
 def _described(record: RankRecord) -> dict[str, Any]:
@@ -77,10 +86,10 @@ def _ended(record: RankRecord) -> str:
     return next((str(event.get("why") or "exit") for event in record.all("end")), "unknown")
 
 
-def _medians(phases: Mapping[str, Sequence[float]]) -> dict[str, Figures]:
-    """Of each phase, and of the step; nothing where there are too few."""
+def _medians(phases: Mapping[str, Sequence[float]], enough: int) -> dict[str, Figures]:
+    """Of each phase, and of the step; nothing where there are fewer than ENOUGH."""
     whole = [sum(told) for told in zip(*phases.values(), strict=True)]
-    if len(whole) < FEWEST:
+    if len(whole) < enough:
         return {}
     ordered = {"step": sorted(whole), **{name: sorted(seconds) for name, seconds in phases.items()}}
     return {name: (quantile(seconds, 0.5), *interval_of_median(seconds)) for name, seconds in ordered.items()}
@@ -134,32 +143,35 @@ def _chosen(own: Sequence[tuple[float, float] | None]) -> list[int]:
     return sorted((*slow, *rest))
 
 
-def _heat(
-    records: Sequence[RankRecord], of: int, columns: Callable[[Sequence[Event]], Columns]
-) -> dict[str, Any] | None:
-    """By phase a row for each rank: the median seconds in bins of steps that are the same on all; None where it has
+def _heat(ranks: Sequence[int], of: int, known: Iterable[Track]) -> dict[str, Any] | None:
+    """By phase a row for each of RANKS: the median seconds in bins of steps that are the same on all; None where it has
     no step in the bin. OF: how many ranks there are.
     """
-    tracks = [_track(columns(thinned(told_apart(record), ROWS))) for record in records]
+    tracks = list(known)
     numbers = [step for steps, _ in tracks for step in steps]
     if not numbers:
         return None
     first, last = min(numbers), max(numbers)
     wide = -(-(last - first + 1) // BINS)
     kept = sorted({(step - first) // wide for step in numbers})
-    names = [name for name in tracks[0][1] if any(max(phases[name], default=0) >= LEAST for _, phases in tracks)]
+    names = dict.fromkeys(name for _, phases in tracks for name in phases)
+    drawn = [name for name in names if any(max(phases.get(name, ()), default=0) >= LEAST for _, phases in tracks)]
     return {
         "of": of,
-        "ranks": [record.rank for record in records],
+        "ranks": list(ranks),
         "steps": [first + wide * each for each in kept],
         "wide": wide,
         "phases": {
-            name: [_row(_binned(steps, phases[name], first, wide), kept) for steps, phases in tracks] for name in names
+            name: [
+                _row(_binned(steps, phases.get(name, [0.0] * len(steps)), first, wide), kept)
+                for steps, phases in tracks
+            ]
+            for name in drawn
         },
     }
 
 
-def _track(columns: Columns) -> tuple[list[int], dict[str, list[float]]]:
+def _track(columns: Columns) -> Track:
     """The numbers of the steps and the seconds of each phase, of those steps whose figures are all finite."""
     names = [name for name in columns if name != "step"]
     rows = zip(columns["step"], *(columns[name] for name in names), strict=True)
