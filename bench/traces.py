@@ -32,7 +32,7 @@ from traced.simulated import truth
 from torchtriage.examine.artefact import trace
 from torchtriage.examine.artefact.trace.device import IDLE
 from torchtriage.examine.artefact.trace.rank import RankSummary
-from torchtriage.specialists.distributed_training_strategies.readings.timelines import CAUSES
+from torchtriage.specialists.distributed_training_strategies.readings.lateness import CAUSES
 from torchtriage.triage import read
 
 FIRST, ALL, MEMORY, PEER = 0.35, 1.0, 1.3, 25.0

@@ -19,6 +19,19 @@ COMPUTE, NETWORK = 7, 20
 AROUND = ("autograd::engine::evaluate_function: MmBackward0", "MmBackward0", "aten::matmul", "aten::t")
 
 
+@dataclass(frozen=True)
+class Group:
+    """A process group. shown: as a profiler writes its ranks, of which it names thirty."""
+
+    name: str
+    ranks: tuple[int, ...]
+
+    @property
+    def shown(self) -> str:
+        named = ", ".join(map(str, self.ranks[:30]))
+        return f"[{named}, ...]" if len(self.ranks) > 30 else f"[{named}]"
+
+
 @dataclass
 class Rank:
     """One process and its device. now: on the host; ends: of work queued, by stream; busy: all of it, as intervals."""
@@ -119,22 +132,27 @@ class Rank:
         self.now = released + US
 
     def all_reduce(self, nbytes: int, transfer: int, tid: int = BACKWARD) -> Meeting:
-        """Queued behind what was computed so far; ends for all ranks once the last has come."""
+        """Among all ranks."""
+        everyone = Group("0", tuple(range(self.world)))
+        return self.collective("AllReduce", nbytes, transfer, everyone, tid)
+
+    def collective(self, what: str, nbytes: int, transfer: int, group: Group, tid: int = BACKWARD) -> Meeting:
+        """Queued behind what was computed so far; ends for all ranks of the group once the last has come."""
         self._calls += 1
         self._sequence += 1
         number, launch = self._calls, self.now
-        self.event("cpu_op", "c10d::allreduce_", launch, 20 * US, tid, **{"External id": number})
+        self.event("cpu_op", f"c10d::{what.lower()}_", launch, 20 * US, tid, **{"External id": number})
         self.event("cuda_runtime", "cudaLaunchKernelExC", launch + 8 * US, CALL, tid, correlation=number)
         start = max(launch + 8 * US + LATENCY, self.ends[NETWORK] + US, self.ends[COMPUTE] + US)
         end = yield start, transfer
         told = {
-            "Collective name": "allreduce", "In msg nelems": nbytes // 4, "Out msg nelems": nbytes // 4,
-            "Group size": self.world, "dtype": "Float", "Process Group Name": "0",
-            "Process Group Ranks": str(list(range(self.world))), "Seq": self._sequence,
+            "Collective name": what.lower(), "In msg nelems": nbytes // 4, "Out msg nelems": nbytes // 4,
+            "Group size": len(group.ranks), "dtype": "Float", "Process Group Name": group.name,
+            "Process Group Ranks": group.shown, "Seq": self._sequence,
         }  # fmt: skip
         self.done(
             "kernel",
-            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            f"ncclDevKernel_{what}_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
             start,
             end,
             NETWORK,

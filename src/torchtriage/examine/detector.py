@@ -84,9 +84,11 @@ def perform(detectors: Iterable[Detector], subject: Any) -> Iterator[Outcome]:
     """One outcome for every detector that fits SUBJECT: observed or inconclusive, never silence.
 
     A detector that raises is inconclusive, with the error in its own words: one bad detector must not
-    take the others' findings away.
+    take the others' findings away. A subject that has a function `folded` makes what a detector says of very many
+    parts into fewer sightings.
     """
     shown: dict[type, tuple[Any, ...]] = {}
+    fold: Callable[[list[Sighting]], list[Sighting]] = getattr(subject, "folded", list)
     for each in detectors:
         of, parts = _VIEWS[each.looks_at]
         if not isinstance(subject, of):
@@ -94,7 +96,7 @@ def perform(detectors: Iterable[Detector], subject: Any) -> Iterator[Outcome]:
         try:
             if each.looks_at not in shown:
                 shown[each.looks_at] = tuple(parts(subject))
-            seen = [sighting for part in shown[each.looks_at] for sighting in each.look(part)]
+            seen = fold([sighting for part in shown[each.looks_at] for sighting in each.look(part)])
         except CannotSee as reason:
             yield Inconclusive(each.name, reason.why, reason.unblock)
         except Exception as error:  # noqa: BLE001 - reported, and the tests make it fail

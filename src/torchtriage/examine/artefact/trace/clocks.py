@@ -57,8 +57,9 @@ class _Aligned:
         self.offsets[rank] = 0
         if found:
             first, offset = found[0][1], int(median(apart for apart, _ in found))
-            is_one_clock = self.hosts[rank] and self.hosts[rank] == self.hosts[first] and abs(offset) < NOISE
-            self.offsets[rank] = 0 if is_one_clock else offset
+            is_one_host = self.hosts[rank] and self.hosts[rank] == self.hosts[first]
+            is_one_clock = is_one_host and abs(offset - self.offsets[first]) < NOISE
+            self.offsets[rank] = self.offsets[first] if is_one_clock else offset
             apart = int(median(abs(each - self.offsets[rank]) for each, _ in found))
             self.residual = max(self.residual or 0, apart)
             self.met |= {rank, first}

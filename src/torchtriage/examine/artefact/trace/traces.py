@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.trace import clocks
 from torchtriage.examine.artefact.trace.clocks import Arrival, Clocks, Transfer
 from torchtriage.examine.artefact.trace.fewer import fewer
+from torchtriage.examine.artefact.trace.folded import folded
+from torchtriage.examine.artefact.trace.machines import machines
 from torchtriage.examine.artefact.trace.rank import RankSummary
-from torchtriage.examine.detector import CannotSee, view
+from torchtriage.examine.detector import CannotSee, Sighting, view
 
 NAME = "trace/record"
 
@@ -36,8 +39,20 @@ class Traces:
             (max(each.world, number + 1) for each, number in zip(self.ranks, self.numbers, strict=True)), default=0
         )
 
+    @cached_property
+    def by_number(self) -> dict[int, RankSummary]:
+        return dict(zip(self.numbers, self.ranks, strict=True))
+
+    @cached_property
+    def machines(self) -> dict[int, str]:
+        """What to call the machine of each rank, as far as there is anything to go by."""
+        return machines(tuple(self.by_number.items()))
+
     def of(self, number: int) -> RankSummary:
-        return self.ranks[self.numbers.index(number)]
+        return self.by_number[number]
+
+    def folded(self, sightings: list[Sighting]) -> list[Sighting]:
+        return folded(sightings)
 
 
 @view(Traces, of=Traces)
