@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from traced.jobs import Job, Plan, made
+from traced.simulated import MS, US
 
 from torchtriage.core.case import Case
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed
@@ -87,3 +89,66 @@ def test_a_case_that_is_not_there_is_named(words: list[str], code: int, call: An
     assert said.code == code
     assert said.out == ""
     assert said.err
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> None:
+    """Traces of a job before and after its data were brought along in time, and the log of another one."""
+    slow = Plan(data=90 * MS)
+    for name, plan, world, steps in (("before", slow, 2, 6), ("after", Plan(), 2, 6), ("alone", Plan(), 1, 9)):
+        made(Job(name, plan, world, 1, frozenset(), frozenset(), steps=steps), tmp_path / name)
+    (tmp_path / "job.log").write_text("epoch 1 loss 0.5\nepoch 2 loss 0.4\n")
+
+
+def test_folders_of_traces_are_read_and_compared(call: Any, left: None) -> None:
+    told = json.loads(call("compare", "before", "after", "--json").out)
+    assert [(each["fault"], each["before"]["found"], each["after"]["found"]) for each in told["gone"]] == [
+        ("input-bound", True, False)
+    ] * len(told["gone"])
+    assert told["gone"][0]["after"]["value"] < 0.05 < told["gone"][0]["before"]["value"]
+    assert told["seconds"]["input"]["before"] > 0.05
+    assert told["seconds"]["input"]["after"] == 0.0
+    assert told["seconds"]["compute"]["before"] == pytest.approx(told["seconds"]["compute"]["after"], rel=0.05)
+    assert told["ranks"] == {"before": 2.0, "after": 2.0}
+    assert told["step_time"]["faster"] > 2
+    assert call("compare", "before", "after").code == 0
+    assert call("compare", "after", "before").code == 1
+
+
+def test_a_saved_case_and_a_folder_are_compared_alike(call: Any, left: None, tmp_path: Path) -> None:
+    (tmp_path / "before.json").write_text(call("read", "before", "--json", "--exit-zero").out)
+    assert call("compare", "before.json", "after", "--json").out == call("compare", "before", "after", "--json").out
+
+
+def test_other_numbers_of_ranks_and_steps_are_said(call: Any, left: None) -> None:
+    said = call("compare", "before", "alone").out
+    assert "ranks: 2 before, 1 after" in said
+    assert "steps: 6 before, 9 after" in said
+
+
+def test_what_is_of_different_kinds_is_refused(call: Any, left: None, cases: None) -> None:
+    said = call("compare", "before", "job.log")
+    assert said.code == 2
+    assert "before is of the kind trace, after of the kind logs" in said.err
+    assert call("compare", "ill", "after").code == 2
+    assert call("compare", "empty", "after").code == 0
+
+
+def test_what_is_not_there_is_named(call: Any, left: None) -> None:
+    assert "gone.json" in call("compare", "gone.json", "after").err
+    assert call("compare", "before", "gone").code in {2, 3}
+
+
+@pytest.mark.parametrize("form", ["console", "html", "markdown"])
+def test_every_form_names_what_changed(form: str, call: Any, left: None, tmp_path: Path) -> None:
+    slower = replace_plan(tmp_path)
+    said = call("compare", "after", slower, "--format", form).out
+    assert "in the mean of a step of a rank" in said
+    assert "larger" in said
+    assert "ampere_bf16" in said
+
+
+def replace_plan(folder: Path) -> str:
+    """The same job whose kernels take twice as long."""
+    made(Job("slower", Plan(kernel=800 * US), 2, 1, frozenset(), frozenset(), steps=6), folder / "slower")
+    return "slower"

@@ -8,12 +8,15 @@ from math import inf
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.core.case import Case
 from torchtriage.core.evidence import Evidence, Inconclusive
 from torchtriage.core.finding import Finding
 from torchtriage.core.plain import number, within
 from torchtriage.diagnose.pace import Change, Runs, changed, runs
+from torchtriage.diagnose.traced import Traced, traced
+from torchtriage.diagnose.traced import doubts as doubted
 
 
 class Fate(Enum):
@@ -55,12 +58,13 @@ class Compared(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """What became of the findings, in the order of their fates, and the figures of the two runs.
 
-    looked: whether anything has been examined after the change.
+    looked: whether anything has been examined after the change. traced: of two cases from traces.
     """
 
     outcomes: tuple[Compared, ...]
     runs: Runs
     looked: bool
+    traced: Traced | None = None
 
     def of(self, fate: Fate) -> tuple[Compared, ...]:
         """The outcomes of one fate."""
@@ -74,7 +78,9 @@ class Comparison(Struct, frozen=True):
 
 def compare(before: Case, after: Case) -> Comparison:
     """What became of the findings of BEFORE, and what AFTER has beside them."""
-    measured = runs(before.measurements, after.measurements)
+    measured, told = runs(before.measurements, after.measurements), traced(before.measurements, after.measurements)
+    if told is not None:
+        measured = replace(measured, doubts=(*measured.doubts, *doubted(told)))
     met, gone, new = _matched(before.findings, after.findings)
     outcomes = [_again(one, two, measured) for one, two in met]
     outcomes += [_missing(one, after) for one in gone]
@@ -84,6 +90,7 @@ def compare(before: Case, after: Case) -> Comparison:
         tuple(sorted(outcomes, key=lambda each: order.index(each.fate))),
         measured,
         bool(after.observed or after.findings),
+        told,
     )
 
 
@@ -91,6 +98,7 @@ _KEYS: tuple[Callable[[Finding], object], ...] = (
     lambda finding: finding.fingerprint,
     lambda finding: (finding.fault.slug, finding.evidence[0].place.path, finding.evidence[0].place.module),
     lambda finding: (finding.fault.slug, finding.evidence[0].place.path),
+    lambda finding: (finding.fault.slug, finding.evidence[0].place.rank),
     lambda finding: finding.fault.slug,
 )
 

@@ -10,6 +10,7 @@ from torchtriage.core.finding import Finding
 from torchtriage.core.plain import SCHEMA, plain, written
 from torchtriage.diagnose.compare import Compared, Comparison, Fate
 from torchtriage.diagnose.pace import Change, Interval, Pair, Timing
+from torchtriage.diagnose.traced import Named, Traced
 from torchtriage.report.figure import figure, measured
 from torchtriage.report.markdown import code, quoted
 from torchtriage.report.paper import PLAIN, Paper
@@ -24,6 +25,7 @@ TONES = {
     Fate.GONE: "good",
     Fate.UNSEEN: "unknown",
 }
+MOVES = {"new": "error", "larger": "error", "same": "warning", "smaller": "info", "gone": "good"}
 _PLACES = {"allocated": "allocated on the device", "reserved": "reserved on the device", "rss": "on the host"}
 
 
@@ -37,10 +39,30 @@ def as_json(told: Comparison) -> str:
             "step_time": plain(runs.timing),
             "shares": {name: _sides(pair) for name, pair in runs.shares.items()},
             "memory": {name: _sides(pair) for name, pair in runs.memory.items()},
+            **(_traced(told.traced) if told.traced else {}),
             "comparable": runs.alike,
             "doubts": plain(runs.doubts),
         }
     )
+
+
+def _traced(told: Traced) -> dict[str, Any]:
+    """Seconds of a step by phase, medians; kernels or operators in the mean of a step of a rank."""
+    return {
+        "ranks": _sides(told.ranks),
+        "steps": _sides(told.steps),
+        "seconds": {name: _sides(pair) for name, pair in told.seconds.items()},
+        told.what: [
+            {
+                "name": each.name,
+                "change": each.change,
+                "before": plain(each.before),
+                "after": plain(each.after),
+                "why": each.why,
+            }
+            for each in told.rows
+        ],
+    }
 
 
 def _sides(pair: Pair) -> dict[str, float | None]:
@@ -87,10 +109,37 @@ def render(told: Comparison, paper: Paper = PLAIN) -> str:
         body.append(paper.ink("Figures", "bold"))
         body += [folded for name, said in rows for folded in paper.fold(said, 2, mark=f"{name:<{wide}}  ")]
         body.append("")
+    if told.traced and told.traced.rows:
+        body.append(paper.ink(heading(told.traced), "bold"))
+        body += [part for each in told.traced.rows for part in _row_of(each, paper)] + [""]
     if told.runs.doubts:
         body += [paper.ink("Not comparable" if not told.runs.alike else "To be kept in mind", "bold")]
         body += [*paper.items(doubts(told), 2), ""]
     return "\n".join(body).rstrip("\n") + "\n"
+
+
+def heading(told: Traced) -> str:
+    """What the table of names holds; of traces without a device, operators without those that they called."""
+    several = any(ranks is not None and ranks > 1 for ranks in told.ranks)
+    return f"{told.what.capitalize()} that changed most, in the mean of a step{' of a rank' if several else ''}"
+
+
+def _row_of(each: Named, paper: Paper) -> Iterator[str]:
+    first, *more = paper.fold(f"{spent(each)}  {line(each.name)}", 2, mark=f"{each.change:<9}")
+    yield first.replace(each.change, paper.ink(each.change, MOVES[each.change]), 1)
+    yield from more
+
+
+def spent(each: Named) -> str:
+    """Seconds and calls before and after."""
+    absent = each.why or "none"
+    return " → ".join(
+        f"{figure(side.seconds, 's')} in {_calls(side.count)}" if side else absent for side in (each.before, each.after)
+    )
+
+
+def _calls(number: float) -> str:
+    return "1 call" if number == 1 else f"{figure(number)} calls"
 
 
 def _change(each: Compared, paper: Paper) -> Iterator[str]:
@@ -168,6 +217,10 @@ def figures(told: Comparison) -> Iterator[tuple[str, str]]:
     if timing:
         sides = [(timing.before, timing.before_interval), (timing.after, timing.after_interval)]
         yield "step time", " → ".join(_timed(*side) for side in sides)
+    seconds = told.traced.seconds if told.traced else {}
+    for name, pair in seconds.items():
+        if any(pair):
+            yield f"{line(name)}, a step", _arrow(pair, "s")
     for name, pair in told.runs.shares.items():
         if any(pair):
             yield f"{line(name)}, of the step", _arrow(pair, "share")
@@ -198,6 +251,11 @@ def markdown(told: Comparison) -> str:
     if rows:
         body += ["## Figures", "", "| | before → after |", "|---|---:|"]
         body += [f"| {quoted(name)} | {quoted(said)} |" for name, said in rows] + [""]
+    if told.traced and told.traced.rows:
+        body += [f"## {heading(told.traced)}", "", "| | before → after | name |", "|---|---:|---|"]
+        body += [f"| **{each.change}** | {quoted(spent(each))} | {code(each.name)} |" for each in told.traced.rows] + [
+            ""
+        ]
     if told.runs.doubts:
         body += ["## Not comparable" if not told.runs.alike else "## To be kept in mind", ""]
         body += [f"- {quoted(said)}" for said in doubts(told)]

@@ -204,6 +204,16 @@ def compare(before: Case, after: Case) -> Comparison:
     return comparing.compare(before, after)
 
 
+def sides(before: str, after: str) -> tuple[Case, Case]:
+    """The two cases of a comparison: each a case.json, the folder of a run, or what `read` takes, which is read.
+
+    Raises TriageError where one is not there, and where the two are not of one kind.
+    """
+    from torchtriage.triage.comparing import sides as both
+
+    return both(before, after)
+
+
 def detectors(part: str, naming: str = "") -> Iterator[Detector]:
     """The detectors that the rooms keep in their modules of one name ("rules", "readings"), room by room.
 

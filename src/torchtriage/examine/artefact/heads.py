@@ -116,8 +116,12 @@ def _ours(data: bytes, body: bytes) -> str:
     """What torchtriage wrote itself, and who reads it; "" for all else."""
     if _RECORD.match(body):
         return "the record of one rank of a `torchtriage run`: name its folder, on this machine"
-    is_case = b'"kind"' in data[:200] and b'"schema"' in data[:200]
-    return "a case of torchtriage: `torchtriage report` shows it" if is_case else ""
+    return "a case of torchtriage: `torchtriage report` shows it" if is_case(data) else ""
+
+
+def is_case(data: bytes) -> bool:
+    """Whether DATA begins as a case.json does."""
+    return b'"kind"' in data[:200] and b'"schema"' in data[:200]
 
 
 def _table(data: bytes) -> Kind | None:

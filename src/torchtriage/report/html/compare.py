@@ -6,7 +6,8 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from torchtriage.diagnose.compare import Compared, Comparison
-from torchtriage.report.compare import TONES, details, doubts, figures, tone, verdict
+from torchtriage.diagnose.traced import Named
+from torchtriage.report.compare import MOVES, TONES, details, doubts, figures, heading, spent, tone, verdict
 from torchtriage.report.html.sheet import environment, policy, style
 from torchtriage.report.text import line
 
@@ -33,12 +34,18 @@ def render(told: Comparison) -> str:
             tone=tone(told),
             rows=[_row(each) for each in told.outcomes],
             figures=list(figures(told)),
+            named=[(each.change, MOVES[each.change], spent(each), line(each.name)) for each in _named(told)],
+            heading=heading(told.traced) if told.traced else "",
             doubts=list(doubts(told)),
             alike=told.runs.alike,
             style=Markup(sheet),  # noqa: S704 - our own file
             policy=policy(sheet, []),
         )
     )
+
+
+def _named(told: Comparison) -> tuple[Named, ...]:
+    return told.traced.rows if told.traced else ()
 
 
 def _row(each: Compared) -> Row:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from statistics import median
 from typing import Any
 
-from torchtriage.examine.artefact.trace.rank import RankSummary
+from torchtriage.examine.artefact.trace.drawn import by_number
+from torchtriage.examine.artefact.trace.rank import ROWS, KernelRow, OperatorRow, RankSummary
 from torchtriage.examine.artefact.trace.traces import Traces
 
 TOP, POINTS = 10, 100
+NAMES = 64
+"""Kernels or operators, by name, of all ranks together."""
 
 
 def measurements(traces: Traces) -> dict[str, Any]:
@@ -21,7 +26,44 @@ def measurements(traces: Traces) -> dict[str, Any]:
         "shares": _shares(traces.ranks),
         "clocks": None if residual is None else {"residual": residual / 1e9},
         "late": {str(number): _late(traces, number) for number in traces.numbers} if traces.arrivals else {},
+        "step": _step(traces.ranks),
+        "kernels": _names(
+            traces.ranks, [[(*_row(row), row.nanoseconds) for row in each.kernels] for each in traces.ranks]
+        ),
+        "operators": _names(traces.ranks, [[(*_row(row), row.own) for row in each.operators] for each in traces.ranks]),
     }
+
+
+def _step(ranks: Sequence[RankSummary]) -> dict[str, Any]:
+    """How many steps were recorded, by how many ranks, and the seconds of each phase.
+
+    Of a step the median of the ranks, and of the steps their median; of a trace without marks none.
+    """
+    steps = by_number(ranks)
+    phases = dict.fromkeys(phase for each in steps.values() for step in each for phase in step.spent)
+    seconds = {
+        phase: median(median(step.spent.get(phase, 0) for step in each) for each in steps.values()) / 1e9
+        for phase in phases
+    }
+    return {"ranks": len(ranks), "steps": len(steps), "seconds": seconds}
+
+
+def _row(row: KernelRow | OperatorRow) -> tuple[str, int]:
+    return row.name, row.count
+
+
+def _names(ranks: Sequence[RankSummary], tables: Iterable[Sequence[tuple[str, int, int]]]) -> dict[str, Any]:
+    """Calls and seconds in the mean of a step of a rank, by name, the longest first. whole: whether all are there."""
+    steps, whole = max(sum(each.count for each in ranks), 1), True
+    known: dict[str, list[int]] = {}
+    for table in tables:
+        whole = whole and len(table) < ROWS
+        for name, count, nanoseconds in table:
+            row = known.setdefault(name, [0, 0])
+            row[0], row[1] = row[0] + count, row[1] + nanoseconds
+    longest = sorted(known.items(), key=lambda item: (-item[1][1], item[0]))
+    rows = [{"name": name, "count": row[0] / steps, "seconds": row[1] / steps / 1e9} for name, row in longest[:NAMES]]
+    return {"whole": whole and len(known) <= NAMES, "rows": rows}
 
 
 def _of_rank(number: int, told: RankSummary) -> dict[str, Any]:

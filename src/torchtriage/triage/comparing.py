@@ -1,0 +1,53 @@
+"""The two sides of a comparison: cases, or what a job left behind, which is read first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torchtriage.core.case import Case
+from torchtriage.core.errors import TriageError
+from torchtriage.examine.artefact.heads import is_case
+from torchtriage.examine.artefact.kinds import ORDER
+from torchtriage.examine.artefact.opened import is_url
+from torchtriage.triage.reading import read
+
+_HEAD = 4096
+
+
+def sides(before: str, after: str) -> tuple[Case, Case]:
+    """The cases of BEFORE and AFTER; raises TriageError where they are not of one kind."""
+    one, two = given(before), given(after)
+    kinds = [_kinds(each) for each in (one, two)]
+    if all(kinds) and not kinds[0] & kinds[1]:
+        first, later = (", ".join(kind for kind in ORDER if kind in each) for each in kinds)
+        raise TriageError(
+            f"before is of the kind {first}, after of the kind {later}: they have no figure in common",
+            f"{before}, {after}",
+            "Compare what is of one kind: two runs, traces with traces, logs with logs.",
+        )
+    return one, two
+
+
+def given(path: str) -> Case:
+    """The case that PATH is or holds, else that of what it holds; raises TriageError where it is neither."""
+    place = Path(path)
+    if not is_url(path) and (place / "case.json").is_file():
+        return Case.load(place / "case.json")
+    if is_url(path) or place.is_dir() or (place.is_file() and not is_case(_head(place))):
+        return read([path])
+    return Case.load(place)
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError as error:
+        raise TriageError(f"cannot be read: {error.strerror}", str(path), "Make it readable.") from error
+
+
+def _kinds(case: Case) -> set[str]:
+    """What the figures of CASE were read from; nothing where there are none."""
+    found = {kind for kind in ORDER if kind in case.measurements}
+    is_run = "overhead" in case.measurements or (not found and "step_time" in case.measurements)
+    return found | ({"run"} if is_run else set())
