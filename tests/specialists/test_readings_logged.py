@@ -40,6 +40,10 @@ SHOWN: list[tuple[str, str]] = [
         'RuntimeError: Error(s) in loading state_dict for Net:\n\tMissing key(s) in state_dict: "a.weight". \n'
         '\tUnexpected key(s) in state_dict: "module.a.weight". ',
     ),
+    ("checkpoint-corrupt", "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory"),
+    ("checkpoint-corrupt", "RuntimeError: unexpected EOF, expected 4096 more bytes. The file might be corrupted."),
+    ("checkpoint-corrupt", "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer"),
+    ("state-dict-not-called", "TypeError: Expected state_dict to be dict-like, got <class 'str'>."),
     ("dtype-mismatch", "RuntimeError: expected scalar type Half but found Float"),
     ("dtype-mismatch", "RuntimeError: mat1 and mat2 must have the same dtype, but got Float and BFloat16"),
     ("scaler-not-updated", "RuntimeError: unscale_() has already been called on this optimizer since the last update()."),
@@ -86,6 +90,9 @@ SILENT: list[str] = [
     "RuntimeError: CUDA error: device-side assert triggered",
     "RuntimeError: Error(s) in loading state_dict for Net:\n\tsize mismatch for a.weight: copying a param with shape "
     "torch.Size([10, 4]) from checkpoint, the shape in current model is torch.Size([5, 4]).",
+    "safetensors_rust.SafetensorError: Error while deserializing header: HeaderTooLarge",
+    "TypeError: Expected state_dict to be dict-like, got <class 'project.State'>.",
+    "EOFError: Ran out of input",
     "KeyError: 'labels'",
     "RuntimeError: DataLoader worker (pid 77) is killed by signal: Terminated.",
     "IndexError: list index out of range",

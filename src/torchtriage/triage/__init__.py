@@ -182,19 +182,25 @@ def judge(folder: Path, case: Case | None = None) -> Case:
 
 
 def read(
-    paths: Sequence[str | Path], case: Case | None = None, engine: str | Engine = "auto", address: str | None = None
+    paths: Sequence[str | Path],
+    case: Case | None = None,
+    engine: str | Engine = "auto",
+    address: str | None = None,
+    *,
+    verify: bool = False,
 ) -> Case:
     """What a job left behind, of whatever kinds: files, folders of ranks, run folders, fsspec URLs.
 
     What a path is is told from its content. ENGINE: where traces are summed up, "one" (this process), "local" (the
     cores of this machine), "ray" (a cluster at ADDRESS, else a Ray of this machine), or "auto": local where large
-    files are worth it. The answer is the same. Raises TriageError where a path is not there, or none of them can be
-    told, or the engine cannot be had.
+    files are worth it. The answer is the same. VERIFY: all numbers of checkpoints are read, held against their
+    checksums and looked at for NaN. Raises TriageError where a path is not there, or none of them can be told, or the
+    engine cannot be had.
     """
     from torchtriage.examine.artefact.engines import Engine
     from torchtriage.triage.reading import read as reading
 
-    return reading(paths, case, Engine(engine, address) if isinstance(engine, str) else engine)
+    return reading(paths, case, Engine(engine, address) if isinstance(engine, str) else engine, verify=verify)
 
 
 def compare(before: Case, after: Case) -> Comparison:

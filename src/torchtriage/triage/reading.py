@@ -20,15 +20,11 @@ from torchtriage.examine.detector import perform
 from torchtriage.triage import begun, concluded, detectors, judge
 
 _HOME = "torchtriage.examine.artefact"
-_NOT_YET = {
-    "checkpoint": (
-        "checkpoints are not read in this version",
-        "See what is in it by torch.load(…, weights_only=True); `torchtriage run` tells what a resume would lack.",
-    ),
-}
 
 
-def read(paths: Sequence[str | Path], case: Case | None = None, engine: Engine | None = None) -> Case:
+def read(
+    paths: Sequence[str | Path], case: Case | None = None, engine: Engine | None = None, *, verify: bool = False
+) -> Case:
     """As triage.read."""
     engine = ready(engine or Engine())
     artefacts, unseen = found([str(path) for path in paths])
@@ -36,9 +32,12 @@ def read(paths: Sequence[str | Path], case: Case | None = None, engine: Engine |
     judged = _run(runs, case) if runs else case or Case()
     outcomes: list[Outcome] = [*unseen, *_further(runs)]
     measurements, drawn = dict(judged.measurements), dict[str, Any]()
+    given: dict[str, dict[str, Any]] = {
+        "logs": {"decode": _decoded}, "trace": {"engine": engine}, "checkpoint": {"verify": verify},
+    }  # fmt: skip
     for artefact in artefacts:
         if artefact.kind != "run":
-            seen, figures, series = _read(artefact, engine)
+            seen, figures, series = _read(artefact, given.get(artefact.kind, {}))
             outcomes += seen
             measurements |= {artefact.kind: figures} if figures else {}
             drawn = {**series, **drawn}
@@ -73,16 +72,18 @@ def _further(runs: Sequence[Artefact]) -> list[Inconclusive]:
     ]
 
 
-def _read(artefact: Artefact, engine: Engine) -> tuple[list[Outcome], dict[str, Any], dict[str, Any]]:
-    """What the files of one kind show, their figures, and those of them that reports draw as they do a run's."""
+def _read(artefact: Artefact, given: dict[str, Any]) -> tuple[list[Outcome], dict[str, Any], dict[str, Any]]:
+    """What the files of one kind show, their figures, and those of them that reports draw as they do a run's.
+
+    GIVEN: what its reader takes beside the paths.
+    """
     home = f"{_HOME}.{artefact.kind}"
-    if artefact.kind in _NOT_YET or find_spec(home) is None:
-        why, do = _NOT_YET.get(artefact.kind, (f"files of the kind {artefact.kind} are not read yet", "Update."))
-        return [Inconclusive(artefact.kind, f"{artefact.paths[0]}: {why}", do)], {}, {}
+    if find_spec(home) is None:
+        why = f"{artefact.paths[0]}: files of the kind {artefact.kind} are not read in this version"
+        return [Inconclusive(artefact.kind, why, "Update.")], {}, {}
     kind: Any = import_module(home)
-    further: dict[str, dict[str, Any]] = {"logs": {"decode": _decoded}, "trace": {"engine": engine}}
     try:
-        noun = kind.read(artefact.paths, **further.get(artefact.kind, {}))
+        noun = kind.read(artefact.paths, **given)
         outcomes = [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)]
         drawn = kind.as_run(noun) if hasattr(kind, "as_run") else {}
         return outcomes, kind.measurements(noun), drawn

@@ -12,6 +12,7 @@ from torchtriage.examine.artefact.places import Place
 
 UNKNOWN = "unknown"
 HEAD = 2**16
+_FIRST = 2**12  # of a zip file these are enough, and a checkpoint is opened to read little of it
 Kind = tuple[str, str]
 
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # the number before the pickles of torch.save until 1.5
@@ -31,6 +32,7 @@ _LOGGED = re.compile(
 )
 _HEADER = re.compile(rb"\A[\w./ -]+(?:,[\w./ -]+)+\r?\n")
 _COUNTED = re.compile(rb"(?:\A|,)(?:step|epoch|global_step)(?=[,\r\n])", re.IGNORECASE)
+_STORED = frozenset((".pt", ".pth", ".ckpt", ".safetensors", ".distcp"))
 # fmt: off
 _OTHER_TEXT = frozenset((
     ".c", ".cc", ".cfg", ".cmake", ".conf", ".cpp", ".css", ".csv", ".cu", ".cuh", ".go", ".h", ".hpp", ".html", ".ini",
@@ -44,8 +46,11 @@ def head(place: Place) -> Kind:
     """The kind of the file at PLACE, and where that is UNKNOWN what was found instead."""
     try:
         with Opened(place.path) as file:
-            data = file.read(HEAD)
+            data = file.read(_FIRST)
+            data += b"" if data.startswith(b"PK\x03\x04") else file.read(HEAD - len(data))
             if not data:
+                if not file.broken and PurePath(place.path).suffix.lower() in _STORED:
+                    return "checkpoint", ""
                 return UNKNOWN, f"nothing can be read: {file.broken}" if file.broken else "the file is empty"
     except Unreadable as error:
         return UNKNOWN, error.why
@@ -78,8 +83,8 @@ def _pickled(data: bytes) -> Kind | None:
         return "snapshot", ""
     if any(word in data for word in _FLIGHT):
         return "flight", ""
-    if any(word in data for word in _STATE):
-        return "checkpoint", ""
+    if any(word in data for word in _STATE) or _names(data):
+        return "checkpoint", ""  # what else it names is told, and nothing of it is run
     return UNKNOWN, "a pickle that holds neither a memory snapshot nor a Flight Recorder dump nor a checkpoint"
 
 
@@ -129,14 +134,55 @@ def _table(data: bytes) -> Kind | None:
     return ("curves", "") if line and _COUNTED.search(line[0]) else None
 
 
-_SIGNS: tuple[Callable[[bytes], Kind | None], ...] = (_zipped, _events, _safetensors, _pickled, _json, _table)
+def _taped(data: bytes) -> Kind | None:
+    if data[257:262] != b"ustar" or b"pickle\0" not in data[:1024]:
+        return None
+    return UNKNOWN, "a tar file, as torch wrote before 0.1.10: load it with an old version and save it again"
+
+
+def _older(data: bytes) -> Kind | None:
+    """A pickle of the text protocol: it has no mark at its beginning, and is known by what it calls."""
+    return ("checkpoint", "") if data[:1] in _OLD and _names(data, calls=True) else None
+
+
+def _names(data: bytes, calls: bool = False) -> bool:
+    """Whether a pickle names anything, or CALLS it: a text may begin as one that names something, by chance."""
+    from torchtriage.examine.artefact.pickle.machine import Machine
+    from torchtriage.examine.artefact.pickle.opcodes import Broken
+
+    machine = Machine(data, {})
+    try:
+        machine.run()
+    except Broken:
+        return bool(machine.called if calls else machine.names)
+    return bool(machine.names)
+
+
+def _missing(data: bytes, place: Place) -> Kind | None:
+    """Where a checkpoint should be by its name: zeros, a pointer of Git LFS, a page of HTML, bytes of no known form."""
+    if PurePath(place.path).suffix.lower() not in _STORED:
+        return None
+    text = data.lstrip()[:40]
+    is_other = text.startswith((b"<", b"version https://git-lfs")) or not data.strip(b"\0") or _is_loud(data)
+    return ("checkpoint", "") if is_other else None
+
+
+def _is_loud(data: bytes) -> bool:
+    sample = data[: HEAD - 4]
+    return sum(byte < 32 and byte not in b"\t\n\r\x08\x0c\x1b" for byte in sample) > len(sample) // 200
+
+
+_OLD = frozenset(bytes([code]) for code in b"(ci]}l")
+_SIGNS: tuple[Callable[[bytes], Kind | None], ...] = (
+    _zipped, _events, _safetensors, _pickled, _json, _table, _taped, _older,
+)  # fmt: skip
 
 
 def _text(data: bytes, place: Place) -> Kind:
     """A log is any text; of what lies in a folder, such that is not written for something else."""
-    sample = data[: HEAD - 4]
-    loud = sum(byte < 32 and byte not in b"\t\n\r\x08\x0c\x1b" for byte in sample)
-    if loud > len(sample) // 200:
+    if missing := _missing(data, place):
+        return missing
+    if _is_loud(data):
         return UNKNOWN, f"not text, and none of the formats that are read; it begins with {_shown(data)}"
     is_log = _LOGGED.search(data) is not None
     if _SOURCE.search(data) and (not is_log or place.path.endswith((".py", ".pyi"))):

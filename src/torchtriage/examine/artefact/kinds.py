@@ -45,7 +45,7 @@ def found(paths: Sequence[str]) -> tuple[tuple[Artefact, ...], tuple[Inconclusiv
     places, unseen = within(paths)
     made = _Sorted()
     for place in places:
-        kind, why = ("run", "") if place.is_run else head(place)
+        kind, why = (place.whole, "") if place.whole else head(place)
         if kind == UNKNOWN:
             made.unknown.append((place, why))
         elif place.path not in made.by_kind.setdefault(kind, []):

@@ -19,6 +19,7 @@ MOST = 2**36
 INSIDE = "!/"
 """Between the path of an archive and that of a file in it."""
 _GZIP = b"\x1f\x8b"
+_FIRST = 2**12  # bytes that are read to see what it is
 
 
 class Unreadable(Exception):
@@ -41,7 +42,7 @@ class Opened:
         self.path, self.broken, self.taken, self.given = path, "", 0, 0
         self._file, self.size = _source(path)
         self._packed = INSIDE in path and not is_url(path)
-        self._head = self._some(CHUNK)
+        self._head = self._some(_FIRST)
         self._unzip: Any = zlib.decompressobj(31) if self._head.startswith(_GZIP) else None
         self._left = b""
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.artefact.layouts import beside, layout
+from torchtriage.examine.artefact.layouts import within as is_within
 from torchtriage.examine.artefact.opened import FROM, INSIDE, RATIO, Unreadable, filesystem, is_url
 
 ENTRIES = 100_000
@@ -21,12 +23,12 @@ _NAME = "Name the files themselves, or make them readable."
 class Place:
     """A file. folder: the folder, archive or URL in which it was found; "" for what was named itself.
 
-    is_run: it is the folder of a `torchtriage run`.
+    whole: it is a folder that is read as one: "run", that of a `torchtriage run`, or "checkpoint".
     """
 
     path: str
     folder: str = ""
-    is_run: bool = False
+    whole: str = ""
 
 
 def within(paths: Sequence[str]) -> tuple[tuple[Place, ...], tuple[Inconclusive, ...]]:
@@ -80,8 +82,12 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
     for root, folders, names in os.walk(top, onerror=unread.append):
         if _is_run(names):
             folders.clear()
-            yield Place(root, "" if root == top else top, is_run=True)
+            yield Place(root, "" if root == top else top, "run")
             continue
+        if layout(names, folders):
+            folders[:] = [name for name in folders if not is_within(name)]
+            names = [name for name in names if beside(name)]  # noqa: PLW2901 - the others are the checkpoint
+            yield Place(root, "" if root == top else top, "checkpoint")
         links = [name for name in folders if Path(root, name).is_symlink()]
         folders[:] = sorted(name for name in folders if name not in links and name != ".git")
         if links:
@@ -103,10 +109,12 @@ def _is_run(names: Sequence[str]) -> bool:
 def _is_archive(path: str) -> bool:
     """A zip file that is not torch's own: a checkpoint is one, too, and holds its data.pkl in a folder."""
     try:
-        with Path(path).open("rb") as file:
-            if file.read(4) != b"PK\x03\x04":
-                return False
+        with Path(path).open("rb", buffering=0) as file:
+            head = file.read(512)
     except OSError:
+        return False
+    named = int.from_bytes(head[26:28], "little")  # torch writes its data.pkl first
+    if not head.startswith(b"PK\x03\x04") or head[30 : 30 + named].endswith(b"/data.pkl"):
         return False
     names = _members(path)
     return isinstance(names, str) or not any(name.endswith("data.pkl") for name in names)

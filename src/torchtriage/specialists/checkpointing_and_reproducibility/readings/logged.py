@@ -22,6 +22,30 @@ def keys_mismatched(logs: Logs) -> Iterator[Sighting]:
     yield from told(logs, ("state-dict-keys", "missing-keys", "unexpected-keys"), _names_keys)
 
 
+@detector("log/checkpoint-corrupt")
+def checkpoint_corrupt(logs: Logs) -> Iterator[Sighting]:
+    """A checkpoint that was read is cut off or damaged."""
+    names = ("no-central-directory", "storage-cut-off", "record-unreadable", "safetensors-header")
+    yield from told(logs, names, _is_cut)
+
+
+def _is_cut(decoded: Decoded, _: Said) -> bool:
+    """A header of safetensors that is too large is that of another kind of file."""
+    reason = decoded.fields.get("reason")
+    return decoded.signature != "safetensors-header" or reason in ("MetadataIncompleteBuffer", "InvalidHeaderLength")
+
+
+@detector("log/state-dict-not-called")
+def state_dict_not_called(logs: Logs) -> Iterator[Sighting]:
+    """load_state_dict was given a path, or a method that was not called."""
+    yield from told(logs, ("state-no-dict",), _is_slip)
+
+
+def _is_slip(decoded: Decoded, _: Said) -> bool:
+    """Whatever else it was given is an object of the job's own."""
+    return decoded.fields.get("given") in {"str", "pathlib.PosixPath", "method", "function"}
+
+
 def _names_keys(_: Decoded, said: Said) -> bool:
     """A state whose sizes alone differ has the right keys."""
     return any(each.signature in {"missing-keys", "unexpected-keys"} for each in said.decoded)

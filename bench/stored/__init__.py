@@ -1,0 +1,1 @@
+"""Checkpoints as real frameworks write them, and such as attack whoever reads them."""

@@ -1,0 +1,192 @@
+"""All numbers of a checkpoint read once: held against the checksums, where there are some, and looked at for NaN."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from torchtriage.examine.artefact.checkpoint import zips
+from torchtriage.examine.artefact.checkpoint.content import Content, Trouble
+from torchtriage.examine.artefact.checkpoint.files import opened
+from torchtriage.examine.artefact.checkpoint.folders import Folder
+from torchtriage.examine.artefact.checkpoint.sharded import Shards
+from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source, inside, reading
+from torchtriage.examine.artefact.checkpoint.tensors import tensors
+
+PIECE = 2**19
+"""Bytes that are looked at at once: they stay in the cache of a core."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Bytes of a file. tensor: whose numbers they are, "" for none; crc: 0 where there is no checksum. inner: its form
+    lies within a larger file, so that nothing but its name tells it.
+    """
+
+    path: str
+    name: str
+    start: int
+    size: int
+    crc: int = 0
+    tensor: str = ""
+    dtype: str = ""
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The numbers of a tensor that are none. minus: how many of the infinite ones are negative."""
+
+    tensor: str
+    path: str
+    dtype: str
+    numbers: int
+    nan: int
+    inf: int
+    minus: int
+
+
+@dataclass
+class Verified:
+    """checked: bytes that agree with a checksum; unchecked: bytes without one. not_finite: in the order of the file."""
+
+    checked: int = 0
+    unchecked: int = 0
+    troubles: list[Trouble] = field(default_factory=list)
+    not_finite: list[NotFinite] = field(default_factory=list)
+
+
+def file(content: Content, source: Source) -> Verified:
+    """The numbers of one file."""
+    return _looked(list(_regions(content, source)))
+
+
+def folder(made: Folder) -> Verified:
+    """The numbers of all files of a folder, those of DCP shards among them."""
+    regions: list[Region] = []
+    for content in made.contents.values():
+        if isinstance(content, Shards):
+            regions += _sharded(content)
+        else:
+            with reading(content.path) as source:
+                regions += _regions(content, source)
+    return _looked(regions)
+
+
+def _regions(content: Content, source: Source, base: int = 0, name: str = "") -> Iterator[Region]:
+    """The storages of a file with the first tensor of each; of safetensors the tensors; of a zip file the rest, too."""
+    owners: dict[str, tuple[str, str]] = {}
+    for path, tensor in tensors(content.tree):
+        key = tensor.storage.key if tensor.storage is not None else path
+        owners.setdefault(key, (name or path, tensor.dtype))
+    if not content.entries:
+        for key, (start, size, _) in content.places.items():
+            if start + size <= source.size:
+                yield Region(content.path, key, base + start, size, 0, *owners.get(key, (key, "")))
+        return
+    for entry in content.entries:
+        if entry.packed == 0 or entry.at + entry.packed > source.size:
+            continue
+        key = entry.name.partition("/data/")[2]
+        try:
+            start = zips.start(source, entry)
+        except Damaged as damaged:
+            content.wrong(damaged.why, damaged.at)
+            continue
+        owner = owners.get(key, ("", "")) if entry.method == 0 else ("", "")
+        yield Region(content.path, entry.name, base + start, entry.packed, entry.crc * (entry.method == 0), *owner)
+
+
+def _sharded(shards: Shards) -> Iterator[Region]:
+    """Of DCP each piece is a file of torch.save by itself, within a data file."""
+    for item in shards.items:
+        path = inside(shards.path, item.file)
+        if not path or not os.path.isfile(path) or item.start + item.size > Path(path).stat().st_size:  # noqa: PTH113
+            continue  # told of already
+        with reading(path) as source:
+            part = source.part(item.start, item.size)
+            content = opened(path, part)
+            shards.troubles += [_of_item(each, path, item.name) for each in content.troubles]
+            yield from _regions(content, part, item.start, item.name)
+
+
+def _of_item(trouble: Trouble, path: str, name: str) -> Trouble:
+    return Trouble(path, f"{name}: {trouble.why}", trouble.at, trouble.rescue, name)
+
+
+def _looked(regions: list[Region]) -> Verified:
+    """Every region once; a core for each of them, as there are cores."""
+    made = Verified()
+    with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as several:
+        for region, (crc, bad) in zip(regions, several.map(_summed, regions), strict=True):
+            if crc is None:
+                made.troubles.append(Trouble(region.path, f"{region.name} could not be read to its end", region.start))
+            elif region.crc and crc != region.crc:
+                made.troubles.append(_changed(region))
+            elif region.crc:
+                made.checked += region.size
+            else:
+                made.unchecked += region.size
+            made.not_finite += bad
+    return made
+
+
+def _changed(region: Region) -> Trouble:
+    what = f"the numbers of {region.tensor}" if region.tensor else region.name
+    why = f"{what}: the checksum does not agree with the {region.size:,} bytes: they changed since they were written"
+    return Trouble(region.path, why, region.start, tensor=region.tensor)
+
+
+def _summed(region: Region) -> tuple[int | None, list[NotFinite]]:
+    """The checksum of a region (0 where there is none to compare it with), and what in it is not finite."""
+    from torchtriage.examine.artefact.checkpoint.finite import may_be
+    from torchtriage.examine.artefact.checkpoint.sums import Sum
+
+    total, suspect = Sum(region.size), False
+    with Path(region.path).open("rb", buffering=0) as file:
+        file.seek(region.start)
+        left = region.size
+        while left:
+            view = total.room(min(left, PIECE))
+            got = _filled(file, view)
+            if got < len(view):
+                return None, []
+            suspect = suspect or (bool(region.tensor) and may_be(view, region.dtype))
+            if region.crc:
+                total.add(view)
+            left -= got
+    return total.value() if region.crc else 0, list(_counted(region)) if suspect else []
+
+
+def _filled(file: IO[bytes], view: memoryview) -> int:
+    """How much of VIEW was read: less only at the end of the file."""
+    done = 0
+    while done < len(view) and (got := file.readinto(view[done:])):  # type: ignore[attr-defined]
+        done += got
+    return done
+
+
+def _counted(region: Region) -> Iterator[NotFinite]:
+    """Every number looked at, since some of them seem to be none."""
+    from torchtriage.examine.artefact.checkpoint.finite import counts
+
+    numbers = nan = inf = minus = 0
+    with Path(region.path).open("rb") as file:
+        file.seek(region.start)
+        for at in range(0, region.size, PIECE):
+            each = counts(memoryview(file.read(min(PIECE, region.size - at))), region.dtype)
+            numbers, nan, inf, minus = numbers + each.numbers, nan + each.nan, inf + each.inf, minus + each.minus
+    if nan or inf:
+        yield NotFinite(region.tensor, region.path, region.dtype, numbers, nan, inf, minus)
+
+
+def shown(found: Iterable[NotFinite]) -> list[NotFinite]:
+    """Those of FOUND that are a fault: a mask is a tensor in which many numbers are minus infinity, and no others."""
+    return [each for each in found if not _is_mask(each)]
+
+
+def _is_mask(each: NotFinite) -> bool:
+    return each.nan == 0 and each.minus == each.inf and each.inf >= 0.1 * each.numbers
