@@ -42,7 +42,7 @@ class Training:
         self, folder: Path, *, workers: int = 0, augment: bool = True, accumulate: int = 1, kind: Any = DataLoader,
         ranks: tuple[int, int] | None = None, generator: bool = False, replay: bool = True, **options: Any,
     ) -> None:  # fmt: skip
-        seed_everything(7)
+        seed_everything(7 + (ranks[0] if ranks else 0))
         self.model: Any = torch.nn.Sequential(
             torch.nn.Linear(8, 16),
             torch.nn.BatchNorm1d(16),

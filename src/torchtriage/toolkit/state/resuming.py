@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from torchtriage.core.errors import TriageError
@@ -36,15 +37,14 @@ class Loaded:
 def found(folder: Folder, ranks: Ranks, step: int | None) -> tuple[Opened | None, Loaded]:
     """The newest step that is whole on all ranks, opened; with STEP that one or none."""
     listed, unfinished = ranks.together(lambda: _listed(folder) if ranks.index == 0 else ([], []))[0]
-    loaded = Loaded(
-        skipped=[Skipped(name, f"a process ended while it wrote or removed step {n}") for n, name in unfinished]
-    )
-    wanted = [name for number, name in listed if step in (None, number)]
+    ended = "a process ended while it wrote or removed step"
+    loaded = Loaded(skipped=[Skipped(Path(path).name, f"{ended} {number}") for number, path in unfinished])
+    wanted = [Path(path) for number, path in listed if step in (None, number)]
     if step is not None and not wanted:
         there = ", ".join(str(number) for number, _ in listed) or "none"
         raise TriageError(f"there is no step {step}", str(folder.root), f"Name one that is there: {there}.")
-    for name in wanted:
-        opened, why = _whole(folder, ranks, name)
+    for path in wanted:
+        opened, why = _whole(ranks, path)
         if opened is not None:
             loaded.step = opened.manifest.step
             newer = [number for number, _ in listed if step is not None and number > step]
@@ -52,7 +52,7 @@ def found(folder: Folder, ranks: Ranks, step: int | None) -> tuple[Opened | None
                 said = ", ".join(map(str, newer))
                 loaded.notes.append(f"newer steps are there ({said}): move them away before the next save")
             return opened, loaded
-        loaded.skipped.append(Skipped(name, why))
+        loaded.skipped.append(Skipped(path.name, why))
     if wanted:
         said = "; ".join(f"{each.name}: {each.why}" for each in loaded.skipped)
         do = "Restore one from a backup, or name another folder to begin anew."
@@ -91,18 +91,18 @@ def _problems(saved: dict[str, Any], registered: Registered, without: Sequence[s
 
 def _listed(folder: Folder) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
     return (
-        [(number, path.name) for number, path in folder.steps()],
-        [(number, path.name) for number, path in folder.unfinished()],
+        [(number, str(path)) for number, path in folder.steps()],
+        [(number, str(path)) for number, path in folder.unfinished()],
     )
 
 
-def _whole(folder: Folder, ranks: Ranks, name: str) -> tuple[Opened | None, str]:
-    """The step called NAME, where each rank finds its share of the files whole; else why not."""
+def _whole(ranks: Ranks, path: Path) -> tuple[Opened | None, str]:
+    """The step at PATH, where each rank finds its share of the files whole; else why not."""
     opened: list[Opened] = []
 
     def share() -> str:
         try:
-            opened.append(Opened(folder.root / name))
+            opened.append(Opened(path))
             opened[0].verify(range(ranks.index, opened[0].ranks, ranks.count))
         except Damaged as error:
             return str(error)
