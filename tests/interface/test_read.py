@@ -164,3 +164,14 @@ def test_a_folder_that_cannot_be_made_is_named(call: Any, tmp_path: Path) -> Non
     said = call("read", str(REAL / "input.json.gz"), "--out", "file/below")
     assert said.code == 2
     assert "file/below" in said.err
+
+
+def test_what_is_far_away_is_told_in_the_order_of_its_names(call: Any, ranks: Path) -> None:
+    import fsspec
+
+    for path in sorted(ranks.iterdir()):
+        fsspec.filesystem("memory").pipe(f"/far/{path.name}", path.read_bytes())
+    told = json.loads(call("read", "memory://far", "--json", "--exit-zero").out)
+    assert [each["path"] for each in told["measurements"]["trace"]["ranks"]] == [
+        f"memory:///far/rank{number}.json" for number in range(4)
+    ]

@@ -17,7 +17,8 @@ from torchtriage.examine.artefact import trace
 from torchtriage.examine.artefact.trace import clocks
 from torchtriage.examine.artefact.trace.folded import folded
 from torchtriage.examine.artefact.trace.machines import machines
-from torchtriage.examine.artefact.trace.rank import Met, RankSummary
+from torchtriage.examine.artefact.trace.rank import KernelRow, Met, RankSummary, StepOf
+from torchtriage.examine.artefact.trace.shared import shared
 from torchtriage.examine.detector import Sighting, perform
 from torchtriage.triage import detectors
 
@@ -173,3 +174,33 @@ def test_machines_are_told_by_hosts_then_by_folders_then_by_eights() -> None:
     assert machines([(each, rank(each, None, path=f"{each}/trace.json")) for each in range(4)]) == {}
     assert len(set(machines([(each, rank(each, None)) for each in range(16)]).values())) == 2
     assert machines([(each, rank(each, None)) for each in range(12)]) == {}
+
+
+# What thousands of summaries cost
+
+
+def large(number: int = 0) -> RankSummary:
+    """As many steps and collectives as a summary keeps."""
+    met = tuple(Met("allreduce", "all", at, at // 4, at % 4, at * MS, at * MS + 5, 8) for at in range(512))
+    steps = tuple(StepOf(step, step * 4 * MS, 4 * MS, {"compute": 4 * MS}) for step in range(128))
+    return replace(rank(number, "a"), met=met, steps=steps, count=128, length=512 * MS, total={"compute": 512 * MS})
+
+
+def test_up_to_two_thousand_ranks_keep_their_summaries_and_more_share_alike() -> None:
+    assert shared(large(), 2048) == large()
+    few = shared(large(), 10_000)
+    assert (len(few.steps), len(few.met)) == (16, 64)
+    assert few == replace(shared(large(1), 10_000), rank=0, path="r0.json")
+    assert (few.count, few.length, few.total) == (128, 512 * MS, {"compute": 512 * MS})
+    assert {step.number for step in few.steps} <= {each.step for each in few.met}
+
+
+def test_figures_of_very_many_ranks_have_fewer_rows_each() -> None:
+    rows = tuple(KernelRow(f"kernel {number}", 1, 1, 0) for number in range(10))
+    noun = trace.together([replace(large(), rank=number, kernels=rows) for number in range(2)])
+    told = trace.measurements(noun)
+    assert [len(told["ranks"][0][part]) for part in ("kernels", "timeline")] == [10, 100]
+    assert len(told["late"]["1"]) == 100
+    noun = trace.together([replace(large(), rank=number, kernels=rows, met=()) for number in range(2000)])
+    told = trace.measurements(noun)
+    assert [len(told["ranks"][0][part]) for part in ("kernels", "timeline")] == [3, 32]

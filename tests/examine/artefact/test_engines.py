@@ -136,7 +136,7 @@ def test_processes_are_started_where_they_are_worth_it_and_there_is_room(
 def test_a_gzipped_file_counts_by_what_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: range(2))
     for name in ("a.json.gz", "b.json.gz"):
-        (tmp_path / name).write_bytes(bytes(2**21))
+        (tmp_path / name).write_bytes(bytes(2**22))
     assert fitting.workers([str(each) for each in tmp_path.iterdir()], Engine("auto")) == 2
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.artefact.heads import UNKNOWN, head
+from torchtriage.examine.artefact.heads import UNKNOWN, Kind, head
+from torchtriage.examine.artefact.opened import is_url
 from torchtriage.examine.artefact.places import Place, within
 
 EXPECTED = (
@@ -16,6 +17,7 @@ EXPECTED = (
 )
 ORDER = ("run", "trace", "snapshot", "flight", "logs", "curves", "checkpoint")
 _SHOWN = 3
+_AT_ONCE = 32
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,7 @@ def found(paths: Sequence[str]) -> tuple[tuple[Artefact, ...], tuple[Inconclusiv
     """
     places, unseen = within(paths)
     made = _Sorted()
-    for place in places:
-        kind, why = (place.whole, "") if place.whole else head(place)
+    for place, (kind, why) in zip(places, _told(places), strict=True):
         if kind == UNKNOWN:
             made.unknown.append((place, why))
         elif place.path not in made.by_kind.setdefault(kind, []):
@@ -54,6 +55,20 @@ def found(paths: Sequence[str]) -> tuple[tuple[Artefact, ...], tuple[Inconclusiv
     if not made.by_kind:
         raise _nothing(paths, inconclusive)
     return tuple(_artefacts(made.by_kind)), inconclusive
+
+
+def _told(places: Sequence[Place]) -> Iterable[Kind]:
+    """The kind of each; what is far away is asked for all at once, since each answer takes its time."""
+    if sum(is_url(place.path) for place in places) < 2:
+        return map(_kind, places)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(_kind, places))
+
+
+def _kind(place: Place) -> Kind:
+    return (place.whole, "") if place.whole else head(place)
 
 
 def _artefacts(by_kind: dict[str, list[str]]) -> Iterator[Artefact]:

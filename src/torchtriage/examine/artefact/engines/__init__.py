@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -62,16 +62,26 @@ def ready(engine: Engine) -> Engine:
     return engine
 
 
-def mapped(work: Work, paths: Sequence[str], engine: Engine) -> list[Told]:
-    """One for each of PATHS, in their order. Raises TriageError where the engine cannot start."""
+def mapped(
+    work: Work, paths: Sequence[str], engine: Engine, kept: Callable[[Any], Any] = lambda value: value
+) -> list[Told]:
+    """One for each of PATHS, in their order. KEPT: what is to be kept of each summary, as soon as it is there.
+
+    Raises TriageError where the engine cannot start.
+    """
     from torchtriage.examine.artefact.engines import fitting
 
     workers = fitting.workers(paths, engine)
     elsewhere = [path for path in dict.fromkeys(paths) if not _only_here(path)] if workers else []
     told: dict[str, Told] = {}
     with suppress(TriageError) if engine.name == "auto" else nullcontext():  # nobody has asked for processes
-        told.update(_elsewhere(work, elsewhere, engine, workers) if elsewhere else ())
-    return [told.get(path) or _here(resolved(work.function), path) for path in paths]
+        for path, each in _elsewhere(work, elsewhere, engine, workers) if elsewhere else ():
+            told[path] = _kept(each, kept)
+    return [told.get(path) or _kept(_here(resolved(work.function), path), kept) for path in paths]
+
+
+def _kept(told: Told, kept: Callable[[Any], Any]) -> Told:
+    return told if told.value is None else replace(told, value=kept(told.value))
 
 
 def _elsewhere(work: Work, paths: Sequence[str], engine: Engine, workers: int) -> Iterator[tuple[str, Told]]:

@@ -11,8 +11,8 @@ from torchtriage.examine.artefact.engines import Engine
 from torchtriage.examine.artefact.opened import INSIDE, is_url
 
 WORTH = 2**26
-"""Bytes of local files, unpacked, from which on processes are started: one takes 0.3 s until it can read, in which a
-core reads some 20 MB."""
+"""Bytes, unpacked, of all local files but the largest, from which on processes are started: until one can read it takes
+0.2 s, in which a core reads some 30 MB."""
 PACKED, NEEDED = 20, 1.4
 """A gzipped trace unpacks to some 20 times its size; reading takes 1.3 times the bytes of a trace in memory."""
 _UNKNOWN = 2**28  # bytes of what does not tell its size
@@ -26,7 +26,7 @@ def workers(paths: Sequence[str], engine: Engine) -> int:
         return 0
     sizes = [_size(path) for path in paths]
     cores = engine.workers or len(os.sched_getaffinity(0))
-    if engine.name == "auto" and (cores < 2 or sum(sizes) - max(sizes) < WORTH // 2):
+    if engine.name == "auto" and (cores < 2 or sum(sizes) - max(sizes) < WORTH):
         return 0
     each = int(NEEDED * max(sizes)) + 2**26
     return max(min(cores, len(paths), room() // each), 1)

@@ -11,6 +11,8 @@ from torchtriage.examine.artefact.trace.rank import ROWS, KernelRow, OperatorRow
 from torchtriage.examine.artefact.trace.traces import Traces
 
 TOP, POINTS = 10, 100
+_ROWS, _STEPS = 2**12, 2**16
+"""Of all tables of one name, and of all courses over the steps: each of 10,000 ranks has three rows and eight steps."""
 NAMES = 64
 """Kernels or operators, by name, of all ranks together."""
 
@@ -19,13 +21,16 @@ def measurements(traces: Traces) -> dict[str, Any]:
     """Of all ranks together, of each, and how they came to their collectives; nothing where nothing was read."""
     if not traces.ranks:
         return {}
-    residual = traces.clocks.residual
+    residual, count = traces.clocks.residual, len(traces.ranks)
+    top, points = min(TOP, max(_ROWS // count, 3)), min(POINTS, max(_STEPS // count, 8))
     return {
-        "ranks": [_of_rank(number, each) for number, each in zip(traces.numbers, traces.ranks, strict=True)],
+        "ranks": [
+            _of_rank(number, each, top, points) for number, each in zip(traces.numbers, traces.ranks, strict=True)
+        ],
         "world": traces.world,
         "shares": _shares(traces.ranks),
         "clocks": None if residual is None else {"residual": residual / 1e9},
-        "late": {str(number): _late(traces, number) for number in traces.numbers} if traces.arrivals else {},
+        "late": _late(traces, points),
         "step": _step(traces.ranks),
         "kernels": _names(
             traces.ranks, [[(*_row(row), row.nanoseconds) for row in each.kernels] for each in traces.ranks]
@@ -66,7 +71,7 @@ def _names(ranks: Sequence[RankSummary], tables: Iterable[Sequence[tuple[str, in
     return {"whole": whole and len(known) <= NAMES, "rows": rows}
 
 
-def _of_rank(number: int, told: RankSummary) -> dict[str, Any]:
+def _of_rank(number: int, told: RankSummary, top: int, points: int) -> dict[str, Any]:
     return {
         "rank": number,
         "path": told.path,
@@ -77,16 +82,16 @@ def _of_rank(number: int, told: RankSummary) -> dict[str, Any]:
         "step_time": told.length / max(told.count, 1) / 1e9,
         "shares": _shares((told,)),
         "overlap": _overlap(told),
-        "timeline": [{"step": step.number, **_seconds(step.spent)} for step in told.steps[:POINTS]],
-        "kernels": [_named(row.name, row.count, row.nanoseconds, told.kernel_time) for row in told.kernels[:TOP]],
-        "operators": [_named(row.name, row.count, row.own, told.length) for row in told.operators[:TOP]],
+        "timeline": [{"step": step.number, **_seconds(step.spent)} for step in told.steps[:points]],
+        "kernels": [_named(row.name, row.count, row.nanoseconds, told.kernel_time) for row in told.kernels[:top]],
+        "operators": [_named(row.name, row.count, row.own, told.length) for row in told.operators[:top]],
         "copies": [
             {**_named(row.name, row.count, row.nanoseconds, told.length), "bytes": row.bytes}
-            for row in told.copies[:TOP]
+            for row in told.copies[:top]
         ],
         "waits": [
             {"call": row.call, "operator": row.operator, "count": row.count, "path": row.path, "line": row.line}
-            for row in told.waits[:TOP]
+            for row in told.waits[:top]
         ],
     }
 
@@ -112,6 +117,11 @@ def _shares(ranks: tuple[RankSummary, ...]) -> dict[str, float]:
     return {phase: sum(each.total.get(phase, 0) for each in ranks) / whole for phase in phases}
 
 
-def _late(traces: Traces, number: int) -> list[float]:
-    """By how many seconds it came later than half of the others to each step's first collective."""
-    return [each.late(number) / 1e9 for each in traces.arrivals[:POINTS] if number in each.begins]
+def _late(traces: Traces, points: int) -> dict[str, list[float]]:
+    """For each rank by how many seconds it came later than half of the others to each step's first collective."""
+    late: dict[str, list[float]] = {str(number): [] for number in traces.numbers} if traces.arrivals else {}
+    for arrival in traces.arrivals:
+        for number in arrival.begins:
+            if len(late[str(number)]) < points:
+                late[str(number)].append(arrival.late(number) / 1e9)
+    return late

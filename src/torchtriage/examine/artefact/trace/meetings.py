@@ -40,19 +40,17 @@ def met(events: Events, rows: NDArray[np.intp], steps: Steps, step: NDArray[np.i
     return made
 
 
-def thinned(all_met: list[Met]) -> tuple[Met, ...]:
-    """At most MEETINGS: the same on every rank, since they are chosen by step and place in it."""
+def thinned(all_met: list[Met], most: int = MEETINGS) -> tuple[Met, ...]:
+    """At most MOST: the same on every rank, since they are chosen by step and place in it."""
     kept = all_met
     for nth in (16, 4, 2, 1):
-        if len(kept) <= MEETINGS:
+        if len(kept) <= most:
             break
         kept = [each for each in all_met if each.nth < nth]
     skip = 1
-    while len(kept) > MEETINGS:
+    while len(kept) > most:
         skip *= 2
-        kept = (
-            [each for each in all_met if each.nth == 0 and each.step % skip == 0] if skip < 2**20 else kept[:MEETINGS]
-        )
+        kept = [each for each in all_met if each.nth == 0 and each.step % skip == 0] if skip < 2**20 else kept[:most]
     return tuple(kept)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 STEPS, MEETINGS, ROWS, GROUPS, LETTERS = 128, 512, 40, 32, 160
-"""At most so many steps, collectives, rows of a table, groups, and letters of a name: a summary stays below 100 KB."""
+"""At most so many steps, collectives, rows of a table, groups, and letters of a name: a summary stays below 200 KB."""
 NAMELESS = "a device"
 """One whose name the trace does not tell."""
 
@@ -27,7 +27,7 @@ class StepOf(Struct, frozen=True):
     ahead: dict[str, int] = {}
 
 
-class Met(Struct, frozen=True, array_like=True):
+class Met(Struct, frozen=True, array_like=True, gc=False):
     """A collective, on the clock of its rank, nanoseconds. nth: within its step and group; bytes: of its buffer."""
 
     operation: str
