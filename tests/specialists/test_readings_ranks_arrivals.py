@@ -237,3 +237,39 @@ def test_buckets_are_too_small_when_many_are_tiny_and_too_large_when_one_holds_a
     buckets: list[int], slugs: set[str]
 ) -> None:
     assert found(wrappers.bucket_size, wrapped(buckets=buckets)) == slugs
+
+
+def by_turns(every: int, seconds: float, other: float = 0.0) -> list[RankRecord]:
+    """Rank 0 saves before every so many steps, and takes so long; rank 1 comes OTHER late in each step."""
+
+    def late(step: int) -> float:
+        return seconds if step % every == 0 else 0.0
+
+    ranks = [rank(0, late=late), rank(1, late=lambda _: other)]
+    rows = [{**row, "seconds": row["seconds"] + late(row["step"])} for row in ranks[0].all("step")]
+    others = [event for event in ranks[0].events if event["kind"] != "step"]
+    return [RankRecord(0, (others[0], *rows, *others[1:])), ranks[1]]
+
+
+@pytest.mark.parametrize(
+    ("every", "seconds", "slugs"),
+    [(2, 0.2, {"straggler"}), (5, 0.5, {"straggler"}), (2, 0.001, set()), (5, 0.02, set()), (30, 0.9, set())],
+    ids=["every-second", "every-fifth", "too-short", "a-small-part", "twice-only"],
+)
+def test_a_rank_that_is_late_at_equal_distances_is_a_straggler_when_it_costs_a_fifth(
+    every: int, seconds: float, slugs: set[str]
+) -> None:
+    assert found(arrivals.straggler, *by_turns(every, seconds)) == slugs
+
+
+def test_of_a_rank_that_is_late_by_turns_the_distance_and_the_share_are_told() -> None:
+    (said,) = evidence(arrivals.straggler, *by_turns(2, 0.2))
+    assert "in one step of 2" in said.fact
+    assert "in other" in said.fact
+    assert said.place.rank == 0
+
+
+def test_pauses_at_unequal_distances_are_the_machine_s() -> None:
+    odd = {4, 9, 11, 18, 19, 27, 35, 36, 44, 50}
+    ranks = [rank(0, late=lambda step: 0.3 if step in odd else 0.0), rank(1)]
+    assert found(arrivals.straggler, *ranks) == set()

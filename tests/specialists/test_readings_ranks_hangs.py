@@ -10,7 +10,7 @@ from torchtriage.core.evidence import Observed
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.ranks.deaths import deaths
 from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.specialists.distributed_training_strategies.readings import hangs
+from torchtriage.specialists.distributed_training_strategies.readings import hangs, launch
 
 Event = dict[str, Any]
 DETECTORS = (hangs.collective_on_some_ranks, hangs.uneven_steps, hangs.collective_timeout)
@@ -50,6 +50,7 @@ def seen(*ranks: list[Event]) -> dict[str, list[tuple[int | None, int | None]]]:
 WAITS, STILL = [hang("waits", 6)], [hang("still", 5, AFTER)]
 OTHER_GROUP = hang("waits", 6, groups={"0": [0]})
 REACHED = {"kind": "reached", "step": 38, "last": {"0": 5}, "groups": {}, "backwards": 38, "collectives": []}
+TRAINS = hang("waits", 6, training=True, batches=41)
 LATER = {"kind": "moved", "step": 41, "seconds": 9.0}
 UNLIKE = hang("waits", 6, AFTER, collectives=[entry(6, "barrier", line=30, pending=True)])
 SWAPPED = [entry(5, size=64, line=30), entry(6, size=8, pending=True, line=31)]
@@ -74,6 +75,8 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
         ((WAITS, [{**REACHED, "backwards": 40}, END]), {"collective-on-some-ranks": [(20, 0)]}),
         (([hang("waits", 6, training=True)], [REACHED, END]), {"uneven-steps": [(20, 0)]}),
         (([hang("waits", 6, training=True)], [UNLIKE]), {"uneven-steps": [(20, 0), (30, 1)]}),
+        (([TRAINS], [{**UNLIKE, "batches": 41}]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
+        (([TRAINS], [{**UNLIKE, "batches": 40}]), {"uneven-steps": [(20, 0), (30, 1)]}),
         (([hang("waits", 6, training=True)], STILL), {"collective-on-some-ranks": [(30, 1), (20, 0)]}),
         ((WAITS, [UNLIKE]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
         ((WAITS, [hang("waits", 6, AFTER, collectives=SWAPPED)]), {"collective-on-some-ranks": [(20, 0), (30, 1)]}),
@@ -126,3 +129,30 @@ def test_the_end_that_began_it_is_told_first(ranks: Any, said: list[str]) -> Non
     told = [each.why for each in deaths(records, {record.rank: {} for record in records})]
     assert len(told) == len(said)
     assert all(part in why for part, why in zip(said, told, strict=True)), told
+
+
+JOINING = {"kind": "joining", "step": 0, "path": "train.py", "line": 7, "where": "10.0.0.1:29500"}
+UNJOINED = {"kind": "unjoined", "step": 0}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "says"),
+    [
+        (([JOINING, UNJOINED, TIMED], [JOINING]), ["rank 0 found no process group at 10.0.0.1:29500 (Timed out"]),
+        (
+            ([JOINING, UNJOINED, TIMED], [{**JOINING, "where": "10.0.0.1:29501"}]),
+            ["rank 0 found no process group at 10.0.0.1:29500, another looked at 10.0.0.1:29501"],
+        ),
+        (([JOINING, UNJOINED, TIMED], [JOINING, OWN]), []),
+        (([JOINING, TIMED], [JOINING, TIMED]), []),
+        (([JOINING], [JOINING]), []),
+    ],
+    ids=["nobody-came", "another-place", "died-of-its-own", "joined", "under-way"],
+)
+def test_ranks_that_never_found_each_other_are_told_with_where_they_looked(ranks: Any, says: list[str]) -> None:
+    record = RunRecord(tuple(RankRecord(number, tuple(events)) for number, events in enumerate(ranks)))
+    told, timeouts = perform((launch.launch_environment, hangs.collective_timeout), record)
+    assert isinstance(told, Observed)
+    assert [item.fact[: len(start)] for item, start in zip(told.evidence, says, strict=True)] == says
+    assert isinstance(timeouts, Observed)
+    assert not (says and timeouts.evidence)

@@ -13,8 +13,9 @@ from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.ranks.looks import divergence
 from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.distributed_training_strategies.probes import _carried
 from torchtriage.specialists.distributed_training_strategies.readings import divergence as readings
-from torchtriage.specialists.distributed_training_strategies.readings import launch, normalising, saves, shards
+from torchtriage.specialists.distributed_training_strategies.readings import handles, launch, normalising, saves, shards
 
 TURNS = (0, 1, 2, 3, 4, 6, 8, 12, 16)
 HEAD = {
@@ -298,3 +299,73 @@ def test_what_ranks_of_one_group_say_alike(one: Events, other: Events, says: str
 def test_layers_that_normalise_by_few_samples(change: dict[str, Any], found: set[str]) -> None:
     event = {"kind": "inputs", "step": 0, "root": "DistributedDataParallel", "number": 0, **change}
     assert slugs(normalising.batchnorm_not_synced, of([WRAPPED, event])) == found
+
+
+HANDLES = {
+    "kind": "handles",
+    "step": 9,
+    "path": "t.py",
+    "line": 7,
+    "op": "all_reduce",
+    "made": 64,
+    "done": 0,
+    "waits": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        pytest.param({}, {"handle-not-waited"}, id="dropped"),
+        pytest.param({"done": 60}, set(), id="found done"),
+        pytest.param({"waits": 8}, set(), id="waited for somewhere"),
+        pytest.param({"made": 4}, set(), id="few"),
+    ],
+)
+def test_handles_that_nobody_waits_for_are_told_instead_of_what_they_do_to_the_weights(
+    change: dict[str, Any], found: set[str]
+) -> None:
+    event = {**HANDLES, **change}
+    assert slugs(handles.handle_not_waited, of([event], [event])) == found
+    parted = of([*looks(WRAPPED), event], [*looks(WRAPPED, 1, 1), event])
+    assert slugs(readings.ranks_diverged, parted) == (set() if found else DIVERGED)
+
+
+FSDP = {"kind": "inputs", "step": 0, "root": "Net", "number": 0, "over": [[0, 1]], "marks": {}, "values": []}
+EXPERTS = {"kind": "collectives", "step": 9, "kinds": [["alltoall_base", 64, 9]]}
+
+
+@pytest.mark.parametrize(
+    ("head", "events", "found"),
+    [
+        pytest.param({"left": 20}, [FSDP], DIVERGED, id="beside what is sharded"),
+        pytest.param({"left": 0}, [FSDP], set(), id="nothing is sharded"),
+        pytest.param({"left": 20}, [], set(), id="tensor parallel"),
+        pytest.param({"left": 20}, [FSDP, EXPERTS], set(), id="experts of each rank"),
+        pytest.param({"left": 20}, [{**FSDP, "over": [[0, 2]]}], set(), id="other ranks"),
+    ],
+)
+def test_whole_tensors_beside_those_that_fsdp_shards_must_be_averaged_by_somebody(
+    head: dict[str, Any], events: Events, found: set[str]
+) -> None:
+    one, other = ([*looks({**HEAD, **head}, 1, own), *events] for own in (0, 1))
+    assert slugs(readings.ranks_diverged, of(one, other)) == found
+
+
+@pytest.mark.parametrize(
+    ("pieces", "sizes", "numbers"),
+    [
+        ([12], [3, 4, 5, 6], {0, 1, 2}),
+        ([11], [3, 4, 5, 6], {2, 3}),
+        ([11, 7], [3, 4, 5, 6], {0, 1, 2, 3}),
+        ([5], [3, 4, 5, 6], set()),
+        ([8], [4, 4, 4], set()),
+        ([99], [3, 4], set()),
+        ([], [3, 4], set()),
+    ],
+    ids=["first", "last", "all", "one-alone", "several-fit", "none-fits", "nothing-sent"],
+)
+def test_a_bucket_is_known_by_the_only_neighbours_that_fill_it(
+    pieces: list[int], sizes: list[int], numbers: set[int]
+) -> None:
+    assert _carried._in_buckets(pieces, sizes) == numbers

@@ -33,8 +33,8 @@ class Stand:
     was over), "silent" (it wrote nothing more), "moves", "past" (by its
     Flight Recorder dump no collective is under way). seconds: for how long. stack: [path, line, function, loop] of
     the user's frames, the innermost first. call: what of torch.distributed it has called. collectives: its last ones.
-    last: number of the last one by group. groups: ranks by group. backwards, forwards: passes so far. rounds: function
-    and first line of the loops in which it has updated; none where no record tells of that.
+    last: number of the last one by group. groups: ranks by group. batches, forwards, backwards: so many so far. rounds:
+    function and first line of the loops in which it has updated; none where no record tells of that.
     """
 
     rank: int
@@ -47,6 +47,7 @@ class Stand:
     collectives: tuple[Event, ...] = ()
     last: dict[str, int] = field(default_factory=dict)
     groups: dict[str, list[int]] = field(default_factory=dict)
+    batches: int = 0
     forwards: int = 0
     backwards: int = 0
     rounds: frozenset[tuple[str, int]] = frozenset()
@@ -141,6 +142,7 @@ def _made(record: RankRecord, how: str, event: Event, **more: Any) -> Stand:
         tuple(_placed(each, meetings) for each in event.get("collectives") or ()),
         event.get("last") or {},
         event.get("groups") or {},
+        int(event.get("batches") or 0),
         int(event.get("forwards") or 0),
         int(event.get("backwards") or 0),
         frozenset((str(name), int(line)) for told in record.all("rounds") for name, line in told.get("loops") or ()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     Pieces = list[tuple[int, int]]
 
 PADDED = 8  # values by which a flattened model may be longer than its parts
+BUCKETED = 2000  # tensors of an optimizer, of which neighbours are looked for
 _MOST = 4096  # tensors that are noted between two steps
 listening: dict[int, Carry] = {}  # by the job's identity: who is told of collectives, until they are wrapped
 
@@ -61,17 +63,19 @@ class Carried:
             self.within, self.after, self.weights, self.groups = [], [], [], set()
 
     def gradients(self, tensors: Sequence[Any]) -> list[bool]:
-        """For each of TENSORS whether its gradient was carried: itself, a copy of its size, or all in one piece.
+        """For each of TENSORS whether its gradient was carried: itself, a copy of its size, in a bucket, or all in one.
 
         While a backward runs, gradients of activations are carried too, so that there only the thing itself counts.
         """
         if _in_pieces(self.after, tensors):
             return [True] * len(tensors)
         itself, left = {*self.within, *self.after}, Counter(values for values, _ in self.after)
+        bucketed = _in_buckets([values for values, _ in self.after], [each.numel() for each in tensors])
         found = []
-        for each in tensors:
+        for number, each in enumerate(tensors):
             values, grad = each.numel(), each.grad
-            found.append((grad is not None and (values, grad.data_ptr()) in itself) or left[values] > 0)
+            alone = (grad is not None and (values, grad.data_ptr()) in itself) or left[values] > 0
+            found.append(alone or number in bucketed)
             left[values] -= 1
         return found
 
@@ -89,6 +93,23 @@ def _in_pieces(pieces: Pieces, tensors: Sequence[Any]) -> bool:
     lengths = [values for values, _ in pieces]
     others = sum(values for values in lengths if values not in sizes)
     return len(tensors) > 1 and any(whole <= values < whole + PADDED for values in (*lengths, others))
+
+
+def _in_buckets(pieces: list[int], sizes: list[int]) -> set[int]:
+    """The numbers of neighbours that together are as long as a piece, where only one such row of them is.
+
+    SIZES: of the tensors, in order; buckets are filled from either end.
+    """
+    if len(sizes) > BUCKETED:
+        return set()
+    ends = {whole: number for number, whole in enumerate(accumulate(sizes, initial=0))}  # after so many values
+    found: set[int] = set()
+    for piece in pieces:
+        rows = [(first, ends[begun + piece]) for begun, first in ends.items() if begun + piece in ends]
+        several = [row for row in rows if row[1] - row[0] > 1]
+        if len(rows) == 1 and several:
+            found.update(range(*several[0]))
+    return found
 
 
 def _ranks(given: Sequence[Any]) -> tuple[int, ...]:

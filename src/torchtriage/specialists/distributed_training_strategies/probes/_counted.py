@@ -17,17 +17,18 @@ TELLS = frozenset({"print", "info", "debug", "warning", "log", "write", "add_sca
 
 def counted(tree: ast.AST, line: int) -> dict[str, Any]:
     """Of the loop that begins at LINE of the file TREE: `counts`, the line that counts, `line`, that of the figure made
-    of it after the loop, and `labelled`, whether it is told with the rank that it is of. Empty where none is made.
+    of it after the loop, `labelled`, whether it is told with the rank that it is of, and `span`, its first and last
+    line. Empty where none is made.
     """
     home = _home(tree, line)
-    sums, end = _sums(home, line)
+    sums, (begin, end) = _sums(home, line)
     after = [each for each in ast.walk(home) if getattr(each, "lineno", 0) > end]
     sums |= {name: line for each in after for name in _taken_apart(each, sums)}
     for node in sorted((each for each in after if isinstance(each, ast.expr)), key=lambda each: each.lineno):
         counts = [sums[name] for part in _averaged(node) for name in _names(part) if name in sums]
         if counts:
             labelled = _labelled(tree, _results(home, node))
-            return {"line": node.lineno, "counts": min(counts), "labelled": labelled}
+            return {"line": node.lineno, "counts": min(counts), "labelled": labelled, "span": [begin, end]}
     return {}
 
 
@@ -38,15 +39,15 @@ def _home(tree: ast.AST, line: int) -> ast.AST:
     return max(holding, key=lambda each: each.lineno, default=tree)
 
 
-def _sums(home: ast.AST, line: int) -> tuple[dict[str, int], int]:
-    """What grows in the loop or the comprehension of LINE, with the first line that lets it, and where that ends."""
+def _sums(home: ast.AST, line: int) -> tuple[dict[str, int], tuple[int, int]]:
+    """What grows in the loop or the comprehension of LINE, with the first line that lets it, and where that lies."""
     for node in ast.walk(home):
         if isinstance(node, ast.For) and node.lineno == line:
-            return _growing(node), node.end_lineno or line
+            return _growing(node), (line, node.end_lineno or line)
         listed = isinstance(node, ast.Assign) and any(isinstance(each, ast.ListComp) for each in ast.walk(node.value))
         if isinstance(node, ast.Assign) and listed and node.lineno <= line <= (node.end_lineno or line):
-            return dict.fromkeys(_names(node.targets[0]), node.lineno), node.end_lineno or line
-    return {}, line
+            return dict.fromkeys(_names(node.targets[0]), node.lineno), (node.lineno, node.end_lineno or line)
+    return {}, (line, line)
 
 
 def _growing(loop: ast.For) -> dict[str, int]:

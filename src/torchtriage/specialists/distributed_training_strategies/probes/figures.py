@@ -66,19 +66,16 @@ class _Figures:
 
     def backward(self, _roots: Any) -> None:
         """Training goes on: the loops that it is in train."""
-        around, frame = set[tuple[str, int]](), self.job.frame()
-        for _ in range(DEPTH):
-            if frame is None:
-                break
-            path = self.job.path_of(frame.f_code)
-            around |= (
-                {(path, loop) for loop in self.job.written.loops_around(frame.f_code, frame.f_lineno)}
-                if path
-                else set()
-            )
+        within, frame = list[tuple[str | None, int]](), self.job.frame()
+        while frame is not None and len(within) < DEPTH:
+            within.append((self.job.path_of(frame.f_code), frame.f_lineno))
             frame = frame.f_back
-        self.open = [each for each in self.open if each[0] not in around]
+        self.open = [each for each in self.open if not self.holds(each[0], within)]
         self.settle()
+
+    def holds(self, loop: tuple[str, int], within: list[tuple[str | None, int]]) -> bool:
+        first, last = self.told[loop]["span"]
+        return any(path == loop[0] and first <= line <= last for path, line in within)
 
     def ending(self) -> None:
         self.settle()

@@ -79,6 +79,7 @@ class _Replica:
         self.where: tuple[str, int] = ("", 0)
         self.several, self.spared, self.backwards, self.late = 0, 0, 0, 0
         self.repeated: tuple[str, int] = ("", 0)
+        self.entered: tuple[str, int] | None = None  # where a pass through the wrapper was first asked for
         self.begin()
 
     def begin(self) -> None:
@@ -107,7 +108,7 @@ class _Replica:
     def facts(self) -> dict[str, Any]:
         names = ("number", "name", "used", "bypassed", "running", "averages", "several", "spared", "backwards", "late")
         lines = {"path": self.where[0], "line": self.where[1], "again": self.repeated[0], "at": self.repeated[1]}
-        return {**{name: getattr(self, name) for name in names}, "size": self.size, **lines}
+        return {**{name: getattr(self, name) for name in names}, "size": self.size, "entered": self.entered, **lines}
 
 
 class _Replicas:
@@ -161,6 +162,7 @@ class _Replicas:
                 for replica in self.known:
                     if replica.wrapper() is wrapper:
                         replica.through, replica.pending = True, replica.synchronises()
+                        replica.entered = replica.entered or self.job.caller()
             return original(wrapper, *args, **kwargs)
 
         return _pre_forward

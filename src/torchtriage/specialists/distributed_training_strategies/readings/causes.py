@@ -120,7 +120,19 @@ def _set(parting: Parting) -> Iterator[Cause]:
                 words = f"{name} is {mine[name]:.6g} on rank {ranks[0]} and {theirs.get(name):.6g} on rank {other} "
                 odd = parting.look.odd(parting.index)
                 yield Cause(f"{words}at update {turn}", path, line, odd)
+                yield from _followed(joint) if name == "lr" else ()
                 return
+
+
+def _followed(joint: Joint) -> Iterator[Cause]:
+    """Schedules that follow a metric, which may be another one on every rank."""
+    told = [event for rank in joint.ranks for event in rank.all("followed")]
+    metrics = {
+        event["number"]: {each["metric"] for each in told if each["number"] == event["number"]} for event in told
+    }
+    event = next((each for each in told if len(metrics[each["number"]]) > 1), None)
+    if event is not None:
+        yield Cause("here the rate follows a metric that is not the same on all ranks", event["path"], event["line"])
 
 
 def _clipped(parting: Parting) -> Iterator[Cause]:

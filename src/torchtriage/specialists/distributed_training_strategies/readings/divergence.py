@@ -9,7 +9,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.ranks.looks import Joint, Look, joined
 from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.specialists.distributed_training_strategies.readings import wrappers
+from torchtriage.specialists.distributed_training_strategies.readings import handles, wrappers
 from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes
 from torchtriage.specialists.distributed_training_strategies.readings.replicas import wrapper_bypassed
 
@@ -39,6 +39,8 @@ def ranks_diverged(record: RunRecord) -> Iterator[Sighting]:
     """Ranks that train one model hold different weights."""
     if any(wrappers.unreduced(rank) for rank in record.ranks):
         return  # a job that ended since an average never came: unused-parameters says so
+    if any(handles.unwaited(rank) for rank in record.ranks):
+        return  # averages that may not be there yet: handle-not-waited says so
     past = any(True for rank in record.ranks for _ in wrapper_bypassed.look(rank))
     joints = list(joined(record))
     for joint in joints:
@@ -57,6 +59,7 @@ def _drifts(joint: Joint, joints: Sequence[Joint]) -> Iterator[Drift]:
     else:
         yield from _once_equal(joint)
         yield from _beside(joint, joints)
+        yield from _unsharded(joint)
         yield from _apart(joint)
 
 
@@ -139,6 +142,24 @@ def _beside(joint: Joint, joints: Sequence[Joint]) -> Iterator[Drift]:
     if len(joint.looks) - 1 >= LASTING and parted:
         how = f"trained by an optimizer of its own from the backward passes of {model.head['name']}, and in no "
         yield _drift(joint, parted, 1, f"{how}DistributedDataParallel")
+
+
+def _unsharded(joint: Joint) -> Iterator[Drift]:
+    """Whole tensors beside those that FSDP shards, equal when they began, whose gradients nobody averages."""
+    ranks, begin, last = tuple(sorted(joint.heads)), joint.looks[0], joint.looks[-1]
+    sharded = all(any(list(ranks) in (event.get("over") or ()) for event in rank.all("inputs")) for rank in joint.ranks)
+    kinds = {op for rank in joint.ranks for event in rank.all("collectives") for op, *_ in event.get("kinds") or ()}
+    carried = any(event.get("carried") for look in joint.looks for event in look.by_rank.values())
+    exchanged = any("all_to_all" in op or "alltoall" in op for op in kinds)  # experts of their own, on every rank
+    if not sharded or not joint.head.get("left") or carried or exchanged or begin.turn or last.turn < APART:
+        return
+    indices = [index for index, kind in enumerate(joint.head["kinds"]) if kind == "p"]
+    if any(begin.differs(index) for index in indices):
+        return
+    parted = [index for index in indices if joint.parted(index) == 1]
+    if len(joint.looks) - 1 >= LASTING and parted:
+        how = f"whole on every rank beside {joint.head['left']} tensors that FSDP shards, in no unit that it averages"
+        yield _drift(joint, parted, 1, how)
 
 
 def _learns_with(joint: Joint, model: Joint) -> bool:

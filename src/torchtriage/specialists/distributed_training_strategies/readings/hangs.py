@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.ranks.stood import TIMEOUT, Stand, stands
 from torchtriage.examine.run.record import Event, RunRecord
 
+from . import launch
 from .asked import EQUAL, MOST, differ, lasting, named, own_of, settled, short, unit, unlike, what_of, where
 
 WAITING = ("waits", "lost")  # for other ranks, or until it was clear that they would not come
@@ -34,7 +35,9 @@ def collective_on_some_ranks(record: RunRecord) -> Iterator[Sighting]:
     at = stands(record)
     if len(at) < 2 or _died(at) or _uneven(at):
         return
-    if apart := _apart(at):
+    if behind := [pair for pair in _behind(at) if _left_out(*pair)]:
+        yield from _of_steps_left_out(behind)
+    elif apart := _apart(at):
         yield from apart
     elif (meeting := _meeting(at)) is not None:
         yield from _of_missing(meeting)
@@ -71,6 +74,8 @@ def collective_timeout(record: RunRecord) -> Iterator[Sighting]:
     late = [each for each in at.values() if each.error and TIMEOUT.search(str(each.error.get("message")))]
     if not late or _died(at) or _uneven(at) or any(True for _ in collective_on_some_ranks.look(record)):
         return
+    if launch.unmet(record):
+        return  # there was no group yet: launch-environment says so
     for each in late:
         entry, (path, line) = each.awaited, each.place
         what = f"{entry['op']} number {entry['seq']} of group {entry['group']}" if entry else "waiting for the others"
@@ -123,6 +128,19 @@ def _of_missing(meeting: Meeting) -> Iterator[Sighting]:
     told = "; ".join(f"rank {each.rank} {where(each)}" for each in meeting.missing[:MOST])
     place = Place(path=path, line=line, rank=first.rank, step=first.step)
     yield Sighting(place, f"{waits} in {name}, {lasting(first)}: {told}", first.seconds or None, unit(first))
+
+
+def _of_steps_left_out(pairs: list[tuple[Stand, Stand]]) -> Iterator[Sighting]:
+    """A rank that passed over a batch, so that its collectives met those of the others' next step."""
+    for trains, over in pairs:
+        fewer = trains.begun - over.begun
+        steps = f"{fewer} step" + "s" * (fewer != 1)
+        fact = f"rank {over.rank} has had {over.batches} batches and made {over.begun} backward passes, rank "
+        fact += f"{trains.rank} {trains.batches} and {trains.begun}: {steps} left out on rank {over.rank} alone, and "
+        fact += f"every later collective met the wrong one; it {where(over)}"
+        for each, told in ((trains, fact), (over, f"rank {over.rank} {where(over)}, past its last step")):
+            path, line = each.place
+            yield Sighting(Place(path=path, line=line, rank=each.rank, step=each.step), told, fewer, "steps")
 
 
 def _apart(at: dict[int, Stand]) -> list[Sighting]:
@@ -246,8 +264,18 @@ def _answers(partner: Stand, waiting: Stand, op: str) -> bool:
     return call.get("op") in half and peer == waiting.rank
 
 
+def _left_out(trains: Stand, over: Stand) -> bool:
+    """Whether a rank that is behind has been given as many batches: it made no step of one of them."""
+    return over.batches >= trains.batches > 0 and over.how != "ended"
+
+
 def _uneven(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
     """Ranks that wait within a step, each with one whose steps are over and were fewer."""
+    return [(trains, over) for trains, over in _behind(at) if not _left_out(trains, over)]
+
+
+def _behind(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
+    """Ranks that wait within a step, each with one that has left the loop after fewer."""
     found: list[tuple[Stand, Stand]] = []
     for trains in (each for each in at.values() if each.how in WAITING and each.loops):
         others = trains.groups.get(str((trains.awaited or {}).get("group"))) or list(at)

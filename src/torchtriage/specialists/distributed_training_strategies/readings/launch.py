@@ -17,6 +17,7 @@ def launch_environment(record: RunRecord) -> Iterator[Sighting]:
     """The variables that number the processes contradict each other, the process group, or those of other ranks."""
     for rank in record.ranks:
         yield from _alone(rank)
+    yield from _unmet(record)
     starts = {rank.rank: start for rank in record.ranks for start in rank.all("start")[:1]}
     if len(starts) > 1 and all((start.get("world_size") or 1) > 1 for start in starts.values()):
         yield from _together(starts)
@@ -73,6 +74,27 @@ def _crowded(record: RunRecord, starts: dict[int, Event]) -> Iterator[Sighting]:
                 yield Sighting(Place(rank=rank.rank), f"{fact}: LOCAL_RANK chooses a card for each")
 
 
+def unmet(record: RunRecord) -> bool:
+    """Whether a rank gave up looking for the others, and none had an error of another kind."""
+    gone = [bool(rank.all("unjoined")) for rank in record.ranks if rank.all("error")]
+    return bool(gone) and all(gone)
+
+
+def _unmet(record: RunRecord) -> Iterator[Sighting]:
+    """Ranks that never found each other, and where each looked."""
+    if not unmet(record):
+        return
+    by_rank = {rank.rank: rank for rank in record.ranks}
+    looked = {rank.rank: event for rank in record.ranks for event in rank.all("joining")[-1:]}
+    for rank in (rank.rank for rank in record.ranks if rank.all("unjoined")):
+        event, error = looked[rank], next(iter(by_rank[rank].all("error")), {})
+        others = sorted({str(each["where"]) for each in looked.values()} - {str(event["where"])})
+        fact = f"rank {rank} found no process group" + (f" at {event['where']}" if event["where"] else "")
+        fact += f", another looked at {others[0]}: all must name one place" if others else ""
+        fact += f" ({str(error.get('message'))[:120]})"
+        yield Sighting(Place(path=event["path"] or None, line=event["line"] or None, rank=rank), fact)
+
+
 def _minor(version: str | None) -> str | None:
     return ".".join(version.split(".")[:2]) if version else None
 
@@ -91,4 +113,6 @@ def _alone(record: RankRecord) -> Iterator[Sighting]:
         if event.get("world_size") == 1 and given.get("WORLD_SIZE", 1) > 1:
             said.append(f"WORLD_SIZE is {given['WORLD_SIZE']}, and the process group has 1 process: it trains alone")
         if said:
-            yield Sighting(Place(rank=record.rank), "; ".join(said))
+            made: Event = next(iter(record.all("joining")), {})
+            place = Place(path=made.get("path") or None, line=made.get("line") or None, rank=record.rank)
+            yield Sighting(place, "; ".join(said))

@@ -41,6 +41,12 @@ def no_sync_missing(record: RankRecord) -> Iterator[Sighting]:
             fact += "; no_sync() held around backward only, and the forward pass had decided already"
         place = Place(path=event["again"] or None, line=event["at"] or None, rank=record.rank)
         yield Sighting(place, fact, backwards / several, "all-reduces a step")
+        if event["late"] and event.get("entered"):
+            path, line = event["entered"]
+            inside = Place(path=path or None, line=line or None, rank=record.rank)
+            yield Sighting(
+                inside, "this pass has to stand within no_sync(), too", backwards / several, "all-reduces a step"
+            )
 
 
 def _last(record: RankRecord) -> list[dict[str, Any]]:
