@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     Pieces = list[tuple[int, int]]
 
 PADDED = 8  # values by which a flattened model may be longer than its parts
+LINES = 3  # the one that carries, and those that call it
 BUCKETED = 2000  # tensors of an optimizer, of which neighbours are looked for
 _MOST = 4096  # tensors that are noted between two steps
 listening: dict[int, Carry] = {}  # by the job's identity: who is told of collectives, until they are wrapped
@@ -36,6 +37,7 @@ class Carried:
         self.after: Pieces = []
         self.weights: Pieces = []
         self.groups: set[tuple[int, ...]] = set()
+        self.asked: list[tuple[str, int]] = []  # the lines that first carried gradients after a backward
         self.calls = self.backwards = self.values = self.most = 0
 
     def told(self, tensors: Sequence[Any], given: Sequence[Any]) -> None:
@@ -50,6 +52,7 @@ class Carried:
             self.within += pieces
         elif self.job.clock.count("backwards") > self.backwards:
             self.after += pieces
+            self.asked = self.asked or self.job.callers(LINES)
         else:
             self.weights += pieces
             return

@@ -168,7 +168,7 @@ class _Looks:
             moving = {number: tensors[number] for number, kind in enumerate(course.tracked.kinds) if kind in "po"}
             among = self.carried.gradients(list(moving.values()))
             facts |= {"carried": [number for number, yes in zip(moving, among, strict=True) if yes]}
-            facts |= {"groups": [list(each) for each in sorted(self.carried.groups)]}
+            facts |= {"groups": [list(each) for each in sorted(self.carried.groups)], "asked": self.carried.asked}
         states = list(_states(optimizer, tensors)) if course.turns in _STATES or not course.turns % 4096 else []
         grads = [each.grad for each in tensors if each.grad is not None and _bits.plain(each.grad)]
         self.measure(facts, tensors, [each for each in grads if course.turns], states)

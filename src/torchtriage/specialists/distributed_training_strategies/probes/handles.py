@@ -10,7 +10,6 @@ from .meetings import CALLS
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-PAIRS = ("isend", "irecv")
 WAITS = ("wait", "get_future", "synchronize", "result")
 ASKS = ("is_completed", "is_success")
 BETWEEN = "_torchtriage", "torchtriage", "torch.distributed"  # whose frames lie between a call and what it begins
@@ -19,7 +18,10 @@ TIMES = frozenset({8, 64, 1024, 32_768})
 
 
 def handles(job: Job) -> None:
-    """Each asynchronous collective, send and receive that the user's own lines ask for."""
+    """Each asynchronous collective that the user's own lines ask for.
+
+    Not isend and irecv: what is put in their place is no longer what torch's P2POp compares its operation with.
+    """
     import torch
 
     if not torch.distributed.is_available():
@@ -27,7 +29,7 @@ def handles(job: Job) -> None:
     from torch.distributed import distributed_c10d
 
     watch = _Handles(job)
-    for name in (*(each for each in CALLS if each != "barrier"), *PAIRS):
+    for name in (each for each in CALLS if each != "barrier"):
         for owner in (distributed_c10d, torch.distributed):
             if hasattr(owner, name):
                 job.wrap(owner, name, watch.starting(name))
@@ -50,7 +52,7 @@ class _Handles:
         def make(original: Any) -> Any:
             def collective(*args: Any, **kwargs: Any) -> Any:
                 made = original(*args, **kwargs)
-                if made is not None and (name in PAIRS or kwargs.get("async_op")) and hasattr(made, "wait"):
+                if made is not None and kwargs.get("async_op") and hasattr(made, "wait"):
                     self.started(name, id(made))
                 return made
 

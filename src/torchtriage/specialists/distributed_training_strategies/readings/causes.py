@@ -53,6 +53,8 @@ def causes(parting: Parting) -> Iterator[Cause]:
         yield Cause("here each rank moves weights of its own", path, line)
         return
     yield Cause(_of_gradients(parting), path, line)
+    for number, (path, line) in enumerate((lowest.get("asked") or ()) if not joint.wrapped else ()):
+        yield Cause("here the gradients of others are averaged" if not number else "that is called here", path, line)
 
 
 def _of_gradients(parting: Parting) -> str:
