@@ -120,8 +120,13 @@ class Loader:
                 yield batch
         finally:
             if self._begun is begun:  # no load has come in between
-                self.passes += 1
-                self._begun, self._done = None, 0
+                self.end()
+
+    def end(self) -> None:
+        """The pass has given its last batch, though nobody has asked for one more."""
+        if self.midway:
+            self.passes += 1
+            self._begun, self._done = None, 0
 
     def set_epoch(self, epoch: int) -> None:
         for each in (*self.samplers(), self.loader, getattr(self.loader, "dataset", None)):

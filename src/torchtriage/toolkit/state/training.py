@@ -111,7 +111,7 @@ class TrainingState:
 
     def epochs(self, count: int) -> Iterator[int]:
         """The epochs that are left of COUNT. Save in the body: within `batches`, or as its last line."""
-        self._settle()
+        self.settle()
         for epoch in range(self.epoch, count):
             self.epoch = epoch
             for each in self._loaders():
@@ -130,6 +130,18 @@ class TrainingState:
         part = self._registered.loader(loader)
         part.replay = replay
         return Batches(self, part)
+
+    def settle(self) -> None:
+        """What was drawn since `load` is drawn again: building things may draw. `epochs` does it by itself."""
+        if self._random is not None:
+            generators.put_back(self._random)
+            for each in self._loaders():
+                each.settle()
+
+    def end_passes(self) -> None:
+        """The passes over all loaders have come to their end, though no loop has asked for one batch more."""
+        for each in self._loaders():
+            each.end()
 
     def lacking(self) -> list[str]:
         """What a resume will miss, as far as it can be seen from what is registered, and what that does to it."""
@@ -239,13 +251,6 @@ class TrainingState:
         if self._random is not None:
             loaded.notes += generators.put_back(self._random)
 
-    def _settle(self) -> None:
-        """What was drawn between `load` and the first epoch is drawn again: building things may draw."""
-        if self._random is not None:
-            generators.put_back(self._random)
-            for each in self._loaders():
-                each.settle()
-
     def _catch_up(self) -> None:
         """All passes that were under way are where they were, and after them all generators."""
         random, self._random = self._random, None
@@ -271,8 +276,9 @@ class Batches:
         self._state, self._part = state, part
 
     def __iter__(self) -> Iterator[Any]:
+        """Begins with the first batch that is asked for: what is drawn until then comes before."""
         self._state._catch_up()
-        return self._part.batches()
+        yield from self._part.batches()
 
     def __len__(self) -> int:
         return len(self._part.loader)
