@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace as planned
 from pathlib import Path
 from statistics import median
@@ -15,7 +16,7 @@ from traced.simulated import truth
 from torchtriage import triage
 from torchtriage.catalog.load import catalog
 from torchtriage.core.case import Case
-from torchtriage.core.evidence import Outcome
+from torchtriage.core.evidence import Inconclusive, Outcome
 from torchtriage.diagnose import weigh
 from torchtriage.examine.artefact import trace
 from torchtriage.examine.artefact.trace.clocks import Arrival
@@ -246,3 +247,91 @@ def test_names_with_braces_stand_in_a_fact_as_they_are() -> None:
     row = KernelRow("void f<g::{lambda()#1}>", 8, 700 * MS, 0)
     (verdict,) = weigh.verdicts(outcomes(rank(0, 1, kernels=(row,))), catalog())
     assert "{lambda()#1}" in verdict.evidence[0].fact
+
+
+# Traces that break off, and such of few steps
+
+HIDDEN = ("healthy, data hidden", "healthy, small copies hidden", "launch", "sync", "sync of longer kernels", "input")
+
+
+def broken(job: Job, folder: Path, kept: float) -> Path:
+    (path,), _ = made(planned(job, world=1, plan=planned(job.plan, late=-1)), folder, "kineto")
+    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+    return path
+
+
+@pytest.mark.parametrize("kept", [0.05, 0.1, 0.3, 0.55, 0.8, 0.97])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_trace_that_breaks_off_shows_nothing_that_the_whole_does_not(name: str, kept: float, tmp_path: Path) -> None:
+    job = BY_NAME[name]
+    faults, verdicts = said(triage.read([broken(job, tmp_path, kept)]))
+    assert faults <= set(job.faults)
+    assert verdicts <= set(job.verdicts)
+
+
+def test_the_whole_steps_of_a_trace_that_breaks_off_are_judged(tmp_path: Path) -> None:
+    case = triage.read([broken(BY_NAME["input"], tmp_path, 0.6)])
+    assert said(case) == ({"input-bound"}, {"input-bound"})
+    assert any("4 of its steps are known to be whole" in item.why for item in case.inconclusive)
+    assert case.measurements["steps"] == 4
+
+
+def later(path: Path, *categories: str) -> None:
+    """The events of CATEGORIES stand behind all others, as the profiler writes those of a device."""
+    told = json.loads(path.read_text())
+    told["traceEvents"].sort(key=lambda event: event.get("cat") in categories)
+    path.write_text(json.dumps(told))
+
+
+@pytest.mark.parametrize("kept", [0.3, 0.6, 0.75, 0.9])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_device_whose_work_stands_behind_the_break_is_not_taken_for_idle(
+    name: str, kept: float, tmp_path: Path
+) -> None:
+    job = BY_NAME[name]
+    (path,), _ = made(planned(job, world=1, plan=planned(job.plan, late=-1)), tmp_path, "kineto")
+    later(path, "kernel", "gpu_memcpy", "gpu_memset")
+    path.write_bytes(path.read_bytes()[: int(kept * path.stat().st_size)])
+    faults, verdicts = said(triage.read([path]))
+    assert faults <= set(job.faults)
+    assert verdicts <= set(job.verdicts)
+
+
+def in_steps(*waits: int, whole: int) -> RankSummary:
+    """Steps of 100 ms of which so many milliseconds are waits for the next batch."""
+    spent = [{"compute": (100 - wait) * MS, "input": wait * MS} for wait in waits]
+    steps = tuple(StepOf(at, at * 100 * MS, 100 * MS, each) for at, each in enumerate(spent))
+    total = {phase: sum(each[phase] for each in spent) for phase in ("compute", "input")}
+    return rank(0, 1, steps=steps, total=total, count=len(waits), length=len(waits) * 100 * MS, met=(), whole=whole)
+
+
+@pytest.mark.parametrize("waits", [(90,), (90, 90), (90, 0, 0, 0)])
+def test_what_the_first_steps_wait_for_is_no_habit(waits: tuple[int, ...]) -> None:
+    assert findings(in_steps(*waits, whole=len(waits))) == {}
+
+
+def test_three_steps_that_wait_are_enough() -> None:
+    assert set(findings(in_steps(90, 90, 90, whole=3))) == {"input-bound"}
+
+
+@pytest.mark.parametrize(
+    ("whole", "words"),
+    [(0, "no step that is known to be whole"), (1, "1 whole step:"), (2, "2 whole steps:")],
+)
+def test_too_few_steps_are_said_with_how_to_record_more(whole: int, words: str) -> None:
+    (item,) = trace.together([in_steps(90, 90, whole=whole)]).inconclusive
+    assert words in item.why
+    assert "active=6" in item.unblock
+
+
+def test_ranks_that_have_two_steps_in_common_are_not_compared() -> None:
+    ranks = [
+        replace(one, met=tuple(replace(each, end=each.end + 20 * MS) for each in one.met))
+        for one in (rank(number, 4, whole=8) for number in (0, 1, 3))
+    ]
+    ranks.append(rank(2, 4, late=20 * MS, whole=8))
+    few = replace(ranks[0], steps=ranks[0].steps[:2], whole=2, count=2)
+    whys = {item.why for item in outcomes(few, *ranks[1:]) if isinstance(item, Inconclusive)}
+    assert "the traces have 2 whole steps in common: too few to find anything in them" in whys
+    assert "straggler" not in findings(few, *ranks[1:])
+    assert "straggler" in findings(*ranks)

@@ -8,6 +8,11 @@ from msgspec import Struct
 
 STEPS, MEETINGS, ROWS, GROUPS, LETTERS = 128, 512, 40, 32, 160
 """At most so many steps, collectives, rows of a table, groups, and letters of a name: a summary stays below 200 KB."""
+FEWEST = 3
+"""Whole steps below which shares are told and nothing is found in them: the first step of a recording finds no work
+queued, so that it waits for what later ones find done."""
+UNMARKED = -1
+"""In the place of a number of steps, of a trace that is whole and marks none."""
 NAMELESS = "a device"
 """One whose name the trace does not tell."""
 
@@ -107,7 +112,8 @@ class RankSummary(Struct, frozen=True):
     communicating: nanoseconds in which a collective was under way on the device, hidden or not.
     rank: None where the trace does not tell. device: None where no work on a device was recorded.
     unseen: the device of which the trace holds no work that is read, though it was there.
-    odd: what was passed over, with how many; broken: the byte at which reading ended, and why.
+    odd: what was passed over, with how many; broken: the byte at which reading ended, and why. whole: how many steps
+    are known to be whole, or UNMARKED.
     """
 
     path: str
@@ -136,6 +142,7 @@ class RankSummary(Struct, frozen=True):
     unseen: str | None = None
     odd: dict[str, int] = {}
     broken: tuple[int, str] | None = None
+    whole: int = UNMARKED
 
     @property
     def on_device(self) -> bool:

@@ -27,6 +27,10 @@ class Steps:
     begin: Numbers
     end: Numbers
 
+    def first(self, count: int) -> Steps:
+        """The first COUNT of them, where it is not 0."""
+        return Steps(*(each[: count or None] for each in (self.number, self.asked, self.until, self.begin, self.end)))
+
     def of(self, times: Numbers) -> NDArray[np.intp]:
         """The step to which what the host asked for at TIMES belongs, counted from 0; -1 for none."""
         if not len(self.asked):

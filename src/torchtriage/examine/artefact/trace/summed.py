@@ -17,6 +17,7 @@ from torchtriage.examine.artefact.trace.device import LATENCY, Device
 from torchtriage.examine.artefact.trace.events import Events, Numbers
 from torchtriage.examine.artefact.trace.rank import LETTERS, NAMELESS, STEPS, Met, RankSummary, StepOf
 from torchtriage.examine.artefact.trace.steps import Steps, steps
+from torchtriage.examine.artefact.trace.whole import marked, whole
 from torchtriage.examine.artefact.trace.wire import Read, decode
 
 _DEVICE = re.compile(r"mtia|xpu|hpu|npu|privateuse|gpu|kernel|runtime", re.I)
@@ -35,10 +36,12 @@ def summary(path: str) -> RankSummary:
 
 
 def _summed(path: str, read: Read, broken: str, size: int) -> RankSummary:
-    events, told = read.events, Told(path, read.fields)
+    told, is_broken = Told(path, read.fields), bool(broken) or read.broken is not None
+    events, count = whole(read.events) if is_broken else (read.events, 0)
     device = Device(events)
     known = on_device.host(events, device)
     windows = steps(events, device.rows, known.launched)
+    windows, count = (windows.first(count), count) if is_broken else (windows, marked(windows))
     spent = _spent(events, device, known, windows.begin, windows.end)
     rows = device.collectives if len(device.rows) else on_host.collectives(events)
     all_met = meetings.met(events, rows, windows, windows.of(_asked(events, device, known, rows)))
@@ -67,17 +70,22 @@ def _summed(path: str, read: Read, broken: str, size: int) -> RankSummary:
         shapes=tables.shapes(events, kernels),
         waits=tables.waits(events) if len(device.rows) else (),
         copies=tables.copies(device),
-        unseen=None if len(device.rows) else _unseen(told, read.further),
+        unseen=None
+        if len(device.rows)
+        else _unseen(told, read.further, is_broken and bool(len(events.of(words.CALL)))),
+        whole=count,
         odd=read.odd.counts,
         broken=None if read.broken is None and not broken else (read.broken or size, broken or _ENDED),
     )
 
 
-def _unseen(told: Told, further: tuple[str, ...]) -> str | None:
-    """What else worked, in a trace without kernels."""
+def _unseen(told: Told, further: tuple[str, ...], was_called: bool) -> str | None:
+    """What else worked, in a trace without kernels. WAS_CALLED: the host did, and the trace breaks off before them."""
     strange = [name for name in further if _DEVICE.search(name)]
     if strange:
         return f"an accelerator whose events ({', '.join(strange)[:LETTERS]}) are not read"
+    if was_called and not told.devices:
+        return "a device, whose work stood behind the break"
     return f"{told.device}, of which no work was recorded" if told.devices else None
 
 

@@ -14,10 +14,11 @@ from torchtriage.examine.artefact.trace.clocks import Arrival, Clocks, Transfer
 from torchtriage.examine.artefact.trace.fewer import fewer
 from torchtriage.examine.artefact.trace.folded import folded
 from torchtriage.examine.artefact.trace.machines import machines
-from torchtriage.examine.artefact.trace.rank import RankSummary
+from torchtriage.examine.artefact.trace.rank import FEWEST, UNMARKED, RankSummary
 from torchtriage.examine.detector import CannotSee, Sighting, view
 
 NAME = "trace/record"
+_RECORD = "Record five to ten steady steps: schedule(wait=1, warmup=1, active=6), and prof.step() in the loop."
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,23 @@ class Traces:
 
 @view(Traces, of=Traces)
 def _whole(traces: Traces) -> Iterable[Traces]:
-    return [traces] if traces.ranks else _nothing(traces)
+    if not traces.ranks:
+        return _nothing(traces)
+    common = set.intersection(*({step.number for step in each.steps} for each in traces.ranks))
+    if len(common) < FEWEST and any(each.whole != UNMARKED for each in traces.ranks):
+        raise CannotSee(
+            f"the traces have {len(common)} whole steps in common: too few to find anything in them", _RECORD
+        )
+    return [traces]
 
 
 @view(RankSummary, of=Traces)
 def _by_rank(traces: Traces) -> Iterable[RankSummary]:
-    return [each for each in traces.ranks if each.count and not each.unseen] or _nothing(traces)
+    return [each for each in traces.ranks if each.count and not each.unseen and not _few(each)] or _nothing(traces)
+
+
+def _few(told: RankSummary) -> bool:
+    return told.whole != UNMARKED and told.whole < FEWEST
 
 
 def _nothing(traces: Traces) -> Iterable[Any]:
@@ -105,7 +117,8 @@ def _numbered(summaries: Sequence[RankSummary]) -> tuple[list[tuple[int, RankSum
 
 def _of_one(told: RankSummary) -> Iterator[Inconclusive]:
     if told.broken:
-        why = f"{told.path}: read up to byte {told.broken[0]:,}: {told.broken[1]}; what came after is not seen"
+        known = f"; {told.whole} of its steps are known to be whole" if told.whole else ""
+        why = f"{told.path}: read up to byte {told.broken[0]:,}: {told.broken[1]}{known}; what came after is not seen"
         yield Inconclusive(NAME, why, "Copy the file again, or export a trace of fewer steps.")
     if told.odd:
         odd = "; ".join(f"{count:,} {what}" for what, count in sorted(told.odd.items()))
@@ -117,6 +130,14 @@ def _of_one(told: RankSummary) -> Iterator[Inconclusive]:
         yield Inconclusive(
             NAME, f"{told.path}: no operator and no work on a device is in it", "Profile steps that train."
         )
+    elif _few(told):
+        known = (
+            f"{told.whole} whole step{'s' if told.whole > 1 else ''}"
+            if told.whole
+            else "no step that is known to be whole"
+        )
+        why = f"{told.path} holds {known}: the first ones of a recording wait for what later ones find done, so that "
+        yield Inconclusive(NAME, f"{why}shares are told and nothing is found in them", _RECORD)
     elif told.steps and told.steps[0].number < 0:
         why = f"{told.path}: no step is marked; all of it is judged as one"
         yield Inconclusive(NAME, why, "Call prof.step() once a step.")
