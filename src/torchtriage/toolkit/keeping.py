@@ -1,4 +1,4 @@
-"""What the callbacks of all frameworks do with a TrainingState: make it when a training begins, load it, and save it."""
+"""What the callbacks of all frameworks do with a TrainingState: make it as a training begins, load it, and save it."""
 
 from __future__ import annotations
 

@@ -294,6 +294,23 @@ def test_no_step_is_ever_overwritten(tmp_path: Path) -> None:
     assert loaded(tmp_path)[0].step == 5
 
 
+def test_a_step_that_its_own_training_saves_again_gets_a_folder_of_its_own(tmp_path: Path) -> None:
+    held = Held({"number": 0})
+    with TrainingState(tmp_path, held=held, keep=3) as state:
+        for number in range(12):
+            held.state = {"number": number}
+            state.save(5)
+    assert sorted(each.name for each in tmp_path.glob("step*")) == [f"step-000000005-{n}" for n in (10, 11, 12)]
+    found, again = loaded(tmp_path)
+    assert (found.step, again.state) == (5, {"number": 11})
+    with TrainingState(tmp_path, held=again) as state:
+        state.load()
+        state.save(5)
+    assert (tmp_path / "step-000000005-13").exists()
+    with pytest.raises(TriageError, match="step 5 cannot be saved where step 5 is"):
+        saved(tmp_path, 5)
+
+
 def cut(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 

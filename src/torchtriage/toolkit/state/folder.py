@@ -16,7 +16,8 @@ from torchtriage.core.errors import TriageError
 from torchtriage.toolkit.state import disk
 from torchtriage.toolkit.state.lock import Lock
 
-STEP = re.compile(r"step-(\d{9,18})")
+STEP = re.compile(r"step-(\d{9,18})(?:-(\d{1,9}))?")
+"""Its number, and which save of it this is: a step that is saved again has a folder of its own again."""
 UNFINISHED = re.compile(r"\.(?:writing|going)-(\d{9,18})-[0-9a-f]{16}")
 
 
@@ -35,8 +36,10 @@ class Folder:
         """What a process left that ended within a save, or while it took an old step away."""
         return self._named(UNFINISHED)
 
-    def path(self, step: int) -> Path:
-        return self.root / f"step-{step:09d}"
+    def free(self, step: int) -> Path:
+        """A name for STEP that no other save of it has."""
+        taken = [_which(path) for number, path in self.steps() if number == step]
+        return self.root / (f"step-{step:09d}-{max(taken) + 1}" if taken else f"step-{step:09d}")
 
     def begin(self, step: int, save: str) -> Path:
         """A new folder to write STEP in; raises TriageError where it is not ours to write, or OSError."""
@@ -50,7 +53,7 @@ class Folder:
 
     def commit(self, place: Path, step: int) -> Path:
         """What lies in PLACE is the step from here on, and stays it without power."""
-        to = self.path(step)
+        to = self.free(step)
         disk.settle(place)
         disk.rename(place, to)
         disk.settle(self.root)
@@ -88,7 +91,7 @@ class Folder:
                 f"cannot be read: {error.strerror}", str(self.root), "Name a folder that can be read."
             ) from error
         found = [(int(match[1]), self.root / name) for name in names if (match := form.fullmatch(name))]
-        return sorted(found, key=lambda each: (each[0], each[1].name), reverse=True)
+        return sorted(found, key=lambda each: (each[0], _which(each[1]), each[1].name), reverse=True)
 
     def _made(self) -> None:
         """The folder itself, and those above it, are there and on the disk; and this process has the lock."""
@@ -98,3 +101,9 @@ class Folder:
                 disk.mkdir(each)
             disk.settle(each.parent)
         self._lock.take()
+
+
+def _which(path: Path) -> int:
+    """Which save of its step PATH is, from 1 on."""
+    found = STEP.fullmatch(path.name)
+    return int(found[2] or 1) if found is not None else 0

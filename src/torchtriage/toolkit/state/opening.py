@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from contextlib import suppress
@@ -31,7 +32,7 @@ class Opened:
         if not regular:
             raise Damaged(f"{path.name} is {'a link, which could lead anywhere' if path.is_symlink() else 'no folder'}")
         self.manifest: Manifest = manifest.unpacked(shards.content(path / manifest.NAME, manifest.LARGEST))
-        if path.name != f"step-{self.manifest.step:09d}":
+        if not re.fullmatch(rf"step-{self.manifest.step:09d}(-\d+)?", path.name):
             raise Damaged(f"{manifest.NAME} is of step {self.manifest.step}, and not of {path.name}")
         if not self.manifest.shards:
             raise Damaged(f"{manifest.NAME} names no shard")

@@ -22,11 +22,12 @@ from torchtriage.toolkit.state.tensors import Part, Tensors, data
 
 
 class Snapshot(NamedTuple):
-    """What a rank has to save: its state, and the tensors to which it refers."""
+    """What a rank has to save: its state, and the tensors to which it refers. again: the step may be there already."""
 
     step: int
     state: Any
     tensors: Tensors
+    again: bool = False
 
 
 def saved(folder: Folder, ranks: Ranks, snapshot: Snapshot, damaged: Collection[Path] = ()) -> Path:
@@ -36,7 +37,7 @@ def saved(folder: Folder, ranks: Ranks, snapshot: Snapshot, damaged: Collection[
     """
     place: Path | None = None
     try:
-        begun = ranks.together(lambda: _begun(folder, snapshot.step, damaged) if ranks.index == 0 else None)
+        begun = ranks.together(lambda: _begun(folder, snapshot, damaged) if ranks.index == 0 else None)
         place = Path(begun[0] or "")
         save = place.name.rpartition("-")[2]
         _without_what_rank_0_has(ranks, snapshot.tensors)
@@ -49,12 +50,15 @@ def saved(folder: Folder, ranks: Ranks, snapshot: Snapshot, damaged: Collection[
         if place is not None and ranks.index == 0:
             folder.give_up(place)
         if isinstance(error, OSError):
-            raise _in_words(error, folder, snapshot) from error
+            raise _in_words(error, folder, snapshot, place) from error
         raise
 
 
-def _begun(folder: Folder, step: int, damaged: Collection[Path]) -> str:
+def _begun(folder: Folder, snapshot: Snapshot, damaged: Collection[Path]) -> str:
+    step = snapshot.step
     for number, path in folder.steps():
+        if snapshot.again and number == step:
+            continue
         if path not in damaged and number >= step and _whole(path):
             what = f"step {step} cannot be saved where step {number} is, for no step is ever overwritten"
             raise TriageError(what, str(folder.root), "Move the newer steps away, or save into another folder.")
@@ -125,6 +129,14 @@ def _joined(parts: list[dict[str, dict[str, Any]]]) -> dict[str, Sharded]:
     return found
 
 
+def _of(path: Path, place: Path) -> bool:
+    """Whether PATH is the save that was written in PLACE."""
+    try:
+        return place.name.endswith(Opened(path).manifest.save)
+    except Damaged:
+        return False
+
+
 def _versions() -> dict[str, str]:
     from torchtriage import __version__
 
@@ -132,10 +144,10 @@ def _versions() -> dict[str, str]:
     return {"torchtriage": __version__, "torch": str(torch.__version__), "python": sys.version.split()[0]}
 
 
-def _in_words(error: OSError, folder: Folder, snapshot: Snapshot) -> TriageError:
-    """A disk that failed, as what to do about it; the steps before stay as they are."""
+def _in_words(error: OSError, folder: Folder, snapshot: Snapshot, place: Path | None) -> TriageError:
+    """A disk that failed, as what to do about it; the steps before stay as they are. PLACE: where it was written."""
     there = folder.steps()
-    if folder.path(snapshot.step) in [path for _, path in there]:
+    if place is not None and snapshot.step in [number for number, path in there if _of(path, place)]:
         what = f"step {snapshot.step} is there, but the disk did not confirm it: {error.strerror or error}"
         return TriageError(what, str(folder.root), "Save again at a later step, and look at the disk.")
     kept = f"Step {there[0][0]} is there as before" if there else "No step was there before"

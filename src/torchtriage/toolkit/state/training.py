@@ -66,6 +66,7 @@ class TrainingState:
         self._damaged: set[Path] = set()
         self._random: dict[str, Any] | None = None
         self._told = False
+        self._line: int | None = None
         atexit.register(self._at_exit)
 
     @property
@@ -75,13 +76,15 @@ class TrainingState:
     def save(self, step: int | None = None) -> None:
         """Saves everything as STEP, else as self.step; on the disk when this returns, with async_ when `wait` does.
 
+        A step that this training has saved or loaded may be saved again: the later one counts, in a folder of its own.
         Raises TriageError where that cannot be; all earlier steps are then as they were. All ranks call it.
         """
         self.wait()
         self._ranks.meet()
         self.step = self.step if step is None else step
+        again, self._line = self.step == self._line, self.step
         taken: list[Snapshot] = []
-        self._ranks.together(lambda: taken.append(self._taken()))
+        self._ranks.together(lambda: taken.append(self._taken()._replace(again=again)))
         if self._async:
             taken[0].tensors.copied()
             self._writer = Thread(target=self._write_beside, args=(taken[0],), name="torchtriage-save")
@@ -243,6 +246,7 @@ class TrainingState:
         counters = in_memory(held["counters"])
         self.step, self.epoch, self.best = counters["step"], counters["epoch"], counters["best"]
         self.values = counters["values"]
+        self._line = opened.manifest.step
         self._random = in_memory(held["random"]) if alike and "random" not in without else None
         loaded.notes += settings.differences(held["settings"], settings.here(self._ranks.count), "")
         loaded.notes += settings.differences(held["config"], self._config, "config.")
