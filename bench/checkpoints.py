@@ -1,10 +1,13 @@
 """What a save of TrainingState costs beside a bare write of the same bytes, and a verification beside torch.load.
 
     python bench/checkpoints.py [--megabytes N] [--folder FOLDER]
+    python bench/checkpoints.py --fuzz N
 
 A save: hashes, fsync of each file and folder, rename. The bare write: the same bytes from one buffer, and fsync. In
 turns; what counts is the quickest of each, for all that others do to a disk only adds to it, and the median of the
 ratios of each round stands beside it. Both reads find the file in the page cache: they compare work, not disks.
+With --fuzz N the files of others are read instead: hostile ones, and N pickles with something broken in them
+(bench/reading.py, which also measures what reading costs).
 """
 
 from __future__ import annotations
@@ -85,7 +88,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--megabytes", type=int, default=500)
     parser.add_argument("--folder", type=Path, help="on the disk that is measured; the system's folder for such files")
+    parser.add_argument("--fuzz", type=int, default=0, metavar="N", help="read hostile files and N broken pickles")
     options = parser.parse_args()
+    if options.fuzz:
+        from reading import attacked
+
+        return attacked(options.fuzz)
     each = options.megabytes * 1_000_000 // (4 * TENSORS)
     model = torch.nn.ParameterDict({f"w{n}": torch.nn.Parameter(torch.randn(each)) for n in range(TENSORS)})
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:

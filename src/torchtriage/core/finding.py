@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from msgspec import Struct
 
 from torchtriage.core.evidence import Evidence
@@ -33,6 +31,8 @@ class Finding(Struct, frozen=True):
     @property
     def fingerprint(self) -> str:
         """16 hex digits that stay the same when lines shift or a figure changes."""
+        from hashlib import sha256  # loads OpenSSL, which a case without findings need not wait for
+
         place = self.evidence[0].place
         parts = (self.fault.slug, place.path, place.module, place.container, place.anchor)
         return sha256("\0".join(part or "" for part in parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -148,7 +148,7 @@ def _older(data: bytes) -> Kind | None:
 def _names(data: bytes, calls: bool = False) -> bool:
     """Whether a pickle names anything, or CALLS it: a text may begin as one that names something, by chance."""
     from torchtriage.examine.artefact.pickle.machine import Machine
-    from torchtriage.examine.artefact.pickle.opcodes import Broken
+    from torchtriage.examine.artefact.pickle.nodes import Broken
 
     machine = Machine(data, {})
     try:

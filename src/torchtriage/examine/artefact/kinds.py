@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Inconclusive
@@ -20,8 +21,7 @@ _SHOWN = 3
 _AT_ONCE = 32
 
 
-@dataclass(frozen=True)
-class Artefact:
+class Artefact(Struct, frozen=True):
     """The files of one kind that a job left, in the order in which they were named. kind: one of ORDER.
 
     A run folder is one path, and each is an artefact of its own.
@@ -31,8 +31,7 @@ class Artefact:
     paths: tuple[str, ...]
 
 
-@dataclass
-class _Sorted:
+class _Sorted(Struct):
     """What was made of the places so far."""
 
     by_kind: dict[str, list[str]] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive
@@ -19,8 +20,7 @@ ENTRIES = 100_000
 _NAME = "Name the files themselves, or make them readable."
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A file. folder: the folder, archive or URL in which it was found; "" for what was named itself.
 
     whole: it is a folder that is read as one: "run", that of a `torchtriage run`, or "checkpoint".

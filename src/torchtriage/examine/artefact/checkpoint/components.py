@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
+
 from torchtriage.catalog.component import Component
-from torchtriage.examine.artefact.checkpoint.tensors import Array, Tensor, joined, parts
+from torchtriage.examine.artefact.checkpoint.tensors import DEEP, Array, Tensor, joined, parts
 from torchtriage.examine.artefact.pickle.nodes import Called, Named
 
 _PLACES = 200_000
@@ -31,8 +32,7 @@ _AVERAGED = re.compile(r"(?<![a-z])(?:ema|swa|shadow|averaged)(?![a-z])[^/]*\Z")
 _FLAT = frozenset({"optimizer_state_dict", "base_optimizer_state", "single_partition_of_fp32_groups", "loss_scaler"})
 
 
-@dataclass
-class Found:
+class Found(Struct):
     """paths: by component where it lies, in the order of the tree; values: what lies there."""
 
     paths: dict[str, list[str]] = field(default_factory=dict)
@@ -54,12 +54,12 @@ class Found:
 def components(root: Any, known: Mapping[str, Component]) -> Found:
     """What of KNOWN the tree ROOT holds."""
     found, looking = Found(), _Looking(known)
-    todo: list[tuple[str, Any]] = [("", root)]
+    todo: list[tuple[int, str, Any]] = [(0, "", root)]
     seen: set[int] = set()
     for _ in range(_PLACES):
         if not todo:
             break
-        path, value = todo.pop()
+        depth, path, value = todo.pop()
         if isinstance(value, dict | list | tuple | Called):
             if id(value) in seen:
                 continue
@@ -68,7 +68,8 @@ def components(root: Any, known: Mapping[str, Component]) -> Found:
         if slug:
             found.add(slug, path or "/", value)
         else:
-            todo.extend((joined(path, key), each) for key, each in reversed(list(_below(value))))
+            below = _below(value) if depth < DEEP else ()
+            todo.extend((depth + 1, joined(path, key), each) for key, each in reversed(list(below)))
     return found
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from torchtriage.examine.artefact.checkpoint.tensors import Tensor, tensors
 
@@ -19,8 +20,7 @@ _LEAST = 0.9
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
-@dataclass(frozen=True)
-class Differences:
+class Differences(Struct, frozen=True):
     """Of the weights of two checkpoints, A and B.
 
     same: keys that are in both with the same shape. renamed: keys of A, and those of B that they are. resized: keys

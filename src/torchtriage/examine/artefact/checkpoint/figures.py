@@ -7,9 +7,9 @@ from typing import Any
 
 from torchtriage.examine.artefact.checkpoint.components import groups
 from torchtriage.examine.artefact.checkpoint.differences import as_dict, differences
+from torchtriage.examine.artefact.checkpoint.looked import shown
 from torchtriage.examine.artefact.checkpoint.read import Checkpoint, Checkpoints
 from torchtriage.examine.artefact.checkpoint.tensors import Array, Tensor, parts
-from torchtriage.examine.artefact.checkpoint.verified import shown
 from torchtriage.examine.artefact.pickle.nodes import Called, Named
 
 ROWS = 400

@@ -12,7 +12,7 @@ from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source
 from torchtriage.examine.artefact.checkpoint.tensors import SIZES, Storage, Tensor, persistent, tensors
 from torchtriage.examine.artefact.checkpoint.zips import Entry
 from torchtriage.examine.artefact.pickle.machine import Machine
-from torchtriage.examine.artefact.pickle.opcodes import Broken
+from torchtriage.examine.artefact.pickle.nodes import Broken
 
 
 def opened(path: str, source: Source) -> Content:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec import Struct, field
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.checkpoint import sharded
@@ -27,8 +28,7 @@ _NOT = re.compile(r"(?:tokenizer|vocab|added_tokens|special_tokens_map|preproces
 _SHARDED = re.compile(r"(?:pytorch_model_fsdp|optimizer)_\d+\Z|(?:fsdp|global_step)\d*\Z|(?:model|optim|optimizer)\Z")
 
 
-@dataclass
-class Folder:
+class Folder(Struct):
     """layout: one of layouts.LAYOUTS. contents: by the names of the files; plain: of JSON files; names: all of them."""
 
     path: str
@@ -101,10 +101,10 @@ def _json(made: Folder, name: str, path: str) -> None:
         made.unsure.append(Inconclusive("checkpoint/read", why, "Nothing: the tensors are elsewhere."))
         return
     try:
-        told = json.loads(Path(path).read_bytes())
+        told = msgspec.json.decode(Path(path).read_bytes())
     except (ValueError, RecursionError) as error:
         said = "the file is empty: 0 bytes" if size == 0 else f"it is no JSON: {error}"[:300]
-        made.troubles.append(Trouble(path, said, getattr(error, "pos", None)))
+        made.troubles.append(Trouble(path, said))
         return
     if isinstance(told, dict):
         told.pop("log_history", None)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from torchtriage.examine.artefact.checkpoint.content import Content, Trouble
 from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source
@@ -25,7 +26,7 @@ def read(made: Content, source: Source) -> None:
     if length + 8 > source.size:
         raise Damaged(f"its header should have {length:,} bytes and the file has {source.size:,}", 8)
     try:
-        header = json.loads(source.at(8, length))
+        header = msgspec.json.decode(source.at(8, length))
     except (ValueError, RecursionError) as error:
         raise Damaged(f"its header of {length:,} bytes is no JSON: {error}"[:300], 8) from error
     if not isinstance(header, dict):

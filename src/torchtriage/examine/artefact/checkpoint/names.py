@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from torchtriage.examine.artefact.checkpoint.builders import BUILDERS
 from torchtriage.examine.artefact.checkpoint.tensors import SIZES, STORAGES
@@ -57,8 +58,7 @@ _OBJECTS = frozenset(  # of the standard library, and harmless: yet torch's safe
 _OBJECTS_NOT_CALLED = frozenset({"builtins.type", "builtins.print", "logging.getLogger"})
 
 
-@dataclass(frozen=True)
-class Foreign:
+class Foreign(Struct, frozen=True):
     """What a pickle names beyond data, each with the byte where it asks for it.
 
     code: what runs code of its own as soon as the file is loaded; objects: classes whose code must be there, and is

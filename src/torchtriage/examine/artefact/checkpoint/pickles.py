@@ -10,7 +10,7 @@ from torchtriage.examine.artefact.checkpoint.names import foreign
 from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source
 from torchtriage.examine.artefact.checkpoint.tensors import persistent, tensors
 from torchtriage.examine.artefact.pickle.machine import Machine
-from torchtriage.examine.artefact.pickle.opcodes import Broken
+from torchtriage.examine.artefact.pickle.nodes import Broken
 
 PICKLE = 2**28
 """Bytes of a pickle that are read."""

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from torchtriage.catalog.component import Component
 from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.artefact.checkpoint import folders, verified
 from torchtriage.examine.artefact.checkpoint.components import Found, components, is_hollow, scheduled
 from torchtriage.examine.artefact.checkpoint.content import Content, Trouble
 from torchtriage.examine.artefact.checkpoint.files import opened
-from torchtriage.examine.artefact.checkpoint.folders import Folder
+from torchtriage.examine.artefact.checkpoint.looked import Verified
 from torchtriage.examine.artefact.checkpoint.names import Foreign
 from torchtriage.examine.artefact.checkpoint.numbers import number
-from torchtriage.examine.artefact.checkpoint.sharded import Shards
-from torchtriage.examine.artefact.checkpoint.sources import reading
+from torchtriage.examine.artefact.checkpoint.sources import Source, reading
 from torchtriage.examine.artefact.checkpoint.tensors import Tensor, parts, tensors
 from torchtriage.examine.artefact.layouts import layout
 from torchtriage.examine.artefact.opened import Unreadable
 from torchtriage.examine.artefact.pickle.nodes import Called
 from torchtriage.examine.detector import CannotSee, view
 
+if TYPE_CHECKING:
+    from torchtriage.examine.artefact.checkpoint.folders import Folder
+
 _STEPS = 16
 _FEW = 20  # below, a scheduler that counts epochs may say one less by chance
 
 
-@dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(Struct, frozen=True, dict=True):
     """A file or folder. layout: "file", or one of layouts.LAYOUTS. contents: what its files hold, by their names in it.
 
     plain: its JSON files. tree: of all of it. found: the parts of a training's state. steps: that the optimizer has
@@ -46,7 +47,7 @@ class Checkpoint:
     found: Found
     troubles: tuple[Trouble, ...]
     steps: float | None = None
-    verdict: verified.Verified | None = None
+    verdict: Verified | None = None
     known: Mapping[str, Component] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
 
@@ -101,8 +102,7 @@ class Checkpoint:
         return isinstance(content.tree, Called) and next(tensors(content.tree), None) is None
 
 
-@dataclass(frozen=True)
-class Checkpoints:
+class Checkpoints(Struct, frozen=True):
     """All that were read."""
 
     each: tuple[Checkpoint, ...]
@@ -143,13 +143,25 @@ def _file(path: str, verify: bool) -> tuple[Checkpoint, list[Inconclusive]]:
         content = opened(path, source)
         found = components(content.tree, known)
         steps = _steps({path: content}, found)
-        verdict = verified.file(content, source) if verify else None
+        verdict = _verified(content, source) if verify and source.is_plain else None
         content.taken = source.taken
+    unsure = []
+    if verify and verdict is None:
+        why = f"{path}: it is packed or elsewhere: its numbers were not read"
+        unsure.append(Inconclusive("checkpoint/verify", why, "Fetch and unpack it, then read it with --verify."))
     troubles = (*content.troubles, *(verdict.troubles if verdict else ()))
-    return Checkpoint(path, "file", {path: content}, {}, content.tree, found, troubles, steps, verdict, known), []
+    return Checkpoint(path, "file", {path: content}, {}, content.tree, found, troubles, steps, verdict, known), unsure
+
+
+def _verified(content: Content, source: Source) -> Verified:
+    from torchtriage.examine.artefact.checkpoint import verified  # threads, and later numpy: not to read a directory
+
+    return verified.file(content, source)
 
 
 def _folder(path: str, verify: bool) -> tuple[Checkpoint, list[Inconclusive]]:
+    from torchtriage.examine.artefact.checkpoint import folders, verified
+
     known = catalog().components
     names = os.listdir(path)  # noqa: PTH208 - names alone
     inner = [name for name in names if os.path.isdir(os.path.join(path, name))]  # noqa: PTH112, PTH118
@@ -176,7 +188,7 @@ def _tree(made: Folder) -> Any:
 
 def _steps(contents: Mapping[str, Content], found: Found) -> float | None:
     """How many steps the optimizer has made: the largest of its parameters' counts, of which the first are read."""
-    told = [each.steps for each in contents.values() if isinstance(each, Shards) and each.steps is not None]
+    told = [each.steps for each in contents.values() if each.steps is not None]
     for optimizer in found.values.get("optimizer", ()):
         state = optimizer.get("state") if isinstance(optimizer, dict) else None
         rows = list(state.values())[:_STEPS] if isinstance(state, dict) else []

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.checkpoint.content import Content, run
@@ -29,8 +30,7 @@ _SMALL = 2**16
 _LATER = 2.0  # seconds by which a data file may be younger: of a save, .metadata is written last
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """What the metadata say of one piece of one entry."""
 
     name: str
@@ -40,16 +40,14 @@ class Item:
     index: int | None
 
 
-@dataclass
 class Shards(Content):
     """items: the pieces in the data files. homes: by flattened name the dictionary that holds it, and its key there.
-    unsure: what may be wrong, and what would tell. steps: that the optimizer has made.
+    unsure: what may be wrong, and what would tell.
     """
 
     items: tuple[Item, ...] = ()
     homes: dict[str, tuple[dict[Any, Any], Any]] = field(default_factory=dict)
     unsure: list[Inconclusive] = field(default_factory=list)
-    steps: float | None = None
 
 
 def read(folder: str) -> Shards:

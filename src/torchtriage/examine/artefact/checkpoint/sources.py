@@ -24,10 +24,10 @@ class Damaged(Exception):
 
 
 class Source:
-    """SIZE bytes of a file from BASE on. taken: the bytes that were read of it."""
+    """SIZE bytes of a file from BASE on. taken: bytes that were read. is_plain: a file of this machine, as it is."""
 
-    def __init__(self, file: IO[bytes], size: int, base: int = 0) -> None:
-        self._file, self.size, self.base, self.taken = file, size, base, 0
+    def __init__(self, file: IO[bytes], size: int, base: int = 0, *, is_plain: bool = True) -> None:
+        self._file, self.size, self.base, self.taken, self.is_plain = file, size, base, 0, is_plain
 
     def at(self, start: int, size: int) -> bytes:
         """SIZE bytes from START on, fewer where the source ends."""
@@ -49,7 +49,7 @@ def reading(path: str) -> Iterator[Source]:
     """The file at PATH, local or at a URL, while it is read; raises Unreadable where it cannot be opened."""
     file, size = _open(path)
     try:
-        yield Source(file, size)
+        yield Source(file, size, is_plain=hasattr(file, "readall"))  # a file without a buffer: of the disk
     finally:
         file.close()
 

@@ -22,6 +22,8 @@ STORAGES = {
     "QInt32Storage": "qint32", "QUInt4x2Storage": "quint4x2", "QUInt2x4Storage": "quint2x4",
     "UntypedStorage": "", "TypedStorage": "",
 }  # fmt: skip
+DEEP = 100
+_HOLDS = (dict, list, tuple, Called)
 _DIMENSIONS = 64
 _HIGHEST = 2**62
 
@@ -121,24 +123,36 @@ def persistent(pid: Any) -> Storage | None:
 
 def tensors(root: Any) -> Iterator[tuple[str, Tensor]]:
     """Every tensor below ROOT by its path ("model/fc.weight"), each path once; what stands in itself is left."""
-    todo: list[tuple[str, Any]] = [("", root)]
+    todo: list[tuple[int, str, Any]] = [(0, "", root)]
     seen: set[int] = set()
     while todo:
-        path, value = todo.pop()
+        depth, path, value = todo.pop()
         if isinstance(value, Tensor):
             yield path, value
             continue
-        if id(value) in seen:
+        if id(value) in seen or depth == DEEP:
             continue
         inner = list(parts(value))
         if inner:
             seen.add(id(value))
-        todo.extend((joined(path, key), each) for key, each in reversed(inner))
+        todo.extend((depth + 1, joined(path, key), each) for key, each in reversed(inner))
 
 
 def joined(path: str, key: Any) -> str:
-    """The path of an entry; of one deep below words that grow no longer."""
-    return f"{path}/{key}" if path and len(path) < 2000 else f"{path[:2000]}{key}"
+    """The path of an entry, of 1000 letters at most."""
+    return (f"{path}/{key}" if path else str(key))[:1000]
+
+
+def is_deep(root: Any) -> bool:
+    """Whether containers stand within each other DEEP times: in no state, and no walk goes further down."""
+    level, seen = [root], set[int]()
+    for _ in range(DEEP):
+        seen.update(map(id, level))
+        below = (each for value in level for _, each in parts(value))
+        level = list({id(each): each for each in below if isinstance(each, _HOLDS) and id(each) not in seen}.values())
+        if not level:
+            return False
+    return True
 
 
 def parts(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source
+from torchtriage.examine.artefact.opened import RATIO
 
 MOST = 2**28
 """Bytes of a directory, and of an entry that is read whole."""
 _END, _END64, _ENTRY, _LOCAL, _AFTER = (b"PK" + each for each in (b"\5\6", b"\6\6", b"\1\2", b"\3\4", b"\7\x08"))
+_FROM = 2**20
 _NEAR, _FAR = 1024, 66_000  # a comment behind the end record has at most 65,535 bytes
 _FULL = 0xFFFFFFFF
 
@@ -106,6 +108,9 @@ def content(source: Source, entry: Entry) -> bytes:
         raise Damaged(
             f"{entry.name} says that it has {entry.size:,} bytes, more than the {MOST:,} that are read", entry.at
         )
+    if entry.size > max(_FROM, RATIO * entry.packed):
+        why = f"{entry.name} would unpack to {entry.size:,} bytes, more than {RATIO} times its size: not unpacked"
+        raise Damaged(why, entry.at)
     at = start(source, entry)
     data = source.at(at, entry.packed)
     if len(data) < entry.packed:

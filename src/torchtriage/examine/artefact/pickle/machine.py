@@ -11,8 +11,7 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 from torchtriage.examine.artefact.pickle.moves import SLOTS, STOP, TABLE
-from torchtriage.examine.artefact.pickle.nodes import Called, Named, Unmade
-from torchtriage.examine.artefact.pickle.opcodes import Broken
+from torchtriage.examine.artefact.pickle.nodes import Broken, Called, Named, Unmade
 
 OPCODES = 25_000_000
 """That are followed: of a checkpoint some 45 for each tensor."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from torchtriage.examine.artefact.pickle.opcodes import Broken, Opcode, Source, opcodes
+from torchtriage.examine.artefact.pickle.nodes import Broken
+from torchtriage.examine.artefact.pickle.opcodes import Opcode, Source, opcodes
 
 OPCODES = 300_000
 """That are looked at: less than a second. What a hostile pickle calls, it calls in the first of them or hides well."""

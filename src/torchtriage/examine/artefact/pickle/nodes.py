@@ -31,5 +31,13 @@ class Called:
         return f"<{self.name}(…)>"
 
 
+class Broken(Exception):
+    """The bytes are no pickle from here on. why: in words, with the byte; at: of the opcode that does not hold."""
+
+    def __init__(self, why: str, at: int) -> None:
+        super().__init__(why)
+        self.why, self.at = why, at
+
+
 class Unmade(Exception):
     """Raised by a builder for arguments that are not what it is for: the call stays a Called."""

@@ -7,6 +7,8 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
+from torchtriage.examine.artefact.pickle.nodes import Broken
+
 KEPT = 4096
 """Bytes that are kept of one argument: names of modules, keys and persistent ids are shorter."""
 LINE = 2**16
@@ -26,14 +28,6 @@ class Opcode(NamedTuple):
     name: str
     arg: Any
     at: int
-
-
-class Broken(Exception):
-    """The bytes are no pickle from here on. why: in words, with the byte; at: of the opcode that does not hold."""
-
-    def __init__(self, why: str, at: int) -> None:
-        super().__init__(why)
-        self.why, self.at = why, at
 
 
 class _Bytes:

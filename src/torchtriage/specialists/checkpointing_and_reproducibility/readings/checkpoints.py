@@ -8,7 +8,7 @@ from torchtriage.catalog.component import Component
 from torchtriage.core.evidence import Place
 from torchtriage.examine.artefact.checkpoint import Checkpoint, Checkpoints
 from torchtriage.examine.artefact.checkpoint.differences import differences, said
-from torchtriage.examine.artefact.checkpoint.verified import shown
+from torchtriage.examine.artefact.checkpoint.looked import shown
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 
 _SHOWN = 20
@@ -65,6 +65,8 @@ def whole_object_saved(each: Checkpoint) -> Iterator[Sighting]:
 @detector("checkpoint/checkpoint-incomplete")
 def checkpoint_incomplete(each: Checkpoint) -> Iterator[Sighting]:
     """A checkpoint lacks a part of the state that its training had."""
+    if each.troubles:  # what is not there may be what is damaged
+        return
     for fact in (*_hollow(each), *_unscheduled(each), *_forgotten(each)):
         yield Sighting(Place(path=each.path), fact)
 
@@ -92,8 +94,8 @@ def _unscheduled(each: Checkpoint) -> Iterator[str]:
 def _forgotten(each: Checkpoint) -> Iterator[str]:
     """Files that those who write such folders always write."""
     always = _ALWAYS.get(each.layout, ())
-    here = {slug for slug in always if _holds(each, slug)}
-    if each.troubles or "optimizer" not in always or not here - {"model", "step"} or "DeepSpeed" in _writers(each):
+    here = {slug for slug in always if each.found.has(slug)}
+    if "optimizer" not in always or not here - {"model", "step"} or "DeepSpeed" in _writers(each):
         return
     for slug in always:
         if slug not in here:
@@ -105,10 +107,6 @@ _ALWAYS = {
     "Trainer": ("model", "optimizer", "scheduler", "rng-torch", "step"),
     "Accelerate": ("model", "optimizer", "rng-torch"),
 }
-
-
-def _holds(each: Checkpoint, slug: str) -> bool:
-    return each.found.has(slug)
 
 
 def _writers(each: Checkpoint) -> Iterable[str]:

@@ -1,0 +1,169 @@
+"""Files that were healthy once: what was cut off, flipped or mixed is named, and what can still be had is said."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stored.genuine import GENUINE
+
+from torchtriage import triage
+from torchtriage.core.case import Case
+
+
+def slugs(case: Case) -> set[str]:
+    return {found.fault.slug for found in case.findings}
+
+
+def facts(case: Case) -> list[str]:
+    return [item.fact for found in case.findings for item in found.evidence]
+
+
+def saved(folder: Path, state: Any = None) -> Path:
+    path = folder / "model.pt"
+    torch.save(
+        state or {"a.weight": torch.randn(300, 10), "b.weight": torch.randn(300, 10), "b.bias": torch.zeros(9)}, path
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("entry", "kept"), [("version", "3 of 3"), ("data/2", "2 of 3"), ("data/1", "1 of 3"), ("data/0", "0 of 3")]
+)
+def test_of_a_file_that_was_cut_off_it_is_said_which_tensors_are_whole(entry: str, kept: str, tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(f"model/{entry}".encode()) + 10])
+    (fact,) = facts(triage.read([path]))
+    assert fact.startswith("the directory at its end is not there: it was cut off, or never written to its end")
+    assert f"{kept} tensors lie whole before the cut" in fact
+
+
+@pytest.mark.parametrize("name", ["weights-legacy", "safetensors"])
+def test_other_forms_that_were_cut_off_say_so_too(name: str, tmp_path: Path) -> None:
+    path = GENUINE[name](tmp_path)
+    path.write_bytes(path.read_bytes()[:-300])
+    (fact,) = facts(triage.read([path]))
+    assert "lie whole before the cut" in fact
+
+
+def test_every_flipped_bit_of_the_numbers_is_found_and_the_tensor_named(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    data, chance = path.read_bytes(), random.Random(0)
+    for name in ("a.weight", "b.weight"):
+        begin = data.index(torch.load(path)[name].numpy().tobytes())
+        for _ in range(10):
+            broken = bytearray(data)
+            broken[begin + chance.randrange(12_000)] ^= 1 << chance.randrange(8)
+            (tmp_path / "broken.pt").write_bytes(broken)
+            places = [
+                found.evidence[0].place.module for found in triage.read([tmp_path / "broken.pt"], verify=True).findings
+            ]
+            assert name in places
+
+
+def test_a_flipped_bit_of_the_pickle_is_found_without_verify(tmp_path: Path) -> None:
+    path = saved(tmp_path)
+    data, chance = path.read_bytes(), random.Random(1)
+    begin, end = 64, data.index(b"PK\x07\x08")
+    for _ in range(50):
+        broken = bytearray(data)
+        broken[chance.randrange(begin, end)] ^= 1 << chance.randrange(8)
+        path.write_bytes(broken)
+        assert "checkpoint-corrupt" in slugs(triage.read([path]))
+
+
+def test_numbers_without_a_checksum_are_said_to_have_none(tmp_path: Path) -> None:
+    case = triage.read([GENUINE["safetensors"](tmp_path)], verify=True)
+    assert ["have no checksum" in item.why for item in case.inconclusive] == [True]
+
+
+def test_what_is_packed_is_read_and_not_verified(tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "model.pt.gz").write_bytes(gzip.compress(saved(tmp_path).read_bytes(), mtime=0))
+    case = triage.read([tmp_path / "model.pt.gz"], verify=True)
+    assert {given.verdict for given in case.verdicts} == {"weights-only"}
+    assert any("it is packed or elsewhere" in item.why for item in case.inconclusive)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "found"),
+    [
+        (torch.float32, float("nan"), True), (torch.float64, float("inf"), True), (torch.float16, float("nan"), True),
+        (torch.bfloat16, float("inf"), True), (torch.float8_e5m2, float("inf"), True), (torch.complex64, float("nan"), True),
+        (torch.float32, 3e38, False), (torch.float16, 65504.0, False), (torch.bfloat16, 3e38, False),
+    ],
+)  # fmt: skip
+def test_what_is_not_finite_is_found_in_every_format(dtype: Any, value: float, found: bool, tmp_path: Path) -> None:
+    weight = torch.zeros(1000).to(dtype)
+    weight[77] = value
+    path = saved(tmp_path, {"fc.weight": weight, "fc.bias": torch.zeros(3)})
+    case = triage.read([path], verify=True)
+    assert slugs(case) == ({"checkpoint-not-finite"} if found else set())
+    if found:
+        assert case.findings[0].evidence[0].place.module == "fc.weight"
+
+
+def test_without_verify_it_is_said_that_the_numbers_were_not_read(tmp_path: Path) -> None:
+    (item,) = triage.read([saved(tmp_path)]).inconclusive
+    assert "were not read" in item.why
+    assert "--verify" in item.unblock
+
+
+# Sharded
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Iterator[Path]:
+    with pytest.warns(UserWarning, match="process"):
+        yield GENUINE["dcp"](tmp_path)
+
+
+def test_a_data_file_that_is_gone_is_named_with_what_it_held(shards: Path) -> None:
+    (shards / "__0_0.distcp").unlink()
+    (fact,) = facts(triage.read([shards]))
+    assert fact.startswith("__0_0.distcp is not there: it holds ")
+
+
+def test_a_data_file_that_is_shorter_or_longer_than_its_metadata_says_is_named(shards: Path) -> None:
+    path = shards / "__0_0.distcp"
+    data = path.read_bytes()
+    path.write_bytes(data[:-100])
+    assert any("of its pieces lie whole before the cut" in fact for fact in facts(triage.read([shards])))
+    path.write_bytes(data + b"x" * 50)
+    assert facts(triage.read([shards])) == [
+        "__0_0.distcp has 50 bytes more than .metadata tells of: it is of another save"
+    ]
+
+
+def test_a_flipped_bit_in_a_shard_is_found_and_the_tensor_named(shards: Path) -> None:
+    path = shards / "__0_0.distcp"
+    data = bytearray(path.read_bytes())
+    whole = torch.load(io.BytesIO(_piece(shards, "model.0.weight")), weights_only=True)
+    data[data.index(whole.numpy().tobytes()) + 9] ^= 4
+    path.write_bytes(data)
+    assert slugs(triage.read([shards])) == set()
+    places = [found.evidence[0].place.module for found in triage.read([shards], verify=True).findings]
+    assert places == ["model.0.weight"]
+
+
+def _piece(shards: Path, name: str) -> bytes:
+    from torch.distributed.checkpoint import FileSystemReader
+
+    told = FileSystemReader(shards).read_metadata().storage_data
+    (place,) = (each for index, each in told.items() if index.fqn == name)
+    return (shards / place.relative_path).read_bytes()[place.offset : place.offset + place.length]
+
+
+def test_a_data_file_that_is_younger_than_the_metadata_is_told_and_not_judged(shards: Path) -> None:
+    os.utime(shards / ".metadata", (10**9, 10**9))
+    case = triage.read([shards])
+    assert slugs(case) == set()
+    assert any("with two saves mixed, and so does a copy" in item.why for item in case.inconclusive)
