@@ -17,7 +17,7 @@ _VERIFY = "`torchtriage read --verify` reads all numbers: as long as the disk ne
 
 @detector("checkpoint/checkpoint-corrupt")
 def checkpoint_corrupt(each: Checkpoint) -> Iterator[Sighting]:
-    """A checkpoint is damaged, or not all of it is there."""
+    """A checkpoint is damaged or not whole."""
     more = len(each.troubles) - _SHOWN
     for number, trouble in enumerate(each.troubles[:_SHOWN], 1):
         rescue = f"; {trouble.rescue}" if trouble.rescue else ""
