@@ -1,10 +1,10 @@
 """What very many ranks cost, and whether they end in one verdict.
 
-    python bench/scale.py [--ranks N] [--files N] [--events N] [--times N]
+    python bench/scale.py [--ranks N] [--files N] [--events N] [--times N] [--only-map]
 
 Verdicts: jobs of N ranks on machines of eight with one planted cause each (bench/traced/cluster.py). Map: traces of so
 many events in Kineto's layout, by one worker and by two, of this machine's processes and of an embedded Ray, best of
---times, in turns; beside it what two busy processes do on this machine meanwhile. Reduce: 1,000 and 10,000 summaries,
+--times, in turns; beside it what two busy processes do on this machine. Reduce: 1,000 and 10,000 summaries,
 small ones and the largest that a trace can give, in a process of its own. The last lines are what docs/scale.md is
 derived from.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import gzip
 import os
 import subprocess
 import sys
@@ -50,15 +51,16 @@ from torchtriage.triage import detectors, read
 
 BAR = 1.7
 WORK = Work(trace.SUMMED, RankSummary)
-BUSY = "import sys, time; begun = time.process_time()\nwhile time.process_time() < begun + 1: pass"
+BUSY = "import sys, time; begun = time.process_time()\nwhile time.process_time() < begun + 0.5: pass"
 
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, default=1_000, help="ranks of the planted jobs, a multiple of eight")
-    parser.add_argument("--files", type=int, default=16, help="long traces")
+    parser.add_argument("--files", type=int, default=8, help="long traces")
     parser.add_argument("--events", type=int, default=200_000, help="events of a long trace")
-    parser.add_argument("--times", type=int, default=4, help="how often each is timed")
+    parser.add_argument("--times", type=int, default=8, help="how often each is timed")
+    parser.add_argument("--only-map", action="store_true", help="only the workers")
     parser.add_argument("--reduce", type=int, nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -95,7 +97,10 @@ def speed(folder: Path, given: argparse.Namespace) -> float:
     size = path.stat().st_size
     print(f"map: {given.files} traces of {size / 1e6:.0f} MB, {given.events:,} events each, best of {given.times}")
     core = _core(path, given.times) / size * 1e9
-    print(f"  one core: {core:.1f} s for a GB; the machine: two busy processes do {_machine(given.times):.2f} of one")
+    packed = path.with_suffix(".json.gz")
+    packed.write_bytes(gzip.compress(path.read_bytes(), 6))
+    unpacking, times = _core(packed, given.times) / size * 1e9, size / packed.stat().st_size
+    print(f"  one core: {core:.1f} s for a GB; gzipped, {times:.0f} times smaller, {unpacking:.1f} s")
     _compared("local", paths, given.times)
     if find_spec("ray") is None:
         print("  ray is not installed")
@@ -115,25 +120,24 @@ def _core(path: Path, times: int) -> float:
     return least
 
 
-def _machine(times: int) -> float:
-    """How many times as much two processes do as one, at best."""
-    one, two = (min(_seconds(partial(_busy, count)) for _ in range(times)) for count in (1, 2))
-    return 2 * one / two
-
-
 def _busy(count: int) -> None:
     for each in [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]:
         each.wait()
 
 
 def _compared(engine: str, paths: Sequence[str], times: int) -> None:
+    """Two workers against one, beside as much plain work of two processes and one, all in turns."""
     best = {1: float("inf"), 2: float("inf")}
+    busy = dict(best)
     for _ in range(times):
-        for workers, least in best.items():
-            best[workers] = min(least, _seconds(partial(mapped, WORK, paths, Engine(engine, workers=workers))))
-    ratio = best[1] / best[2]
+        for workers in best:
+            best[workers] = min(best[workers], _seconds(partial(mapped, WORK, paths, Engine(engine, workers=workers))))
+            busy[workers] = min(busy[workers], _seconds(partial(_busy, workers)))
     bar = f" (bar {BAR})" if engine == "ray" else ""
-    print(f"  {engine}: one worker {best[1]:.2f} s, two {best[2]:.2f} s: {ratio:.2f} times as fast{bar}")
+    print(
+        f"  {engine}: one worker {best[1]:.2f} s, two {best[2]:.2f} s: {best[1] / best[2]:.2f} times as fast{bar}; two "
+        f"busy processes of this machine meanwhile {2 * busy[1] / busy[2]:.2f} times as much as one"
+    )
 
 
 def _seconds(of: Callable[[], Any]) -> float:
@@ -227,6 +231,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if given.only_map:
+            speed(folder, given)
+            return
         verdicts(given.ranks, folder / "planted")
         core = speed(folder, given)
         packed = sizes(folder / "rank0.json")
