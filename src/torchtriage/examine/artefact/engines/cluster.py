@@ -94,8 +94,8 @@ def _joined(ray: Any, address: str, workers: int | None) -> None:
             ray.init(address=address, runtime_env={"py_modules": [home]}, **quiet)
     except Exception as error:
         what = f"no Ray is to be had there: {type(error).__name__}: {error}"[:300]
-        do = "Give the address of a cluster that runs, host:port, and its token where it asks for one (RAY_AUTH_TOKEN), "
-        do += "or none for a Ray of this machine alone."
+        do = "Give the address of a cluster that runs, host:port, and its token (RAY_AUTH_TOKEN) where it asks; "
+        do += "or give none, for a Ray of this machine alone."
         raise TriageError(what, f"--address {address}", do) from error
 
 
