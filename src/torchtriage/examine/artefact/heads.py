@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import PurePath
 
+from torchtriage.examine.artefact.coded import utf8
 from torchtriage.examine.artefact.crc import masked
 from torchtriage.examine.artefact.opened import Opened, Unreadable
 from torchtriage.examine.artefact.places import Place
@@ -54,6 +55,8 @@ def head(place: Place) -> Kind:
                 return UNKNOWN, f"nothing can be read: {file.broken}" if file.broken else "the file is empty"
     except Unreadable as error:
         return UNKNOWN, error.why
+    read = next(utf8([data]))
+    data = read if b"\n" in read else data  # two bytes that look like a mark may begin anything
     for told in _SIGNS:
         if kind := told(data):
             return kind

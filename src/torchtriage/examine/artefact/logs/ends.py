@@ -14,6 +14,24 @@ END = "log/end"
 """The detector that cannot tell what came after a job broke off."""
 ON = 200
 """Lines after an error from which on a log is said to go on: the launcher's own words are fewer."""
+_MEMORY = re.compile(r"ut of memory|oom|OOM|out-of-memory|memory limit")
+_RESIDENT = re.compile(r"\b(anon|shmem)-rss:(\d{1,15})kB")
+_OTHERS = (
+    (re.compile(r"TIME LIMIT"), "Ask for a longer limit (--time), or save often enough to go on from there."),
+    (
+        re.compile(r"PREEMPTION|REQUEUE|NODE FAILURE"),
+        "The cluster took the machine: save on a signal before that (--signal), and go on from there.",
+    ),
+    (
+        re.compile(r"NVRM: Xid"),
+        "Have the device looked at (nvidia-smi -q, dcgmi diag -r 3), and leave its host out until then.",
+    ),
+    (
+        re.compile(r"\b137\b"),
+        "137 is 128 + 9: something sent SIGKILL, most often because memory was out. See `kubectl describe pod` "
+        "(OOMKilled), `dmesg`, `sacct -o State,MaxRSS`, and read what they say together with this log.",
+    ),
+)
 _BY_HAND = re.compile(r"KeyboardInterrupt|got signal: 2\b|SIGINT")
 
 
@@ -60,13 +78,16 @@ def told(logs: Logs, lines: Mapping[str, int]) -> Iterator[Inconclusive]:
     first = logs.cause
     if first is None:
         return
+    out_of_memory = next((each for each in logs.said if each.kind == "ended" and _MEMORY.search(each.text)), None)
     last = max(each.line for each in logs.said if each.path == first.path)
     after = lines.get(first.path, 0) - last
     goes_on = after > ON and not logs.exits
     also = f"; {logs.followed} more follow from that" if logs.followed else ""
     also += f"; the log goes on for {after:,} lines after it" if goes_on else ""
     yield Inconclusive(
-        "logs" if goes_on else END, f"{_who(first)}{first.headline}{_means(first)}{also}", _way_out(first)
+        "logs" if goes_on else END,
+        f"{_who(first)}{first.headline}{_means(first)}{_held(first)}{also}",
+        _way_out(first, out_of_memory),
     )
 
 
@@ -85,15 +106,40 @@ def _means(said: Said) -> str:
     return f" ({says})" if says else ""
 
 
-def _way_out(said: Said) -> str:
+def _held(said: Said) -> str:
+    """What the process held as the kernel ended it."""
+    sizes = {name: int(size) / 2**20 for name, size in _RESIDENT.findall(said.text)}
+    if said.kind != "ended" or not sizes.get("anon", 0.0) + sizes.get("shmem", 0.0):
+        return ""
+    shared = f", and {sizes['shmem']:.1f} GiB of shared memory" if sizes.get("shmem", 0.0) >= 0.1 else ""
+    return f" (it held {sizes.get('anon', 0.0):.1f} GiB of its own{shared})"
+
+
+def _way_out(said: Said, out_of_memory: Said | None) -> str:
     if _BY_HAND.search(said.text):
         return "What the log shows until then has been judged."
+    if said.kind == "ended" and (do := _from_outside(said, out_of_memory)):
+        return do
     if said.tier == CAUSE and said.kind == "raised":
         return "`torchtriage ask` says where the message leads; what the log shows until then has been judged."
-    if said.tier == WAITED:
-        return "See what the ranks that are not named did meanwhile: their logs, or a Flight Recorder dump of each."
-    if said.tier == KILLED:
-        return "See what ended it: the kernel's log (dmesg), the scheduler's, the host's memory. Read those logs too."
-    if said.tier == CAUSE:
-        return "Give the job what it lacked, or let it save before; what the log shows until then has been judged."
-    return "The logs of the other ranks tell what came before: read them together with this one."
+    return _BY_TIER.get(
+        said.tier, "The logs of the other ranks tell what came before: read them together with this one."
+    )
+
+
+def _from_outside(said: Said, out_of_memory: Said | None) -> str:
+    """What to do about a host, a cluster or a device that ended the job; "" where it is not known which did."""
+    if _MEMORY.search(said.text) or (said.tier == KILLED and out_of_memory is not None):
+        return (
+            "The host or its container had no memory left. Ask for more of it (--mem, limits.memory), or take less: "
+            "fewer DataLoader workers (each holds its own copy and prefetch_factor batches), nothing kept over the "
+            "steps. `torchtriage run -- …` tells whether memory grows (measurements.memory.rss, memory-growth)."
+        )
+    return next((do for words, do in _OTHERS if words.search(said.text)), "")
+
+
+_BY_TIER = {
+    WAITED: "See what the ranks that are not named did meanwhile: their logs, or a Flight Recorder dump of each.",
+    KILLED: "See what ended it: the kernel's log (dmesg), the scheduler's, the host's memory. Read those logs too.",
+    CAUSE: "Give the job what it lacked, or let it save before; what the log shows until then has been judged.",
+}

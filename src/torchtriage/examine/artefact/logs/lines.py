@@ -13,6 +13,7 @@ WORDS = (
     b"oot Cause", b"oom", b"out-of-memory", b"Killed", b"ut of memory", b"CANCELLED", b"tion fault", b"core dumped",
     b"terminate called", b"what()", b"NVRM", b"ssertion", b".cpp:", b"atchdog", b"No space left", b"torch._dynamo",
     b"Failures:", b"Exceeded ", b"terminated with", b"return code", b"died with",
+    b"[rank=", b"xit code", b"xit Code", b"ited with code",
 )  # fmt: skip
 """A line without any of these says nothing of an end."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|.)")
@@ -20,6 +21,15 @@ _PREFIX = re.compile(
     r"(?:\[(?:rank|default|trainer|worker)(?P<rank>\d{1,6})\]:\s?|\[\d{1,4},(?P<mpi>\d{1,6})\]\s?<\w+>:\s?|"
     r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d[\d.,Z]* \[rank(?P<dated>\d{1,6})\]\s?)"
 )
+_SOURCE = re.compile(
+    r"\((?:[A-Za-z_][\w.<>:/-]{0,80} )?(?P<pid>pid=\d{1,9}(?:, ip=[\w.:-]{1,60})?)\)\s?|"  # Ray
+    r"\[(?P<pod>pod/[\w.-]{1,250}(?:/[\w.-]{1,250})?)\]\s|"  # kubectl logs --prefix
+    r"(?P<service>[\w.-]{1,60}-\d{1,4}) {1,40}\| |"  # docker compose
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d) (?:std(?:out|err) [FP] )?"  # what containers log
+)
+_TOLD = re.compile(r"\[rank=(\d{1,6}), world_size=\d{1,6}\]")
+Key = int | str | None
+"""Who writes: a rank, else a process by what stands before its lines, else nobody that is told."""
 _LABEL = re.compile(r"\s{0,5}(\d{1,6}): ")
 _NAMED = re.compile(r"(?:^|[^a-zA-Z])(?:global_?)?rank[_-]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _STREAM = frozenset({"stdout.log", "stderr.log", "stdout", "stderr", "error.json"})
@@ -51,15 +61,26 @@ def plain(line: bytes) -> str:
     return _ESCAPE.sub("", text) if "\x1b" in text else text
 
 
-def of_rank(text: str, labelled: bool) -> tuple[int | None, str]:
-    """The rank that a line names before its words, and the words. LABELLED: `srun --label` numbered the lines."""
+def of_rank(text: str, labelled: bool) -> tuple[Key, str]:
+    """Who wrote a line, as it says before its words, and the words. LABELLED: `srun --label` numbered the lines."""
     rank: int | None = None
+    source: str | None = None
     if labelled and (label := _LABEL.match(text)):
         rank, text = int(label[1]), text[label.end() :]
-    while found := _PREFIX.match(text):
-        rank = int(next(group for group in found.groups() if group is not None))
+    while found := _PREFIX.match(text) or _SOURCE.match(text):
+        named = next((group for group in found.groups() if group is not None), None)
+        if found.re is _PREFIX:
+            rank = int(named or 0)
+        else:
+            source = named or source
         text = text[found.end() :]
-    return rank, text
+    return source if rank is None else rank, text
+
+
+def told_rank(text: str) -> int | None:
+    """The rank that a process says it has, as Ray's workers do."""
+    found = _TOLD.search(text) if "[rank=" in text else None
+    return int(found[1]) if found else None
 
 
 def is_labelled(head: bytes) -> bool:

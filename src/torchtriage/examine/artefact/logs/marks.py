@@ -100,6 +100,12 @@ _MARKS = tuple(
             "ended",
             KILLED,
         ),
+        (
+            "137",
+            r"(?:[Ee]xit(?:ed)?(?: with)? [Cc]ode:? {0,12}|[Ee]xited with code |terminated with exit code )137\b",
+            "ended",
+            KILLED,
+        ),
         ("return code", r"exits with return code = -(?!15\b)\d", "ended", KILLED),
         ("what()", r"^\s*what\(\): ", "native", -1),
         ("fault", r"Segmentation fault(?: *\(core dumped\))?\s*$", "ended", KILLED),

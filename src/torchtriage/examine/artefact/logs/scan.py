@@ -10,9 +10,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torchtriage.core.query import Decoded
+from torchtriage.examine.artefact.coded import utf8
 from torchtriage.examine.artefact.logs import series
 from torchtriage.examine.artefact.logs.elastic import Summary
-from torchtriage.examine.artefact.logs.lines import WORDS, end_of, hits, is_labelled, of_rank, plain, rank_of_file
+from torchtriage.examine.artefact.logs.lines import (
+    WORDS,
+    Key,
+    end_of,
+    hits,
+    is_labelled,
+    of_rank,
+    plain,
+    rank_of_file,
+    told_rank,
+)
 from torchtriage.examine.artefact.logs.marks import CAUSE, NOISE, Mark, mark, tier_of
 from torchtriage.examine.artefact.logs.nccl import Nccl
 from torchtriage.examine.artefact.logs.said import Said
@@ -46,10 +57,11 @@ class Scan:
     broken: str = ""
     ranks: set[int] = field(default_factory=set)
     nccl: Nccl = field(default_factory=Nccl)
-    _open: dict[int | None, Open] = field(default_factory=dict)
-    _last: dict[int | None, int] = field(default_factory=dict)
-    _noise: set[int | None] = field(default_factory=set)
-    _link: dict[int | None, str] = field(default_factory=dict)
+    _open: dict[Key, Open] = field(default_factory=dict)
+    _last: dict[Key, int] = field(default_factory=dict)
+    _noise: set[Key] = field(default_factory=set)
+    _link: dict[Key, str] = field(default_factory=dict)
+    _who: dict[str, int] = field(default_factory=dict)
     _alike: Counter[str] = field(default_factory=Counter)
     _known: dict[str, tuple[Decoded, ...]] = field(default_factory=dict)
     _labelled: bool = False
@@ -63,7 +75,7 @@ class Scan:
         """The whole file, in bounded memory; raises Unreadable where it cannot be opened."""
         with Opened(self.path) as file:
             rest = b""
-            for chunk in file.chunks():
+            for chunk in utf8(file.chunks()):
                 body = rest + chunk.replace(b"\r\n", b"\n")
                 if not self.number:
                     self._labelled, self.number = is_labelled(body[:CHUNK]), 1
@@ -104,14 +116,16 @@ class Scan:
             if is_full and not self.series.is_odd and not series.ODD.search(body, start, end):
                 continue
             line, counted = line + body.count(b"\n", counted, start), start
-            rank, text = of_rank(plain(body[start:end]), self._labelled)
-            self.series.takes(text, self.rank if rank is None else rank, line)
+            who, text = of_rank(plain(body[start:end]), self._labelled)
+            self.series.takes(text, self._rank(who), line)
 
     def _line(self, text: str, line: int) -> None:
-        rank, words = of_rank(text, self._labelled)
-        if rank is not None:
-            self.ranks.add(rank)
-        key = self.rank if rank is None else rank
+        who, words = of_rank(text, self._labelled)
+        if isinstance(who, str):
+            who = self._known_as(who, words)
+        if isinstance(who, int):
+            self.ranks.add(who)
+        key = self.rank if who is None else who
         for part in _unwrapped(words):
             self._words(part, key, line)
         self._looked += 1
@@ -119,7 +133,18 @@ class Scan:
             for late in [other for other, last in self._last.items() if line - last > PATIENCE]:
                 self._close(late)
 
-    def _words(self, text: str, key: int | None, line: int) -> None:
+    def _known_as(self, source: str, words: str) -> Key:
+        """SOURCE, or the rank that it has said it has."""
+        if source not in self._who and (rank := told_rank(words)) is not None:
+            self._who[source] = rank
+        return self._who.get(source, source)
+
+    def _rank(self, key: Key) -> int | None:
+        """The rank of whoever writes; that of the file where nothing tells it."""
+        known = self._who.get(key) if isinstance(key, str) else key
+        return self.rank if known is None else known
+
+    def _words(self, text: str, key: Key, line: int) -> None:
         held = self._open.get(key)
         if held is not None:
             if held.takes(text, line):
@@ -136,27 +161,27 @@ class Scan:
         elif not self.summary.takes(text, line) and not self.nccl.takes(text) and (found := mark(text)):
             self._mark(found, text, key, line)
 
-    def _mark(self, found: Mark, text: str, key: int | None, line: int) -> None:
+    def _mark(self, found: Mark, text: str, key: Key, line: int) -> None:
         if found.kind == "raised":  # its message may go on
             self._open[key], self._last[key] = Open(line, message=[text], at=line, is_noise=key in self._noise), line
             self._noise.discard(key)
             return
-        rank = key if found.rank is None else found.rank
+        rank = self._rank(key) if found.rank is None else found.rank
         self._keep(Said(self.path, line, rank, found.kind, text.strip(), tier=found.tier, pid=found.pid))
 
-    def _close(self, key: int | None) -> None:
+    def _close(self, key: Key) -> None:
         held = self._open.pop(key)
         self._last.pop(key, None)
         link = self._link.pop(key, "")
         if held.is_broken:
             return
         text = "\n".join(held.message)
-        tier = NOISE if held.is_noise else tier_of(text)
-        if link == "cause" and tier == CAUSE and self.said and self.said[-1].rank == key:
+        tier, rank = NOISE if held.is_noise else tier_of(text), self._rank(key)
+        if link == "cause" and tier == CAUSE and self.said and self.said[-1].rank == rank:
             tier = NOISE  # the same error, told again by what it passed through
-        elif link == "handling" and self.said and self.said[-1].rank == key and self.said[-1].tier == CAUSE:
+        elif link == "handling" and self.said and self.said[-1].rank == rank and self.said[-1].tier == CAUSE:
             self.said[-1] = replace(self.said[-1], tier=NOISE)
-        self._keep(Said(self.path, held.at, key, "raised", text, frame=held.frame, tier=tier))
+        self._keep(Said(self.path, held.at, rank, "raised", text, frame=held.frame, tier=tier))
 
     def _keep(self, said: Said) -> None:
         alike = "".join(sign for sign in said.headline if not sign.isdigit())
