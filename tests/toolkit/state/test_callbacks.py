@@ -48,3 +48,18 @@ def test_a_callback_says_what_it_cannot_do_yet(tmp_path: Path) -> None:
         _ = Keeping(tmp_path).state
     with pytest.raises(TriageError, match="every=0 is no number of steps"):
         Keeping(tmp_path, 0)
+
+
+@pytest.mark.skipif(find_spec("transformers") is None, reason="transformers is not installed: pip install transformers")
+@pytest.mark.parametrize(
+    ("every", "workers", "augment", "stop", "last"),
+    [(4, 0, False, 11, 8), (4, 2, False, 11, 8), (None, 0, True, 14, 12), (6, 2, True, 13, 12)],
+)
+def test_a_train_that_was_broken_off_goes_on_bit_by_bit(
+    tmp_path: Path, every: int | None, workers: int, augment: bool, stop: int, last: int
+) -> None:
+    said = fitted(tmp_path, "tuned", every=every, workers=workers, augment=augment, stop=stop)
+    assert said["last"] == last
+    kept = [each for each in said["before"] if each[0] < last]
+    assert kept + said["after"] == said["straight"]
+    assert len(said["straight"]) == 24

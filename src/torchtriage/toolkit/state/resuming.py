@@ -60,6 +60,12 @@ def found(folder: Folder, ranks: Ranks, step: int | None) -> tuple[Opened | None
     return None, loaded
 
 
+def newest(root: Path) -> Any:
+    """What rank 0 said of itself in the newest step of ROOT that is whole; None where there is no step."""
+    opened, _ = found(Folder(root), Ranks(), None)
+    return None if opened is None else opened.read(0)
+
+
 def fitted(opened: Opened, ranks: Ranks, registered: Registered, without: Sequence[str]) -> dict[str, Any]:
     """This rank's state in OPENED; raises TriageError with all that does not fit what is registered."""
     held: list[dict[str, Any]] = []
