@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.artefact.layouts import beside, layout
+from torchtriage.examine.artefact.layouts import beside, layout, unfinished
 from torchtriage.examine.artefact.layouts import within as is_within
 from torchtriage.examine.artefact.opened import FROM, INSIDE, RATIO, Unreadable, filesystem, is_url
 
@@ -88,11 +88,15 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
             folders[:] = [name for name in folders if not is_within(name)]
             names = [name for name in names if beside(name)]  # noqa: PLW2901 - the others are the checkpoint
             yield Place(root, "" if root == top else top, "checkpoint")
+        if begun := [name for name in folders if unfinished(name)]:
+            folders[:] = [name for name in folders if name not in begun]
+            why = f"{Path(root, min(begun))}: a save of TrainingState that did not come to its end; the others stand"
+            yield Inconclusive("read", why, "Nothing: the next save takes it away.")
         links = [name for name in folders if Path(root, name).is_symlink()]
         folders[:] = sorted(name for name in folders if name not in links and name != ".git")
         if links:
             yield Inconclusive("read", f"{Path(root, min(links))}: links to folders are not followed", _NAME)
-        for name in sorted(names):
+        for name in sorted(name for name in names if name != ".lock"):
             seen += 1
             if seen > ENTRIES:
                 yield Inconclusive("read", f"{top}: more than {ENTRIES:,} files; the rest was left out", _NAME)

@@ -118,9 +118,7 @@ def _weights(value: Any, path: str) -> str:
     """A state_dict: names of parameters with their tensors, and little else."""
     if isinstance(value, Called) and isinstance(value.state, dict) and "_parameters" in value.state:
         return "ema" if _AVERAGED.search(path) else "model"
-    if not isinstance(value, dict) or not value:
-        return ""
-    tensors = [key for key, each in value.items() if isinstance(each, Tensor)]
+    tensors = [key for key, each in value.items() if isinstance(each, Tensor)] if isinstance(value, dict) else []
     if not tensors or len(tensors) < 0.8 * len(value) or not all(isinstance(key, str) for key in tensors):
         return ""
     leaf = path.rpartition("/")[2]
@@ -132,15 +130,22 @@ def _weights(value: Any, path: str) -> str:
         return ""
     if _MOMENTS & {key.rpartition(".")[2] for key in tensors}:
         return "optimizer"
+    if leaf in ("gradients", "grads", "accumulated_gradients"):
+        return "gradients"
     return "ema" if "n_averaged" in value or _AVERAGED.search(path) else "model"
 
 
 def _optimizer(value: Any, _: str) -> str:
     if not isinstance(value, dict):
         return ""
-    if isinstance(value.get("state"), dict) and isinstance(value.get("param_groups"), list | dict):
+    if isinstance(value.get("state"), dict) and isinstance(_groups(value), list | dict):
         return "optimizer"
     return "optimizer" if len(_FLAT & value.keys()) > 1 else ""
+
+
+def _groups(value: dict[Any, Any]) -> Any:
+    """TrainingState calls them groups, beside the type of the optimizer."""
+    return value.get("param_groups", value.get("groups") if "type" in value else None)
 
 
 def _has_moments(value: Any) -> bool:
@@ -194,7 +199,7 @@ _TELLS: tuple[Callable[[Any, str], str], ...] = (_generator, _optimizer, _weight
 
 def groups(optimizer: Any) -> list[dict[Any, Any]]:
     """The param_groups of the state of an optimizer."""
-    told = optimizer.get("param_groups") if isinstance(optimizer, dict) else None
+    told = _groups(optimizer) if isinstance(optimizer, dict) else None
     rows = told.values() if isinstance(told, dict) else told if isinstance(told, list) else ()
     return [each for each in rows if isinstance(each, dict)]
 

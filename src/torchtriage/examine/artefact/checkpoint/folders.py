@@ -29,7 +29,10 @@ _SHARDED = re.compile(r"(?:pytorch_model_fsdp|optimizer)_\d+\Z|(?:fsdp|global_st
 
 
 class Folder(Struct):
-    """layout: one of layouts.LAYOUTS. contents: by the names of the files; plain: of JSON files; names: all of them."""
+    """layout: one of layouts.LAYOUTS. contents: by the names of the files; plain: of JSON files; names: all of them.
+
+    whole: what was saved, where the files together tell it. metadata: what the folder says of itself.
+    """
 
     path: str
     layout: str
@@ -38,9 +41,13 @@ class Folder(Struct):
     troubles: list[Trouble] = field(default_factory=list)
     unsure: list[Inconclusive] = field(default_factory=list)
     names: frozenset[str] = frozenset()
+    whole: Any = None
+    metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def tree(self) -> dict[str, Any]:
+    def tree(self) -> Any:
+        if self.whole is not None:
+            return self.whole
         return {**{name: each.tree for name, each in self.contents.items()}, **self.plain}
 
 

@@ -160,17 +160,18 @@ def _verified(content: Content, source: Source) -> Verified:
 
 
 def _folder(path: str, verify: bool) -> tuple[Checkpoint, list[Inconclusive]]:
-    from torchtriage.examine.artefact.checkpoint import folders, verified
+    from torchtriage.examine.artefact.checkpoint import folders, kept, verified
 
     known = catalog().components
     names = os.listdir(path)  # noqa: PTH208 - names alone
     inner = [name for name in names if os.path.isdir(os.path.join(path, name))]  # noqa: PTH112, PTH118
     made = folders.read(path, layout(names, inner) or "model")
+    manifest = kept.read(made) if made.layout == "TrainingState" else None
     tree = _tree(made)
     found = components(tree, known)
     troubles = [*made.troubles, *(trouble for each in made.contents.values() for trouble in each.troubles)]
     steps = _steps(made.contents, found)
-    verdict = verified.folder(made) if verify else None
+    verdict = verified.folder(made, manifest) if verify else None
     troubles += verdict.troubles if verdict else ()
     return Checkpoint(
         path, made.layout, made.contents, made.plain, tree, found, tuple(troubles), steps, verdict, known, made.names
@@ -180,7 +181,7 @@ def _folder(path: str, verify: bool) -> tuple[Checkpoint, list[Inconclusive]]:
 def _tree(made: Folder) -> Any:
     """Of a folder that is one DCP save, what was saved; else by the names of the files."""
     whole = made.contents.get(".metadata")
-    if whole is not None and isinstance(whole.tree, dict):
+    if made.whole is None and whole is not None and isinstance(whole.tree, dict):
         others = {name: tree for name, tree in made.tree.items() if name != ".metadata"}
         return {**whole.tree, **others}
     return made.tree
@@ -204,10 +205,14 @@ def _steps(contents: Mapping[str, Content], found: Found) -> float | None:
 def _told(contents: Mapping[str, Content], count: Tensor) -> float | None:
     """Its number is in the file that has its storage; of shards the numbers are not at hand."""
     for content in contents.values():
-        holds = len(contents) == 1 or any(each is count for _, each in tensors(content.tree))
-        if holds and content.form != "DCP":
+        name = (
+            next((path for path, each in tensors(content.tree) if each is count), None)
+            if content.form == "safetensors" or len(contents) > 1
+            else ""
+        )
+        if name is not None and content.form != "DCP":
             with reading(content.path) as source:
-                value = number(content, source, count)
+                value = number(content, source, count, name)
                 content.taken += source.taken
             return value
     return None

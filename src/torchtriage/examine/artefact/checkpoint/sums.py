@@ -1,4 +1,4 @@
-"""CRC-32: by ISA-L where it is installed (the extra `verify`), which is some four times as fast as zlib."""
+"""CRC-32 by ISA-L where it is installed (the extra `verify`), some four times as fast as zlib; xxh3 by xxhash."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def fastest() -> Callable[[Any, int], int]:
         return zlib.crc32
     found: Callable[[Any, int], int] = crc32
     return found
+
+
+def hashing() -> Any:
+    """A hash of xxh3 with 128 bits, to be fed by `update`; None where xxhash is not installed."""
+    try:
+        from xxhash import xxh3_128
+    except ImportError:
+        return None
+    return xxh3_128()

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from torchtriage.examine.artefact.checkpoint import finite, zips
+from torchtriage.examine.artefact.checkpoint import finite, kept, zips
 from torchtriage.examine.artefact.checkpoint.content import Content, Trouble
 from torchtriage.examine.artefact.checkpoint.files import opened
 from torchtriage.examine.artefact.checkpoint.folders import Folder
 from torchtriage.examine.artefact.checkpoint.looked import NotFinite, Verified
 from torchtriage.examine.artefact.checkpoint.sharded import Shards
 from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source, inside, reading
-from torchtriage.examine.artefact.checkpoint.sums import fastest
+from torchtriage.examine.artefact.checkpoint.sums import fastest, hashing
 from torchtriage.examine.artefact.checkpoint.tensors import tensors
 
 PIECE = 2**18
@@ -25,9 +25,7 @@ PIECE = 2**18
 
 
 class Region(Struct, frozen=True):
-    """Bytes of a file. tensor: whose numbers they are, "" for none; crc: 0 where there is no checksum. inner: its form
-    lies within a larger file, so that nothing but its name tells it.
-    """
+    """Bytes of a file. tensor: whose numbers they are, "" for none. crc, xxh3: 0 and "" where there is no such sum."""
 
     path: str
     name: str
@@ -36,6 +34,7 @@ class Region(Struct, frozen=True):
     crc: int = 0
     tensor: str = ""
     dtype: str = ""
+    xxh3: str = ""
 
 
 def file(content: Content, source: Source) -> Verified:
@@ -43,9 +42,17 @@ def file(content: Content, source: Source) -> Verified:
     return _looked(list(_regions(content, source)))
 
 
-def folder(made: Folder) -> Verified:
-    """The numbers of all files of a folder, those of DCP shards among them."""
+def folder(made: Folder, manifest: kept.Manifest | None = None) -> Verified:
+    """The numbers of all files of a folder, those of DCP shards among them; by the hashes of MANIFEST, if any."""
     regions: list[Region] = []
+    if manifest is not None:
+        dtypes = {name: each.dtype for content in made.contents.values() for name, each in tensors(content.tree)}
+        for each in kept.hashes(made, manifest):
+            name = each.tensor or Path(each.path).name
+            regions.append(
+                Region(each.path, name, each.start, each.size, 0, each.tensor, dtypes.get(name, ""), each.xxh3)
+            )
+        return _looked(regions)
     for content in made.contents.values():
         if isinstance(content, Shards):
             regions += _sharded(content)
@@ -100,15 +107,10 @@ def _looked(regions: list[Region]) -> Verified:
     """Every region once; a core for each of them, as there are cores."""
     made = Verified()
     with ThreadPoolExecutor(max_workers=min(os.cpu_count() or 1, 8)) as several:
-        for region, (crc, bad) in zip(regions, several.map(_summed, regions), strict=True):
-            if crc is None:
-                made.troubles.append(Trouble(region.path, f"{region.name} could not be read to its end", region.start))
-            elif region.crc and crc != region.crc:
-                made.troubles.append(_changed(region))
-            elif region.crc:
-                made.checked += region.size
-            else:
-                made.unchecked += region.size
+        for region, (is_whole, bad) in zip(regions, several.map(_summed, regions), strict=True):
+            made.checked += region.size * (is_whole is True)
+            made.unchecked += region.size * (is_whole is None)
+            made.troubles += [_changed(region)] if is_whole is False else []
             made.not_finite += bad
     return made
 
@@ -119,21 +121,27 @@ def _changed(region: Region) -> Trouble:
     return Trouble(region.path, why, region.start, tensor=region.tensor)
 
 
-def _summed(region: Region) -> tuple[int | None, list[NotFinite]]:
-    """The checksum of a region (0 where there is none to compare it with), and what in it is not finite.
+def _summed(region: Region) -> tuple[bool | None, list[NotFinite]]:
+    """Whether a region has the sum that it should have, None where it has none, and what in it is not finite.
 
     The file is mapped: a copy of its bytes would take as long as all else.
     """
     crc, suspect, crc32 = 0, False, fastest()
+    xxh3 = hashing() if region.xxh3 else None
     with Path(region.path).open("rb") as file:
         if os.fstat(file.fileno()).st_size < region.start + region.size:
-            return None, []
+            return False, []
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as whole:
             for begin in range(region.start, region.start + region.size, PIECE):
                 with whole[begin : min(begin + PIECE, region.start + region.size)] as piece:
                     crc = crc32(piece, crc) if region.crc else 0
+                    if xxh3 is not None:
+                        xxh3.update(piece)
                     suspect = suspect or (bool(region.tensor) and finite.may_be(piece, region.dtype))
-    return crc, list(_counted(region)) if suspect else []
+    bad = list(_counted(region)) if suspect else []
+    if xxh3 is not None:
+        return xxh3.hexdigest() == region.xxh3, bad
+    return crc == region.crc if region.crc else None, bad
 
 
 def _counted(region: Region) -> Iterator[NotFinite]:
