@@ -175,3 +175,17 @@ def test_what_is_far_away_is_told_in_the_order_of_its_names(call: Any, ranks: Pa
     assert [each["path"] for each in told["measurements"]["trace"]["ranks"]] == [
         f"memory:///far/rank{number}.json" for number in range(4)
     ]
+
+
+@pytest.mark.parametrize(
+    ("host", "number"), [("node0", 10**30), ("node\ud800", 7), ("node\udcff", 2**64 - 1)], ids=["long", "half", "byte"]
+)
+def test_what_no_message_can_hold_is_the_same_from_every_engine(tmp_path: Path, host: str, number: int) -> None:
+    told = {"Collective name": "allreduce", "Seq": number, "In msg nelems": number, "Process Group Name": host}
+    event = {"ph": "X", "cat": "kernel", "name": f"ncclDevKernel_{host}", "tid": 7, "ts": 1, "dur": 5, "args": told}
+    trace = {"distributedInfo": {"rank": 0, "world_size": 2}, "host_name": host, "traceEvents": [event]}
+    for rank in range(2):
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(trace))
+    one, local = cases(tmp_path, "one", "local")
+    assert one == local
+    assert b"reading failed" not in one

@@ -38,9 +38,10 @@ def read(paths: Sequence[str], engine: Engine = ONE) -> Traces:
 
 def summary(path: str) -> RankSummary:
     """What is kept of the trace at PATH: at most 200 KB of JSON. Raises Unreadable."""
+    from torchtriage.examine.artefact.trace.sound import sound
     from torchtriage.examine.artefact.trace.summed import summary as of
 
-    return of(path)
+    return sound(of(path))
 
 
 def glance(path: str) -> Glance:
