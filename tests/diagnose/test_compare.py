@@ -184,3 +184,10 @@ def test_what_remains_and_whether_anyone_looked(found: Found) -> None:
 def test_an_outcome_without_a_finding_is_refused() -> None:
     with pytest.raises(ValueError, match="no finding"):
         _ = Compared(Fate.GONE, None, None).finding
+
+
+def test_of_two_checkpoints_the_keys_are_kept_and_no_figures_of_a_run_are_missed() -> None:
+    keys = {"said": "4 tensors have the same shape in both", "renamed": {"module.a": "a"}}
+    told = compare(Case(outcomes=LOOKED), Case(outcomes=LOOKED, measurements={"keys": keys}))
+    assert (told.keys, told.runs.doubts) == (keys, ())
+    assert compare(case(), case()).keys == {}

@@ -152,3 +152,18 @@ def replace_plan(folder: Path) -> str:
     """The same job whose kernels take twice as long."""
     made(Job("slower", Plan(kernel=800 * US), 2, 1, frozenset(), frozenset(), steps=6), folder / "slower")
     return "slower"
+
+
+def test_of_two_checkpoints_the_mapping_of_their_keys_is_printed(call: Any, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    state = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Linear(2, 2)).state_dict()
+    torch.save({f"module.{key}": each for key, each in state.items()}, tmp_path / "a.pt")
+    torch.save({"model": state, "epoch": 1}, tmp_path / "b.pt")
+    said = call("compare", "a.pt", "b.pt")
+    assert said.code == 0
+    for row in ("the one has module. before 4 keys", "module.0.weight → 0.weight", "the epoch: only in b.pt"):
+        assert row in " ".join(said.out.split())
+    assert "Not comparable" not in said.out
+    keys = json.loads(call("compare", "a.pt", "b.pt", "--json").out)["keys"]
+    assert keys["renamed"] == {f"module.{key}": key for key in state}
+    assert "## Keys" in call("compare", "a.pt", "b.pt", "--format", "markdown").out

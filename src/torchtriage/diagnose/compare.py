@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from math import inf
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,13 +58,15 @@ class Compared(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """What became of the findings, in the order of their fates, and the figures of the two runs.
 
-    looked: whether anything has been examined after the change. traced: of two cases from traces.
+    looked: whether anything has been examined after the change. traced: of two cases from traces. keys: of two
+    checkpoints, what differs between the keys of their weights.
     """
 
     outcomes: tuple[Compared, ...]
     runs: Runs
     looked: bool
     traced: Traced | None = None
+    keys: dict[str, Any] = {}
 
     def of(self, fate: Fate) -> tuple[Compared, ...]:
         """The outcomes of one fate."""
@@ -81,6 +83,9 @@ def compare(before: Case, after: Case) -> Comparison:
     measured, told = runs(before.measurements, after.measurements), traced(before.measurements, after.measurements)
     if told is not None:
         measured = replace(measured, doubts=(*measured.doubts, *doubted(told)))
+    keys = within(after.measurements, "keys")
+    if isinstance(keys, dict):  # files have no figures of a run, and nobody looks for them
+        measured = replace(measured, doubts=())
     met, gone, new = _matched(before.findings, after.findings)
     outcomes = [_again(one, two, measured) for one, two in met]
     outcomes += [_missing(one, after) for one in gone]
@@ -91,6 +96,7 @@ def compare(before: Case, after: Case) -> Comparison:
         measured,
         bool(after.observed or after.findings),
         told,
+        keys if isinstance(keys, dict) else {},
     )
 
 

@@ -26,6 +26,7 @@ TONES = {
     Fate.UNSEEN: "unknown",
 }
 MOVES = {"new": "error", "larger": "error", "same": "warning", "smaller": "info", "gone": "good"}
+_MAPPED = 8  # lines of a mapping that are printed
 _PLACES = {"allocated": "allocated on the device", "reserved": "reserved on the device", "rss": "on the host"}
 
 
@@ -40,6 +41,7 @@ def as_json(told: Comparison) -> str:
             "shares": {name: _sides(pair) for name, pair in runs.shares.items()},
             "memory": {name: _sides(pair) for name, pair in runs.memory.items()},
             **(_traced(told.traced) if told.traced else {}),
+            **({"keys": plain(told.keys)} if told.keys else {}),
             "comparable": runs.alike,
             "doubts": plain(runs.doubts),
         }
@@ -112,10 +114,26 @@ def render(told: Comparison, paper: Paper = PLAIN) -> str:
     if told.traced and told.traced.rows:
         body.append(paper.ink(heading(told.traced), "bold"))
         body += [part for each in told.traced.rows for part in _row_of(each, paper)] + [""]
+    if told.keys:
+        body += [paper.ink("Keys", "bold"), *paper.items(keys(told), 2), ""]
     if told.runs.doubts:
         body += [paper.ink("Not comparable" if not told.runs.alike else "To be kept in mind", "bold")]
         body += [*paper.items(doubts(told), 2), ""]
     return "\n".join(body).rstrip("\n") + "\n"
+
+
+def keys(told: Comparison) -> Iterator[str]:
+    """Of two checkpoints how the keys of the one become those of the other; of the mapping the first lines."""
+    yield sentence(line(str(told.keys.get("said", ""))))
+    renamed = told.keys.get("renamed") or {}
+    yield from (f"{line(str(one))} → {line(str(two))}" for one, two in list(renamed.items())[:_MAPPED])
+    if len(renamed) > _MAPPED:
+        yield f"{len(renamed) - _MAPPED:,} more: see --json"
+    for side, name in (("before", "only_a"), ("after", "only_b")):
+        if left := told.keys.get(name):
+            rest = f" and {len(left) - _MAPPED:,} more" if len(left) > _MAPPED else ""
+            yield f"only {side}: {', '.join(line(str(key)) for key in left[:_MAPPED])}{rest}"
+    yield from (line(str(each)) for each in told.keys.get("parts") or ())
 
 
 def heading(told: Traced) -> str:
@@ -256,6 +274,8 @@ def markdown(told: Comparison) -> str:
         body += [f"| **{each.change}** | {quoted(spent(each))} | {code(each.name)} |" for each in told.traced.rows] + [
             ""
         ]
+    if told.keys:
+        body += ["## Keys", "", *(f"- {quoted(said)}" for said in keys(told)), ""]
     if told.runs.doubts:
         body += ["## Not comparable" if not told.runs.alike else "## To be kept in mind", ""]
         body += [f"- {quoted(said)}" for said in doubts(told)]

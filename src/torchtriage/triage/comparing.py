@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from torchtriage.core.case import Case
 from torchtriage.core.errors import TriageError
+from torchtriage.core.plain import within
 from torchtriage.examine.artefact.heads import is_case
 from torchtriage.examine.artefact.kinds import ORDER
 from torchtriage.examine.artefact.opened import is_url
@@ -23,9 +26,21 @@ def sides(before: str, after: str) -> tuple[Case, Case]:
         raise TriageError(
             f"before is of the kind {first}, after of the kind {later}: they have no figure in common",
             f"{before}, {after}",
-            "Compare what is of one kind: two runs, traces with traces, logs with logs.",
+            "Compare what is of one kind: two runs, traces with traces, checkpoints with checkpoints.",
         )
-    return one, two
+    return one, _keyed(before, after, one, two)
+
+
+def _keyed(before: str, after: str, one: Case, two: Case) -> Case:
+    """TWO with what differs between the keys of two checkpoints, where each side is the file or folder of one."""
+    files = [
+        [each.get("file") for each in within(side.measurements, "checkpoint", "checkpoints") or ()]
+        for side in (one, two)
+    ]
+    if files != [[before], [after]]:
+        return two
+    keys = within(read([before, after]).measurements, "checkpoint", "differences")
+    return replace(two, measurements={**two.measurements, "keys": keys}) if keys else two
 
 
 def given(path: str) -> Case:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def command(before: str, after: str, form: str, persona: str, exit_zero: bool, color: str) -> int:
     """What became of each finding: gone, smaller, same, larger, new; and how much faster a step is.
 
-    BEFORE and AFTER are each a case.json, the folder of a run, or what `read` takes: traces, snapshots, logs, curves.
-    Of traces the phases of a step and the kernels that changed most are told, too. A finding counts as gone only where
-    its detector has looked again. Ends with 0 when nothing is found after the change, 1 when something is, 3 when that
-    cannot be told.
+    BEFORE and AFTER are each a case.json, the folder of a run, or what `read` takes: traces, snapshots, logs, curves,
+    checkpoints. Of traces the phases of a step and the kernels that changed most are told, too, of two checkpoints how
+    the keys of the one become those of the other. A finding counts as gone only where its detector has looked again.
+    Ends with 0 when nothing is found after the change, 1 when something is, 3 when that cannot be told.
     """
     from torchtriage.core.fault import Persona
     from torchtriage.report.choose import chosen

@@ -190,14 +190,21 @@ def _ordered(left: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> Explain
 def said(told: Differences) -> str:
     """In one sentence."""
     known = len(told.same) + len(told.renamed)
-    rules = [f"{one!r} in the one is {two!r} in the other ({count:,} keys)" for one, two, count in told.rules[:4]]
+    rules = [_rule(*each) for each in told.rules[:4]]
     where = ""
     if told.nested[0] != told.nested[1]:
         where = f"; the weights lie at {told.nested[0]} in the one and at {told.nested[1]} in the other"
     rest = f"; {len(told.only_a):,} keys are only in the one, {len(told.only_b):,} only in the other"
     sizes = "".join(f"; {key}: {list(one)} and {list(two)}" for key, (one, two) in list(told.resized.items())[:3])
     left = rest if told.only_a or told.only_b else ""
-    return f"{known:,} tensors are the same in both{': ' if rules else ''}{', '.join(rules)}{where}{left}{sizes}"
+    return f"{known:,} tensors have the same shape in both{': ' if rules else ''}{', '.join(rules)}{where}{left}{sizes}"
+
+
+def _rule(one: str, two: str, count: int) -> str:
+    keys = f"{count:,} key{'s' * (count != 1)}"
+    if one and two:
+        return f"{one} in the one is {two} in the other ({keys})"
+    return f"the {'one' if one else 'other'} has {one or two} before {keys}"
 
 
 def as_dict(told: Differences, most: int = 400) -> dict[str, Any]:

@@ -122,9 +122,7 @@ def keys_mismatched(subject: Checkpoints) -> Iterator[Sighting]:
     one, other = subject.each
     told = differences(one, other)
     if told.explains and not told.same:
-        yield Sighting(
-            Place(path=other.path), f"{said(told)}: {one.path} does not load what {other.path} holds, nor the reverse"
-        )
+        yield Sighting(Place(path=other.path), f"{said(told)}: a model that loads {one.path} does not load this file")
 
 
 # What kind of file it is
