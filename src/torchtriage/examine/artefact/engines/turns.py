@@ -25,9 +25,11 @@ class Pool(Protocol):
 
     def start(self, path: str) -> Hashable:
         """Hands a file to who is free."""
+        raise NotImplementedError
 
     def ended(self, seconds: float) -> Iterable[tuple[Hashable, Told | Died]]:
         """What has come, as soon as something has, or after SECONDS."""
+        raise NotImplementedError
 
     def end(self, key: Hashable) -> None:
         """Ends what reads that file; nothing comes of it any more."""
