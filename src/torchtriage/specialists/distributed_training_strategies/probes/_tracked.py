@@ -37,6 +37,12 @@ class Wrapper:
         made = self.itself()
         return {id(each) for each in made.module.parameters()} if made is not None else set()
 
+    def names(self) -> dict[int, str]:
+        """By identity, what the wrapped module calls its tensors: the same on all ranks, whatever else ran there."""
+        made = self.itself()
+        named = (*made.module.named_parameters(), *made.module.named_buffers()) if made is not None else ()
+        return {id(each): _plain(name) for name, each in named}
+
     @property
     def joins(self) -> bool:
         """Whether ranks may have different numbers of batches now: then their updates are not the same ones."""
@@ -73,7 +79,8 @@ class Tracked:
         chosen = _chosen(kept)
         self.kinds = "".join(kind for kind, _ in chosen)
         self.tensors = [weakref.ref(each) for _, each in chosen]
-        self.names = [_name(job, each, number) for number, (_, each) in enumerate(chosen)]
+        own_names = self.wrapper.names() if self.wrapper is not None else {}
+        self.names = [own_names.get(id(each)) or _name(job, each, at) for at, (_, each) in enumerate(chosen)]
         self.sizes = [each.numel() for _, each in chosen]
         self.writes = [_version(each) for _, each in chosen]
         self.moved = sum(size for size, kind in zip(self.sizes, self.kinds, strict=True) if kind in "po")
@@ -152,7 +159,11 @@ def _chosen(kept: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 def _name(job: Job, tensor: Any, number: int) -> str:
-    name = job.module_name(tensor) or _buffer_name(job, tensor) or f"tensor {number}"
+    return _plain(job.module_name(tensor) or _buffer_name(job, tensor) or f"tensor {number}")
+
+
+def _plain(name: str) -> str:
+    """NAME without what wrappers put before it."""
     while (prefix := next((each for each in PREFIXES if name.startswith(each)), "")) != "":
         name = name[len(prefix) :]
     return name

@@ -41,6 +41,7 @@ def divergence(job: Job) -> None:
     _carried.listening[id(job)] = looks.carried.told
     job.wrap(DistributedDataParallel, "__init__", looks.making)
     job.wrap(torch.nn.Module, "load_state_dict", looks.loading)
+    job.wrap(torch.optim.Optimizer, "load_state_dict", looks.restoring)
     for each in job.alive(DistributedDataParallel):
         looks.wrappers.append(_tracked.Wrapper(each, ("", 0)))
     job.listen(looks.stepped, looks.clipping, looks.ending)
@@ -91,6 +92,8 @@ class _Looks:
             where = self.job.caller()
             original(wrapper, *args, **kwargs)
             self.wrappers.append(_tracked.Wrapper(wrapper, where))
+            self.job.withdraw(self.first)
+            self.job.place(self.first, lambda job: job.listen(self.backward))
 
         return __init__
 
@@ -100,19 +103,40 @@ class _Looks:
                 owned = {id(each) for each in module.parameters()}
                 wrapped = any(owned & each.parameters for each in self.wrappers)
                 self.loads += 1
-                turns = max((each.turns for each in self.courses.values()), default=0)
                 path, line = self.job.caller()
-                self.job.record("weights-loaded", path=path, line=line, wrapped=wrapped, turns=turns)
+                told = {"wrapped": wrapped, "state": False, "turns": self.turns(owned)}
+                self.job.record("weights-loaded", path=path, line=line, **told)
             return original(module, *args, **kwargs)
 
         return load_state_dict
 
+    def restoring(self, original: Any) -> Any:
+        def load_state_dict(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.loads < 16 and self.several():
+                self.loads += 1
+                path, line = self.job.caller()
+                told = {"wrapped": False, "state": True, "turns": self.course(optimizer).turns}
+                self.job.record("weights-loaded", path=path, line=line, **told)
+            return original(optimizer, *args, **kwargs)
+
+        return load_state_dict
+
+    def turns(self, owned: set[int]) -> int:
+        """The updates so far of the optimizer, the last one built, that moves some of those in OWNED, by identity."""
+        moving = (
+            each for each in self.job.built if any(id(p) in owned for g in each.param_groups for p in g["params"])
+        )
+        last = next(iter([*moving][::-1]), None)
+        return self.course(last).turns if last is not None else 0
+
     def backward(self, _roots: Any) -> None:
-        """The first pass: how the replicas begin."""
+        """The first pass, of the job or through a new wrapper: how the replicas begin."""
         self.job.withdraw(self.first)
         if self.several():
             for optimizer in self.job.built:
-                if any(each.requires_grad for group in optimizer.param_groups for each in group["params"]):
+                if not self.course(optimizer).turns and any(
+                    each.requires_grad for group in optimizer.param_groups for each in group["params"]
+                ):
                     self.look(self.course(optimizer), optimizer)
 
     def course(self, optimizer: Any) -> _Course:

@@ -90,7 +90,7 @@ def _loaded(parting: Parting) -> Iterator[Cause]:
 
 
 def _matters(joint: Joint, event: Event, turn: int) -> bool:
-    return bool(event.get("wrapped") or not joint.wrapped) and (event.get("turns") or 0) <= turn
+    return bool(event.get("wrapped") or event.get("state") or not joint.wrapped) and (event.get("turns") or 0) <= turn
 
 
 def _skipped(parting: Parting) -> Iterator[Cause]:
