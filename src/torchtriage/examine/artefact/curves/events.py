@@ -7,8 +7,10 @@ TensorProto.dtype 1, .tensor_shape 2, .tensor_content 4, .float_val 5, .double_v
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 
 from torchtriage.examine.artefact.crc import masked
 from torchtriage.examine.artefact.opened import Opened
@@ -17,6 +19,11 @@ LARGEST = 2**26
 """Bytes of a record that is looked into: what is larger holds pictures or a graph."""
 _SIZES = {1: 8, 5: 4}
 _FLOAT, _DOUBLE = 1, 2  # DT_FLOAT, DT_DOUBLE
+_PLAIN = re.compile(
+    rb"\x09.{8}\x10([\x80-\xff]{0,8}[\x00-\x7f])\x2a([\x00-\x7f]\x0a[\x00-\x7f]\x0a[\x00-\x7f])(.{1,116})\x15(.{4})",
+    re.DOTALL,
+)
+_FLOATS = struct.Struct("<f")
 Value = tuple[str, int, float]
 
 
@@ -31,16 +38,42 @@ def values(file: Opened) -> Iterator[Value]:
         if len(head) < 12:
             raise Broken(f"it breaks off at byte {offset}")
         length = int.from_bytes(head[:8], "little")
-        if masked(head[:8]) != int.from_bytes(head[8:], "little"):
+        if not _is_checked(head):
             raise Broken(f"the length of the record at byte {offset} is damaged")
         data = _record(file, length)
         if data is None:
             raise Broken(f"it breaks off in the record at byte {offset}")
         offset += length + 16
+        if (plain := _scalar(data)) is not None:
+            yield plain
+            continue
         try:
             yield from _event(data)
         except (struct.error, IndexError, ValueError) as error:
             raise Broken(f"the record before byte {offset} is damaged: {error}") from error
+
+
+@lru_cache(maxsize=4096)
+def _is_checked(head: bytes) -> bool:
+    """Whether a record's length has the checksum that follows it; records of one kind are of few lengths."""
+    return masked(head[:8]) == int.from_bytes(head[8:], "little")
+
+
+def _scalar(data: bytes) -> Value | None:
+    """The one scalar of an event as SummaryWriter writes it; None for others, which are taken apart field by field."""
+    found = _PLAIN.fullmatch(data)
+    if found is None:
+        return None
+    step, sizes, tag, value = found.groups()
+    size = len(tag)
+    if sizes[0] != size + 9 or sizes[2] != size + 7 or sizes[4] != size:
+        return None
+    return _name(tag), _varint(step, 0)[0], float(_FLOATS.unpack(value)[0])
+
+
+@lru_cache(maxsize=4096)
+def _name(tag: bytes) -> str:
+    return tag.decode("utf-8", "replace")
 
 
 def _record(file: Opened, length: int) -> bytes | None:

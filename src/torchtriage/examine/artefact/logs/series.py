@@ -13,7 +13,7 @@ WORDS = (b"loss", b"Loss", b"LOSS", b"grad_norm", b"grad norm")
 _ODD = (b"nan", b"NaN", b"NAN", b"inf", b"Inf")
 ODD = re.compile(rb"(?:loss|Loss|LOSS|grad[_ ]norm)[\"']?\W{0,6}(?:tensor\()?-?(?:%s)" % b"|".join(_ODD))
 """A loss that is not finite, in the bytes of a log."""
-FULL = 100_000
+FULL = 30_000
 """Lines with a loss that are read one by one; after those, only such as are not finite and what follows them."""
 NORMS = 10
 """Norms at the end that are not finite: a GradScaler that looks for its first scale makes a few, and skips them."""
