@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from torchtriage.toolkit.state.beside import Beside
 
 LARGEST = 64 << 20  # bytes of one write: large enough to cost nothing, small enough to be hashed beside it
 MOST = 512  # pieces of one write; Linux takes 1,024
@@ -57,9 +60,14 @@ def write(file: int, path: Path, pieces: Sequence[memoryview]) -> None:
             left[0] = left[0][done:]
 
 
-def fsync(file: int, path: Path) -> None:
+@contextmanager
+def synced(file: int, path: Path) -> Iterator[None]:
+    """All of FILE is on the disk when the block has ended, whose own changes go there at the same time."""
     _tell("fsync", path)
-    os.fsync(file)
+    with Beside(1, "syncing") as thread:
+        done = thread.submit(os.fsync, file)
+        yield
+        done.result()
 
 
 def settle(folder: Path) -> None:
@@ -91,12 +99,13 @@ def rmdir(path: Path) -> None:
     os.rmdir(path)  # noqa: PTH106
 
 
-def whole_file(path: Path, data: bytes) -> None:
-    """A new file with DATA in it, on the disk when this returns, but for its name."""
+def whole_file(path: Path, data: bytes, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """A new file with DATA in it, on the disk when this returns, but for its name; MEANWHILE is done by then, too."""
     file = create(path)
     try:
         write(file, path, [memoryview(data)])
-        fsync(file, path)
+        with synced(file, path):
+            meanwhile()
     finally:
         os.close(file)
 

@@ -52,9 +52,8 @@ class Folder:
         return place
 
     def commit(self, place: Path, step: int) -> Path:
-        """What lies in PLACE is the step from here on, and stays it without power."""
+        """What lies in PLACE, all on the disk, is the step from here on, and stays it without power."""
         to = self.free(step)
-        disk.settle(place)
         disk.rename(place, to)
         disk.settle(self.root)
         return to

@@ -91,10 +91,13 @@ def _shard(place: Path, ranks: Ranks, save: str, snapshot: Snapshot) -> dict[str
         raise TriageError(f"rank {ranks.index} does not see what rank 0 has made", str(place.parent), do)
     about = {"save": save, "step": str(snapshot.step), "rank": str(ranks.index)}
     tensors = snapshot.tensors.held
-    head, hashes, size = shards.written(place / f"rank{ranks.index}.safetensors", tensors, about)
     state = plain.text({"save": save, "rank": ranks.index, "state": snapshot.state})
-    disk.whole_file(place / f"rank{ranks.index}.json", state)
-    disk.settle(place)
+    beside = place / f"rank{ranks.index}.json"
+    head, hashes, size = shards.written(
+        place / f"rank{ranks.index}.safetensors", tensors, about, lambda: disk.whole_file(beside, state)
+    )
+    if ranks.index:  # rank 0 does so before the step counts, and may be another host
+        disk.settle(place)
     shard = Shard(hashing.of(state), head, hashes, size)
     parts = {name: part._asdict() | {"here": name in tensors} for name, part in snapshot.tensors.parts.items()}
     return {"shard": msgspec.to_builtins(shard), "parts": parts}
@@ -110,7 +113,7 @@ def _committed(folder: Folder, place: Path, step: int, save: str, wrote: list[di
         sharded=_joined([each["parts"] for each in wrote]),
         written=_versions(),
     )
-    disk.whole_file(place / manifest.NAME, manifest.packed(made))
+    disk.whole_file(place / manifest.NAME, manifest.packed(made), lambda: disk.settle(place))
     return str(folder.commit(place, step))
 
 

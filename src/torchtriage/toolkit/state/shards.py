@@ -8,7 +8,7 @@ import mmap
 import os
 import stat
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -16,26 +16,33 @@ from typing import Any
 from torchtriage.toolkit.state import disk, hashing
 from torchtriage.toolkit.state.beside import Beside
 from torchtriage.toolkit.state.manifest import Damaged, Shard
-from torchtriage.toolkit.state.tensors import CODES, data, type_of
+from torchtriage.toolkit.state.tensors import CODES, data, in_place, type_of
 
 ALIGNED = 64  # bytes: where the data begins
-AHEAD = 256 << 20  # bytes that may wait for their hash
+AHEAD = 256 << 20  # bytes of copies that may wait for their hash
 LONGEST = 512 << 20  # bytes of a header that is still read
 SIZES = {"BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2}
 SIZES |= {"I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8}
 TYPES = {code: name for name, code in CODES.items()}
 
 
-def written(path: Path, tensors: Mapping[str, Any], about: Mapping[str, str]) -> tuple[str, dict[str, str], int]:
-    """Writes TENSORS to PATH, on the disk when this returns: the hash of the header, of each tensor, and the bytes."""
+def written(
+    path: Path, tensors: Mapping[str, Any], about: Mapping[str, str], meanwhile: Callable[[], None]
+) -> tuple[str, dict[str, str], int]:
+    """Writes TENSORS to PATH, on the disk when this returns: the hash of the header, of each tensor, and the bytes.
+
+    MEANWHILE is done while the disk is waited for.
+    """
     names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
     head = _header([(name, tensors[name]) for name in names], about)
     file = disk.create(path)
     try:
         disk.write(file, path, [memoryview(head)])
         with Beside(1, "hashing") as beside:
-            hashes = {name: said.result() for name, said in _streamed(file, path, names, tensors, beside)}
-        disk.fsync(file, path)
+            said = _streamed(file, path, names, tensors, beside)
+            with disk.synced(file, path):
+                meanwhile()
+        hashes = {name: each.result() for name, each in said}
     finally:
         os.close(file)
     size = len(head) + sum(tensors[name].nbytes for name in names)
@@ -53,8 +60,9 @@ def _streamed(
     for name in names:
         view = data(tensors[name])
         said.append((name, beside.submit(hashing.of, view)))
-        waiting.append((said[-1][1], len(view)))
-        ahead += len(view)
+        if not in_place(tensors[name]):
+            waiting.append((said[-1][1], len(view)))
+            ahead += len(view)
         for start in range(0, len(view), disk.LARGEST):
             part = view[start : start + disk.LARGEST]
             batch.append(part)

@@ -100,6 +100,11 @@ def data(tensor: Any) -> memoryview:
     return memoryview(flat.view(torch.uint8).numpy())
 
 
+def in_place(tensor: Any) -> bool:
+    """Whether `data` is a view of TENSOR's own memory."""
+    return tensor.device.type == "cpu" and tensor.is_contiguous() and not (tensor.is_conj() or tensor.is_neg())
+
+
 def is_sharded(tensor: Any) -> bool:
     there = sys.modules.get("torch.distributed.tensor")
     return there is not None and isinstance(tensor, there.DTensor)
