@@ -167,3 +167,27 @@ def test_a_data_file_that_is_younger_than_the_metadata_is_told_and_not_judged(sh
     case = triage.read([shards])
     assert slugs(case) == set()
     assert any("with two saves mixed, and so does a copy" in item.why for item in case.inconclusive)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_two_saves_in_one_folder_are_told_by_the_steps_of_the_optimizer(tmp_path: Path) -> None:
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import get_state_dict
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Linear(3, 2))
+    optimizer = torch.optim.Adam(model.parameters())
+    for generation in ("one", "two"):
+        for _ in range(3):
+            model(torch.randn(2, 4)).sum().backward()
+            optimizer.step()
+        state = dict(zip(("model", "optim"), get_state_dict(model, optimizer), strict=True))
+        files = dcp.FileSystemWriter(tmp_path / generation, single_file_per_rank=False)
+        dcp.save(state, storage_writer=files, no_dist=True)
+        assert slugs(triage.read([tmp_path / generation])) == set()
+    names = sorted(path.name for path in (tmp_path / "two").glob("*.distcp"))
+    for name in names[: len(names) // 2]:
+        (tmp_path / "one" / name).write_bytes((tmp_path / "two" / name).read_bytes())
+    (fact,) = facts(triage.read([tmp_path / "one"]))
+    assert fact.startswith("two saves are mixed: by __0_")
+    assert "the optimizer has made 3 steps" in fact
+    assert "6" in fact

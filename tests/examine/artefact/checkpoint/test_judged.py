@@ -16,6 +16,7 @@ from torch import nn
 import torchtriage
 from torchtriage import triage
 from torchtriage.core.case import Case
+from torchtriage.examine.artefact.checkpoint.names import is_data
 
 
 def slugs(case: Case) -> set[str]:
@@ -131,6 +132,14 @@ def test_what_the_safe_default_loads_is_never_said_to_be_refused(tmp_path: Path)
     )
     torch.load(weights, weights_only=True)
     assert slugs(triage.read([weights])) == set()
+
+
+def test_every_name_that_the_safe_default_allows_is_data() -> None:
+    from torch._weights_only_unpickler import _get_allowed_globals, _get_user_allowed_globals
+
+    names = [*_get_allowed_globals(), *_get_user_allowed_globals()]
+    assert len(names) > 100
+    assert [name for name in names if not is_data(name)] == []
 
 
 def test_a_file_of_options_is_not_judged_and_said_to_need_its_class(tmp_path: Path) -> None:

@@ -61,6 +61,16 @@ def _meta(m: Machine, dtype: Any, shape: Any, stride: Any, *_: Any) -> Tensor:
     return Tensor(dtype_of(dtype), sizes(shape), sizes(stride), kind="meta")
 
 
+def _from_array(m: Machine, array: Any, dtype: Any, *_: Any) -> Tensor:
+    """Of a device whose numbers are written as an array of numpy."""
+    return Tensor(dtype_of(dtype), array.shape, kind="array")
+
+
+def _wrapped(m: Machine, kind: Any, dtype: Any, shape: Any, *_: Any) -> Tensor:
+    """A subclass whose numbers are elsewhere: in its state, or on another rank."""
+    return Tensor(dtype_of(dtype), sizes(shape), kind=kind.name.rpartition(".")[2])
+
+
 def _nested(m: Machine, buffer: Any, *_: Any) -> Tensor:
     if not isinstance(buffer, Tensor):
         raise Unmade
@@ -131,7 +141,9 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     f"{_U}_rebuild_qtensor": _quantized, f"{_U}_rebuild_parameter": _parameter,
     f"{_U}_rebuild_parameter_with_state": _parameter, "torch.nn.parameter.Parameter": _parameter,
     f"{_U}_rebuild_sparse_tensor": _sparse, f"{_U}_rebuild_meta_tensor_no_storage": _meta,
-    f"{_U}_rebuild_nested_tensor": _nested, "torch._tensor._rebuild_from_type_v2": _subclass,
+    f"{_U}_rebuild_device_tensor_from_numpy": _from_array, f"{_U}_rebuild_wrapper_subclass": _wrapped,
+    f"{_U}_rebuild_device_tensor_from_cpu_tensor": _parameter, f"{_U}_rebuild_nested_tensor": _nested,
+    "torch._tensor._rebuild_from_type_v2": _subclass,
     "collections.OrderedDict": _ordered, "collections.Counter": _ordered, "collections.defaultdict": _default,
     "torch.Size": _shape, "torch.torch_version.TorchVersion": _text,
     "_codecs.encode": _encoded, "builtins.bytearray": _bytes, "__builtin__.bytearray": _bytes,

@@ -10,10 +10,19 @@ from msgspec import Struct
 from torchtriage.examine.artefact.checkpoint.builders import BUILDERS
 from torchtriage.examine.artefact.checkpoint.tensors import SIZES, STORAGES
 
+_KINDS = ("torch", "torch.sparse", "torch.cuda", "torch.cuda.sparse")
 _DATA = frozenset(
     {
         *BUILDERS,
         *(f"torch.{name}" for name in (*SIZES, *STORAGES)),
+        *(f"torch.cuda.{name}" for name in STORAGES),
+        *(f"{home}.{name.removesuffix('Storage')}Tensor" for home in _KINDS for name in STORAGES),
+        *(f"torch.{kind}{bits}" for kind in ("int", "uint") for bits in range(1, 8)),
+        *(f"torch.{name}" for name in ("bits1x8", "bits2x4", "bits4x2", "bits16")),
+        *(
+            f"torch.{name}"
+            for name in ("per_tensor_symmetric", "per_channel_symmetric", "per_channel_affine_float_qparams")
+        ),
         *(f"torch.storage.{name}" for name in ("UntypedStorage", "TypedStorage")),
         *(f"torch.{name}" for name in ("strided", "sparse_coo", "sparse_csr", "contiguous_format", "preserve_format")),
         *(f"torch.{name}" for name in ("per_tensor_affine", "per_channel_affine", "device", "Tensor", "Generator")),
@@ -40,7 +49,9 @@ _HOMES = {  # modules of which classes are data: what is told of shards, and of 
     "torch.distributed._shard.sharded_tensor.metadata": frozenset({"TensorProperties", "MEM_FORMAT_ENCODING"}),
     "torch.distributed.tensor": frozenset({"DTensor", "DeviceMesh", "Shard", "Replicate", "Partial"}),
     "torch.distributed.tensor._api": frozenset({"DTensor"}),
-    "torch.distributed.tensor._dtensor_spec": frozenset({"DTensorSpec", "TensorMeta"}),
+    "torch.distributed.tensor._dtensor_spec": frozenset({"DTensorSpec", "TensorMeta", "ShardOrderEntry"}),
+    "torch.distributed._mesh_layout": frozenset({"_MeshLayout", "_FlatLayout"}),
+    "torch.nested._internal.nested_tensor": frozenset({"NestedTensor", "_rebuild_njt"}),
     "torch.distributed.tensor.placement_types": frozenset({"Shard", "Replicate", "Partial", "_StridedShard"}),
     "torch.distributed.device_mesh": frozenset({"DeviceMesh"}),
 }
