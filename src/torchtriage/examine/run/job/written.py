@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
 
 
@@ -92,11 +92,20 @@ def call_in(frame: FrameType) -> ast.Call | None:
 
 def root_of(frame: FrameType) -> int:
     """The line that last set the variable whose backward FRAME calls, before it does; 0 where there is none."""
+    return _set_before(frame, lambda call: [call.func] if getattr(call.func, "attr", "") == "backward" else [])
+
+
+def given_from(frame: FrameType) -> int:
+    """The line that last set a variable which FRAME gives to what it calls, before it does; 0 where there is none."""
+    return _set_before(frame, lambda call: [*call.args, *(each.value for each in call.keywords)])
+
+
+def _set_before(frame: FrameType, parts: Callable[[ast.Call], list[ast.expr]]) -> int:
     tree, line = tree_of(frame.f_code), frame.f_lineno
     nodes = list(ast.walk(tree)) if tree is not None else []
-    calls = [each for each in nodes if isinstance(each, ast.Call) and getattr(each.func, "attr", "") == "backward"]
-    here = [each for each in calls if each.lineno <= line <= (each.end_lineno or line)]
-    names = {each.id for call in here for each in ast.walk(call.func) if isinstance(each, ast.Name)}
+    calls = [each for each in nodes if isinstance(each, ast.Call) and each.lineno <= line <= (each.end_lineno or line)]
+    named = (each for call in calls for part in parts(call) for each in ast.walk(part))
+    names = {each.id for each in named if isinstance(each, ast.Name)}
     stores = [each for each in nodes if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)]
     return max((each.lineno for each in stores if each.id in names and each.lineno < line), default=0)
 

@@ -53,6 +53,8 @@ def inputs(job: Job) -> None:
             given = [*args, *kwargs.values()]
             facts: dict[str, Any] = {"root": type(module).__name__, "number": number, "over": list(_divided(module))}
             facts |= {"at": job.caller(), "backwards": job.clock.count("backwards")}
+            frame = job.frame() if not number else None
+            facts |= {"given": job.written.given_from(frame)} if frame is not None else {}
             facts |= _normalised(module, given) if not number else {}
             job.record("inputs", **facts, marks=_marks(job, given), values=list(_values(given)))
         if left <= 0:

@@ -53,7 +53,8 @@ def causes(parting: Parting) -> Iterator[Cause]:
         yield Cause("here each rank moves weights of its own", path, line)
         return
     yield Cause(_of_gradients(parting), path, line)
-    for number, (path, line) in enumerate((lowest.get("asked") or ()) if not joint.wrapped else ()):
+    asked: list[tuple[str, int]] = [] if joint.wrapped else lowest.get("asked") or []
+    for number, (path, line) in enumerate(asked):
         yield Cause("here the gradients of others are averaged" if not number else "that is called here", path, line)
 
 

@@ -57,7 +57,7 @@ def _same(one: RankRecord, other: RankRecord, ranks: int) -> Iterator[tuple[str,
         if share >= MOST and (_whole(one, key) or _inputs_alike(one, other)):
             yield key, list(_told(one, other, key, share, number, ranks))
     if not learned and all(map(_followed, (one.all("inputs"), other.all("inputs")))) and _inputs_alike(one, other):
-        yield "inputs", [_drawn(one, other)]
+        yield "inputs", list(_drawn(one, other))
 
 
 def _loaders(record: RankRecord) -> dict[str, Event]:
@@ -145,9 +145,13 @@ def _why(here: Event, there: Event) -> str:
     return f"The loader's sampler is a {here['sampler']}, which knows no ranks"
 
 
-def _drawn(one: RankRecord, other: RankRecord) -> Sighting:
+def _drawn(one: RankRecord, other: RankRecord) -> Iterator[Sighting]:
     events = [event for event in one.all("inputs") if event.get("marks")]
     path, line = next((tuple(event["at"]) for event in events if event.get("at")), ("", 0))
     fact = f"the model is given the same on ranks {one.rank} and {other.rank} in {len(events)} passes that were looked "
     fact += "at, and something new in each: they draw with one seed, and do the work of one"
-    return Sighting(Place(path=path or None, line=line or None, step=events[0]["step"]), fact, 1.0, "of the passes")
+    yield Sighting(Place(path=path or None, line=line or None, step=events[0]["step"]), fact, 1.0, "of the passes")
+    given = next((event["given"] for event in events if event.get("given")), 0)
+    if given:
+        place = Place(path=path or None, line=given, step=events[0]["step"])
+        yield Sighting(place, "here they are made", 1.0, "of the passes")
