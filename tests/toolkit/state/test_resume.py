@@ -370,3 +370,11 @@ def test_a_new_process_ends_after_an_asynchronous_save_has_come_to_its_end(tmp_p
 def test_noise_is_drawn_where_it_is_loaded() -> None:
     assert not torch.equal(Noisy(True)[0][0], Noisy(True)[0][0])
     assert torch.equal(Noisy(False)[0][0], Noisy(False)[0][0])
+
+
+def test_the_example_ends_with_the_same_bits(tmp_path: Path) -> None:
+    example = Path(__file__).parents[3] / "examples/killed_and_resumed.py"
+    done = subprocess.run([sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ended with -9\n  goes on from step 20, in epoch 1\n  ended with 0\n" in done.stdout
+    assert done.stdout.endswith("equal: every bit of the weights\n")

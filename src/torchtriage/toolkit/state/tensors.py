@@ -61,12 +61,12 @@ class Tensors:
         """From here on the tensors are copies in the memory of the host, which training does not change."""
         import torch
 
-        pin = any(each.is_cuda for each in self.held.values())
+        used = [each for each in self.held.values() if each.is_cuda]
         for name, each in self.held.items():
-            beside = torch.empty(each.shape, dtype=each.dtype, pin_memory=pin and each.is_cuda)
+            beside = torch.empty(each.shape, dtype=each.dtype, pin_memory=each.is_cuda)
             self.held[name] = beside.copy_(each, non_blocking=each.is_cuda)
-        if pin:
-            torch.cuda.synchronize()
+        for device in {each.device for each in used}:
+            torch.cuda.synchronize(device)
 
     def _keep_part(self, tensor: Any, path: str) -> dict[str, Any]:
         offsets, lengths = box_of(tensor)
