@@ -65,7 +65,7 @@ class _Handles:
         while frame is not None and str(frame.f_globals.get("__name__")).startswith(BETWEEN):
             frame = frame.f_back
         path = self.job.path_of(frame.f_code) if frame is not None else None
-        if path is None or len(self.open) >= OPEN:
+        if frame is None or path is None or len(self.open) >= OPEN:
             return  # a library's, which knows what it does
         where = path, frame.f_lineno
         self.open[number] = where
