@@ -143,6 +143,12 @@ def test_a_data_file_that_is_shorter_or_longer_than_its_metadata_says_is_named(s
     ]
 
 
+def test_a_shard_outside_of_the_folder_is_not_read(shards: Path) -> None:
+    path = shards / ".metadata"
+    path.write_bytes(path.read_bytes().replace(b"__0_0.distcp", b"../../../etc"))
+    assert facts(triage.read([shards])) == ["it refers to '../../../etc', which leads out of the folder: not read"]
+
+
 def test_a_flipped_bit_in_a_shard_is_found_and_the_tensor_named(shards: Path) -> None:
     path = shards / "__0_0.distcp"
     data = bytearray(path.read_bytes())

@@ -92,6 +92,13 @@ def test_a_file_of_another_save_or_none_is_found_without_reading_the_numbers(nam
     assert any("it is not there, and the manifest names it" in fact for fact in facts(triage.read([step(root)])))
 
 
+def test_a_link_in_the_place_of_a_file_is_told(root: Path) -> None:
+    path = step(root) / "rank0.json"
+    path.rename(root / "elsewhere.json")
+    path.symlink_to(root / "elsewhere.json")
+    assert any("it is a link" in fact for fact in facts(triage.read([step(root)])))
+
+
 def test_a_manifest_that_was_cut_off_says_so(root: Path) -> None:
     path = step(root) / "manifest.json"
     path.write_bytes(path.read_bytes()[:-20])

@@ -82,6 +82,8 @@ def _fitting(made: Folder, manifest: Manifest) -> Iterator[Trouble]:
     """Every rank's files: there, of this save, and with the tensors that the manifest names."""
     for rank, shard in enumerate(manifest.shards):
         for name in (f"rank{rank}.safetensors", f"rank{rank}.json"):
+            if Path(made.path, name).is_symlink():
+                yield Trouble(f"{made.path}/{name}", "it is a link, which could lead anywhere: no save writes one")
             if name not in made.names:
                 yield Trouble(f"{made.path}/{name}", "it is not there, and the manifest names it")
         content, told = made.contents.get(f"rank{rank}.safetensors"), made.plain.get(f"rank{rank}.json")

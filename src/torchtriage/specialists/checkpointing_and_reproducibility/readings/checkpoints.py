@@ -121,8 +121,16 @@ def keys_mismatched(subject: Checkpoints) -> Iterator[Sighting]:
         return
     one, other = subject.each
     told = differences(one, other)
-    if told.explains and not told.same:
+    if told.explains and not told.same and all(_is_wrapper(mine, theirs) for mine, theirs, _ in told.rules):
         yield Sighting(Place(path=other.path), f"{said(told)}: a model that loads {one.path} does not load this file")
+
+
+def _is_wrapper(mine: str, theirs: str) -> bool:
+    """Whether two keys differ by a wrapper's prefix alone; other names may be those of another model."""
+    return not (mine and theirs) and {*(mine or theirs).split("."), ""} <= _WRAPPERS
+
+
+_WRAPPERS = {"module", "_orig_mod", "_forward_module", "_fsdp_wrapped_module", ""}
 
 
 # What kind of file it is
