@@ -153,6 +153,22 @@ def fails_on(folder: Path, rank: int, count: int, victim: int) -> str:
     return "saved"
 
 
+def dies_on(folder: Path, rank: int, count: int, victim: int) -> str:
+    """Rank VICTIM ends as the others save for the second time."""
+    from torchtriage.core.errors import TriageError
+    from torchtriage.toolkit import TrainingState
+
+    state = TrainingState(folder / "dies", model=nn.Linear(2, 2))
+    state.save(1)
+    if rank == victim:
+        os._exit(1)
+    try:
+        state.save(2)
+    except TriageError as error:
+        return str(error)
+    return "saved"
+
+
 def apart(folder: Path, rank: int, count: int) -> str:
     """Each rank names a folder of its own."""
     from torchtriage.toolkit import TrainingState

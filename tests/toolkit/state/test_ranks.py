@@ -94,6 +94,15 @@ def test_what_one_rank_cannot_write_none_has_saved(tmp_path: Path, victim: int) 
     assert said[1 - victim].endswith("| 1")
 
 
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_rank_that_has_ended_is_told_and_the_step_before_stays(tmp_path: Path, victim: int) -> None:
+    said = on_ranks("dies_on", tmp_path, victim=victim)
+    assert said[victim] == "died"
+    assert "a rank has ended, or does not answer" in said[1 - victim]
+    with TrainingState(tmp_path / "dies", model=nn.Linear(2, 2)) as state:
+        assert state.load().step == 1
+
+
 def test_the_folder_of_rank_0_counts(tmp_path: Path) -> None:
     assert on_ranks("apart", tmp_path) == ["1", "1"]
     assert (tmp_path / "own0/step-000000001").exists()

@@ -37,7 +37,12 @@ class Ranks:
             said = {"gave": work()}
         except BaseException as failed:  # noqa: BLE001 - the others wait for our word, whatever happened
             error, said = failed, {"failed": f"{failed}" or type(failed).__name__}
-        heard = self._heard(said)
+        try:
+            heard = self._heard(said)
+        except RuntimeError as lost:
+            do = "The steps before are as they were. Look at what the other ranks have said last."
+            what = f"a rank has ended, or does not answer: {str(lost).splitlines()[0]}"
+            raise error or TriageError(what, "TrainingState", do) from lost
         if error is not None:
             raise error
         failed_on = [f"rank {n}: {each['failed']}" for n, each in enumerate(heard) if "failed" in each]
