@@ -369,3 +369,31 @@ def test_a_bucket_is_known_by_the_only_neighbours_that_fill_it(
     pieces: list[int], sizes: list[int], numbers: set[int]
 ) -> None:
     assert _carried._in_buckets(pieces, sizes) == numbers
+
+
+STEP_OF_MARKS = 2**62 // 512
+PASS = {
+    "kind": "pass", "step": 9, "loader": "k", "of": 32, "batches": 32, "samples": 512,
+    "kept": [number * STEP_OF_MARKS for number in range(1, 129)],
+}  # fmt: skip
+OTHERS = [number * STEP_OF_MARKS + 7 for number in range(1, 129)]
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "found"),
+    [
+        pytest.param({}, {}, {"same-data-on-ranks"}, id="the same samples"),
+        pytest.param({}, {"kept": OTHERS}, set(), id="other samples"),
+        pytest.param({}, {"kept": [*PASS["kept"][:64], *OTHERS[64:]]}, set(), id="half of them"),
+        pytest.param({}, {"batches": 20}, set(), id="not to its end"),
+        pytest.param({}, {"samples": 500}, set(), id="another number"),
+        pytest.param({"samples": 5000}, {"samples": 5000}, set(), id="many are alike"),
+        pytest.param({"kept": PASS["kept"][:40]}, {"kept": PASS["kept"][:40]}, set(), id="few"),
+    ],
+)
+def test_passes_over_the_same_samples_are_told_in_whatever_order(
+    mine: dict[str, Any], theirs: dict[str, Any], found: set[str]
+) -> None:
+    one = [*looks(WRAPPED), *batches(), {**PASS, **mine}]
+    other = [*looks(WRAPPED), *batches(own=1), {**PASS, **theirs}]
+    assert slugs(shards.same_data_on_ranks, of(one, other)) == found

@@ -8,6 +8,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from ._sketch import Sketch
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,7 +32,7 @@ def shards(job: Job) -> None:
     watch = _Shards(job)
     job.wrap(DataLoader, "__init__", watch.building)
     job.wrap(DistributedSampler, "__init__", watch.building)
-    job.listen(watch.begun)
+    job.listen(watch.begun, watch.ending)
 
 
 def inputs(job: Job) -> None:
@@ -71,6 +73,7 @@ class _Shards:
         self.keys: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.counts: dict[tuple[str, int], int] = {}
         self.open: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches of the pass so far
+        self.sketches: weakref.WeakKeyDictionary[Any, Sketch] = weakref.WeakKeyDictionary()  # of first passes
 
     def building(self, original: Any) -> Any:
         def __init__(itself: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
@@ -84,13 +87,15 @@ class _Shards:
 
         number = self.passes.get(loader, 0)
         self.passes[loader] = number + 1
+        self.went(loader)
         if number >= PASSES or not several(torch):
             self.open.pop(loader, None)
             return
         if not number:
             self.tell(loader)
-        if not self.open:
-            self.job.place(self.inner, lambda job: job.listen(self.batch))
+            self.sketches[loader] = Sketch()
+        self.job.withdraw(self.inner)
+        self.job.place(self.inner, lambda job: job.listen(self.batch))
         self.open[loader] = 0
 
     def tell(self, loader: Any) -> None:
@@ -108,7 +113,27 @@ class _Shards:
             told[name] = value if isinstance(value, int) else None
         self.job.record("divided", loader=key, batch_size=loader.batch_size, **told)
 
+    def went(self, loader: Any) -> None:
+        """The first pass over a loader is over, or the job is."""
+        sketch = self.sketches.pop(loader, None)
+        if sketch is not None and sketch.kept is not None and hasattr(loader.dataset, "__len__"):
+            self.job.record("pass", loader=self.keys[loader], of=len(loader), **sketch.facts())
+        self.close()
+
+    def ending(self) -> None:
+        for loader in list(self.sketches):
+            self.went(loader)
+
+    def close(self) -> None:
+        if not self.open and not self.sketches:
+            self.job.withdraw(self.inner)
+
     def batch(self, loader: Any, batch: Any) -> None:
+        sketch = self.sketches.get(loader)
+        if sketch is not None:
+            sketch.add(batch)
+            if sketch.off:
+                del self.sketches[loader]
         number = self.open.get(loader)
         if number is None:
             return
@@ -121,8 +146,7 @@ class _Shards:
             return
         self.job.record("shard", **facts, marks=None, values=[])
         del self.open[loader]
-        if not self.open:
-            self.job.withdraw(self.inner)
+        self.close()
 
 
 def several(torch: Any) -> bool:

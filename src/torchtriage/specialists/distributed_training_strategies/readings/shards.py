@@ -14,6 +14,9 @@ from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 
 LOOKS = 4  # batches, of which as many differ from each other
 MOST = 0.9  # of the looks
+SKETCHED = 64  # marks of samples, fewer of which say nothing
+MARKS = 2**62  # the range of those
+DISTINCT = 0.7  # of the samples of a pass: where many are alike, other samples look the same
 LEARNED = 0.75  # of the batches, after which a backward came
 
 Seen = dict[tuple[int, int], Event]
@@ -56,6 +59,8 @@ def _same(one: RankRecord, other: RankRecord, ranks: int) -> Iterator[tuple[str,
         share, number = _alike(_batches(one, key), _batches(other, key))
         if share >= MOST and (_whole(one, key) or _inputs_alike(one, other)):
             yield key, list(_told(one, other, key, share, number, ranks))
+        elif (samples := _same_samples(one, other, key)) and (_whole(one, key) or _inputs_whole(one, key)):
+            yield key, list(_in_another_order(one, other, key, samples, ranks))
     if not learned and all(map(_followed, (one.all("inputs"), other.all("inputs")))) and _inputs_alike(one, other):
         yield "inputs", list(_drawn(one, other))
 
@@ -89,6 +94,46 @@ def _alike(one: Seen, other: Seen) -> tuple[float, int]:
     if len(both) < LOOKS or len(different) < LOOKS:
         return 0.0, len(both)
     return sum(_mark(one[key]) == _mark(other[key]) for key in both) / len(both), len(both)
+
+
+def _same_samples(one: RankRecord, other: RankRecord, key: str) -> int:
+    """How many samples two ranks both went through in their whole first pass, whatever the order; 0 where they did not.
+
+    Of the smallest marks of the samples that each saw, nine in ten must be the same, and nearly all samples differ.
+    """
+    passes = [next((each for each in rank.all("pass") if each["loader"] == key), None) for rank in (one, other)]
+    mine, theirs = (each or {"kept": []} for each in passes)
+    if min(len(mine["kept"]), len(theirs["kept"])) < SKETCHED or mine["samples"] != theirs["samples"]:
+        return 0
+    if any(each["batches"] != each["of"] or _distinct(each) < DISTINCT * each["samples"] for each in (mine, theirs)):
+        return 0
+    bound = min(mine["kept"][-1], theirs["kept"][-1])
+    here, there = ({mark for mark in each["kept"] if mark <= bound} for each in (mine, theirs))
+    return int(mine["samples"]) if len(here & there) >= MOST * len(here | there) else 0
+
+
+def _distinct(event: Event) -> float:
+    """How many of the samples of a pass are different from each other, by the density of their marks."""
+    kept = event["kept"]
+    return float(len(kept) * MARKS / max(kept[-1], 1))
+
+
+def _inputs_whole(record: RankRecord, key: str) -> bool:
+    """Whether nobody divides the batches of a loader that knows no ranks: models are given no fraction of them."""
+    given = {value for event in record.all("inputs") for value in event.get("values") or () if value > 1}
+    values = {value for event in _batches(record, key).values() for value in event["values"] if value > 1}
+    return bool(given) and not any(0 < each < value and not value % each for each in given for value in values)
+
+
+def _in_another_order(one: RankRecord, other: RankRecord, key: str, samples: int, ranks: int) -> Iterator[Sighting]:
+    here, there = _loaders(one)[key], _loaders(other)[key]
+    fact = f"ranks {one.rank} and {other.rank} both went through the same {samples} samples in their first pass, in "
+    fact += f"another order: an epoch is {ranks} epochs. {_why(here, there)}"
+    step = next(iter(_batches(one, key).values()))["step"]
+    yield Sighting(Place(path=here["path"] or None, line=here["line"] or None, step=step), fact, 1.0, "of the samples")
+    path, line = here.get("loop") or ("", 0)
+    if line and (path, line) != (here["path"], here["line"]):
+        yield Sighting(Place(path=path, line=line, step=step), "here they are read", 1.0, "of the samples")
 
 
 def _mark(event: Event) -> tuple[tuple[str, Any], ...]:

@@ -1,0 +1,24 @@
+"""Every rank goes through the whole set, each in an order of its own."""
+# ranks: 2
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+x = torch.randn(512, 8)
+data = TensorDataset(x, (x.sum(1) > 0).long())
+loader = DataLoader(data, batch_size=12, shuffle=True, drop_last=True)  # expect: same-data-on-ranks
+torch.manual_seed(rank)
+model = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
+optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+for epoch in range(3):
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+dist.destroy_process_group()
