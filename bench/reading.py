@@ -15,6 +15,7 @@ import argparse
 import io
 import json
 import pickle
+import resource
 import statistics
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def asks(data: bytes) -> bool:
     recorder = Recorder(data)
     try:
         recorder.load()
-    except Exception:  # noqa: BLE001 - hostile bytes may raise anything
+    except Exception:  # noqa: BLE001 - hostile bytes may raise anything, MemoryError among it
         return any(not is_data(name) for name in recorder.asked)
     return False
 
@@ -131,6 +132,8 @@ def whole(read: Callable[..., Any], path: Path) -> bool:
 
 
 def broken(count: int, watch: Watch) -> dict[str, Any]:
+    resource.setrlimit(resource.RLIMIT_AS, (2**31, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    # the unpickler that is asked beside ours makes room for any memo slot that a pickle names
     clean = slow = asked = 0
     before = len(watch.seen)
     for data in mutations(SEEDS, count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from codecs import raw_unicode_escape_decode
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -206,7 +207,7 @@ _CODES: dict[bytes, Callable[[Machine], None]] = {
     b"K": _push(_u1), b"M": _push(_u2), b"J": _push(_i4), b"G": _push(lambda m: m.number(_F8, 8)),
     b"I": _push(lambda m: _decimal(m.line())), b"L": _push(lambda m: _decimal(m.line())),
     b"F": _push(lambda m: float(m.line())), b"S": _push(lambda m: _latin(m.line()[1:-1])),
-    b"V": _push(lambda m: m.line().decode("raw_unicode_escape")),
+    b"V": _push(lambda m: raw_unicode_escape_decode(m.line())[0]),
     b"N": lambda m: m.stack.append(None), b"\x88": lambda m: m.stack.append(True),
     b"\x89": lambda m: m.stack.append(False),
     b"(": lambda m: m.marks.append(len(m.stack)), b"0": _pop, b"1": lambda m: m.marked().clear(),
