@@ -130,8 +130,8 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         for each in (*self.samplers(), self.loader, getattr(self.loader, "dataset", None)):
-            if hasattr(each, "set_epoch"):
-                each.set_epoch(epoch)
+            if (move := getattr(each, "set_epoch", None)) is not None:
+                move(epoch)
 
     def _beginning(self) -> dict[str, Any]:
         states = generators.states_of(self._generators())

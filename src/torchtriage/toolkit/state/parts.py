@@ -24,6 +24,7 @@ class Part(Protocol):
 
     def misfits(self, saved: Any) -> list[str]:
         """Why SAVED cannot be put back, in words; nothing is changed."""
+        ...
 
     def put_back(self, saved: Any) -> None:
         """Goes on from SAVED, which fits."""
