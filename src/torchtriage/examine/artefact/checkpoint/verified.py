@@ -20,7 +20,7 @@ from torchtriage.examine.artefact.checkpoint.sources import Damaged, Source, ins
 from torchtriage.examine.artefact.checkpoint.sums import fastest, hashing
 from torchtriage.examine.artefact.checkpoint.tensors import tensors
 
-PIECE = 2**18
+PIECE = 2**20
 """Bytes that are looked at at once: they stay in the cache of a core."""
 
 
