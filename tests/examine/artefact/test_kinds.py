@@ -44,8 +44,8 @@ NONE: list[tuple[bytes, str]] = [
     (b'{"kind": "case", "schema": 1}', "`torchtriage report` shows it"),
     (b'{"kind":"start","step":0,"pid":1}\n{"kind":"step"}\n', "the record of one rank"),
     (pickle.dumps([1, 2]), "a pickle that holds neither"),
-    (gzip.compress(b""), "the file is empty"),
-    (gzip.compress(artefacts.LOG)[:11], "nothing can be read: the gzip stream ends before its end"),
+    (gzip.compress(b"", mtime=0), "the file is empty"),
+    (gzip.compress(artefacts.LOG, mtime=0)[:11], "nothing can be read: the gzip stream ends before its end"),
     (b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff\xff", "the gzip stream is damaged"),
     (artefacts.zipped(a=b"")[:40], "a zip file that cannot be read"),
 ]

@@ -11,7 +11,7 @@ from torchtriage.toolkit.state import hashing
 
 NAME = "manifest.json"
 LARGEST = 1 << 30  # bytes: a manifest of 100,000 tensors has 10 million
-FORMAT = "torchtriage training state"
+FORMAT = "training state of torchtriage"
 _FORM = re.compile(rb'\{"xxh3_128":"([0-9a-f]{32})","body":(.*)\}\n', re.DOTALL)
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -51,7 +51,7 @@ class Sharded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What makes a folder a saved step. save: the id that stands in every file of this one save."""
 
-    format: Literal["torchtriage training state"]
+    format: Literal["training state of torchtriage"]
     version: Literal[1]
     save: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{16}$")]
     step: Count

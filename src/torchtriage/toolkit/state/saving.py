@@ -105,7 +105,7 @@ def _shard(place: Path, ranks: Ranks, save: str, snapshot: Snapshot) -> dict[str
 
 def _committed(folder: Folder, place: Path, step: int, save: str, wrote: list[dict[str, Any]]) -> str:
     made = Manifest(
-        format="torchtriage training state",
+        format="training state of torchtriage",
         version=1,
         save=save,
         step=step,

@@ -118,8 +118,9 @@ def _weights(value: Any, path: str) -> str:
     """A state_dict: names of parameters with their tensors, and little else."""
     if isinstance(value, Called) and isinstance(value.state, dict) and "_parameters" in value.state:
         return "ema" if _AVERAGED.search(path) else "model"
-    tensors = [key for key, each in value.items() if isinstance(each, Tensor)] if isinstance(value, dict) else []
-    if not tensors or len(tensors) < 0.8 * len(value) or not all(isinstance(key, str) for key in tensors):
+    rows = value if isinstance(value, dict) else {}
+    tensors = [key for key, each in rows.items() if isinstance(each, Tensor)]
+    if not tensors or len(tensors) < 0.8 * len(rows) or not all(isinstance(key, str) for key in tensors):
         return ""
     leaf = path.rpartition("/")[2]
     dotted = any("." in key or key in ("weight", "bias") for key in tensors)
@@ -132,7 +133,7 @@ def _weights(value: Any, path: str) -> str:
         return "optimizer"
     if leaf in ("gradients", "grads", "accumulated_gradients"):
         return "gradients"
-    return "ema" if "n_averaged" in value or _AVERAGED.search(path) else "model"
+    return "ema" if "n_averaged" in rows or _AVERAGED.search(path) else "model"
 
 
 def _optimizer(value: Any, _: str) -> str:

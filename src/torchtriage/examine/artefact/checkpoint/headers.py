@@ -45,23 +45,29 @@ def read(made: Content, source: Source) -> None:
         )
 
 
+def _row(row: Any) -> tuple[Tensor, int, int] | None:
+    """The tensor of a row in the header, and where it begins and ends; None where the row says something else."""
+    try:
+        start, end = row["data_offsets"]
+        shape = tuple(row["shape"])
+        plain = all(type(each) is int and 0 <= each < 2**62 for each in (start, end, *shape)) and len(shape) <= 64
+        tensor = Tensor(_SAFE.get(row["dtype"], str(row["dtype"])[:20]), shape)
+    except (KeyError, TypeError, ValueError):
+        return None
+    return (tensor, start, end) if plain else None
+
+
 def _rows(made: Content, header: dict[str, Any], base: int) -> Iterator[tuple[str, Tensor]]:
     taken: list[tuple[int, int, str]] = []
     for name, row in header.items():
-        try:
-            start, end = row["data_offsets"]
-            shape = tuple(row["shape"])
-            plain = all(type(each) is int and 0 <= each < 2**62 for each in (start, end, *shape)) and len(shape) <= 64
-            tensor = Tensor(_SAFE.get(row["dtype"], str(row["dtype"])[:20]), shape)
-        except (KeyError, TypeError, ValueError):
-            plain = False
-        if not plain:
+        told = _row(row)
+        if told is None:
             made.wrong(f"{name[:80]}: its row in the header is not dtype, shape and two offsets", 8)
             continue
+        tensor, start, end = told
         if tensor.dtype in SIZES and tensor.bytes != end - start:
-            why = (
-                f"{name[:80]}: {tensor.dtype} of shape {list(shape)} needs {tensor.bytes:,} bytes, not {end - start:,}"
-            )
+            shape = list(tensor.shape)
+            why = f"{name[:80]}: {tensor.dtype} of shape {shape} needs {tensor.bytes:,} bytes, not {end - start:,}"
             made.troubles.append(Trouble(made.path, why, base + start, tensor=name))
         made.places[name] = (base + start, end - start, 0)
         taken.append((start, end, name))

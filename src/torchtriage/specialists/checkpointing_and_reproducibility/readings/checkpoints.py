@@ -59,7 +59,8 @@ def whole_object_saved(each: Checkpoint) -> Iterator[Sighting]:
     names = ", ".join(name[:120] for name, _ in objects[:5]) + (
         f" and {len(objects) - 5:,} more" if len(objects) > 5 else ""
     )
-    yield Sighting(Place(path=each.path, offset=objects[0][1]), f"beside tensors and plain values it holds {names}")
+    _, offset = next(iter(objects))
+    yield Sighting(Place(path=each.path, offset=offset), f"beside tensors and plain values it holds {names}")
 
 
 @detector("checkpoint/checkpoint-incomplete")
