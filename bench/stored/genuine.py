@@ -330,7 +330,7 @@ def _accelerate(folder: Path) -> Path:
 def _lightning(folder: Path) -> Path:
     import lightning
 
-    class Net(lightning.LightningModule):
+    class Net(lightning.LightningModule):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.net = nn.Linear(8, 1)
