@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import random
 import subprocess
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 from trained import COUNT, EPOCHS, Noisy, Training
 
 from torchtriage.core.errors import TriageError
@@ -378,3 +380,119 @@ def test_the_example_ends_with_the_same_bits(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "ended with -9\n  goes on from step 20, in epoch 1\n  ended with 0\n" in done.stdout
     assert done.stdout.endswith("equal: every bit of the weights\n")
+
+
+Built = tuple[TrainingState, Any]
+
+
+def counted(folder: Path, samples: int = 20, size: int = 2, others: Any = None) -> Built:
+    loader = DataLoader(TensorDataset(torch.arange(float(samples))), batch_size=size, shuffle=True)
+    return TrainingState(folder, model=torch.nn.Linear(1, 1), loader=loader, others=others), loader
+
+
+def left_of(folder: Path, epochs: int = 2, **options: Any) -> list[tuple[int, int]]:
+    """The batches of each epoch that a resume still gives."""
+    state, loader = counted(folder, **options)
+    with state:
+        assert state.load()
+        return [(epoch, sum(1 for _ in state.batches(loader))) for epoch in state.epochs(epochs)]
+
+
+def broken_off(state: TrainingState, loader: Any, after: int) -> None:
+    for _ in state.epochs(2):
+        for _ in state.batches(loader):
+            state.step += 1
+            if state.step == after:
+                raise KeyboardInterrupt
+
+
+def test_a_save_after_an_error_within_an_epoch_keeps_the_place_in_it(tmp_path: Path) -> None:
+    state, loader = counted(tmp_path)
+    with state:
+        try:
+            broken_off(state, loader, 4)
+        except KeyboardInterrupt:
+            state.save()
+    assert left_of(tmp_path) == [(0, 6), (1, 10)]
+
+
+def test_a_loop_left_by_break_ends_its_pass(tmp_path: Path) -> None:
+    state, loader = counted(tmp_path)
+    with state:
+        for _ in state.epochs(1):
+            for _ in itertools.islice(state.batches(loader), 4):
+                state.step += 1
+            state.save()
+    assert left_of(tmp_path) == [(1, 10)]
+
+
+def test_a_save_before_the_first_batch_after_a_load_keeps_the_place(tmp_path: Path) -> None:
+    state, loader = counted(tmp_path)
+    with state, contextlib.suppress(KeyboardInterrupt):
+        for _ in state.epochs(1):
+            for number, _ in enumerate(state.batches(loader)):
+                if number == 3:
+                    state.save(4)
+    state, loader = counted(tmp_path)
+    with state:
+        state.load()
+        state.save(5)
+    assert left_of(tmp_path) == [(0, 6), (1, 10)]
+
+
+def test_a_save_after_the_last_epoch_skips_none_when_there_are_more(tmp_path: Path) -> None:
+    state, loader = counted(tmp_path)
+    with state:
+        for _ in state.epochs(2):
+            state.step += sum(1 for _ in state.batches(loader))
+        state.save()
+    assert left_of(tmp_path, 4) == [(2, 10), (3, 10)]
+
+
+def test_a_pass_within_a_pass_over_the_same_loader_leaves_the_outer_one_its_place(tmp_path: Path) -> None:
+    state, loader = counted(tmp_path)
+    with state:
+        for _ in state.epochs(1):
+            for number, _ in enumerate(state.batches(loader), start=1):
+                if number == 3:
+                    assert sum(1 for _ in state.batches(loader)) == 10
+                if number == 4:
+                    state.save(4)
+    assert left_of(tmp_path) == [(0, 6), (1, 10)]
+
+
+def test_a_place_among_other_batches_or_samples_is_refused_before_anything_is_changed(tmp_path: Path) -> None:
+    state, loader = counted(tmp_path)
+    with state:
+        for _ in state.epochs(1):
+            for number, _ in enumerate(state.batches(loader), start=1):
+                if number == 4:
+                    state.save(4)
+        state.save(10)
+    for options, said in ({"size": 4}, "2 as its batch size, and has 4"), ({"samples": 6}, "number of samples"):
+        other, _ = counted(tmp_path, **options)
+        with other, pytest.raises(TriageError, match=said):
+            other.load(step=4)
+    other, _ = counted(tmp_path, size=4)
+    with other:
+        assert "loader: batch size was 2, and is 4" in other.load().notes
+
+
+def test_a_loader_that_begins_before_the_one_to_go_on_with_changes_no_draw(tmp_path: Path) -> None:
+    def run(stop: int | None = None, *, resumed: bool = False) -> list[tuple[float, float]]:
+        torch.manual_seed(0)
+        check = DataLoader(TensorDataset(torch.ones(4)), batch_size=2, shuffle=True)
+        state, loader = counted(tmp_path, others=check)
+        with state:
+            assert bool(resumed and state.load()) is resumed
+            seen = []
+            for _ in state.epochs(2):
+                assert len(list(state.batches(check))) == 2
+                for (batch,) in state.batches(loader):
+                    seen.append((float(batch[0]), float(torch.rand(()))))
+                    state.step += 1
+                    if state.step == stop:
+                        state.save()
+        return seen
+
+    assert run(4)[4:] == run(resumed=True)

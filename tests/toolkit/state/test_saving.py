@@ -545,3 +545,73 @@ def test_a_model_of_fsdp_1_is_refused(tmp_path: Path) -> None:
     kind = type("FullyShardedDataParallel", (torch.nn.Linear,), {})
     with pytest.raises(TriageError, match="whose shards TrainingState does not write"):
         TrainingState(tmp_path, model=kind(2, 2))
+
+
+@pytest.mark.parametrize("step", [-1, 10**18, 1.5, "3", None])
+def test_a_step_that_no_folder_can_be_named_by_is_refused(tmp_path: Path, step: Any) -> None:
+    with TrainingState(tmp_path, held=Held(1)) as state:
+        state.step = step
+        with pytest.raises(TriageError, match="no whole number of 0 to"):
+            state.save()
+        state.save(torch.tensor(3))
+        assert (state.load().step, state.step) == (3, 3)
+
+
+def test_a_save_that_was_refused_is_refused_again(tmp_path: Path) -> None:
+    saved(tmp_path, 5)
+    with TrainingState(tmp_path, held=Held(1)) as state:
+        for _ in range(2):
+            with pytest.raises(TriageError, match="no step is ever overwritten"):
+                state.save(5)
+
+
+def test_parts_to_leave_are_named_whole_and_a_wrong_name_is_told(tmp_path: Path) -> None:
+    with TrainingState(tmp_path, model=Held(1), model_ema=Held(2)) as state:
+        state.save(1)
+    model, average = Held(0), Held(0)
+    with TrainingState(tmp_path, model=model, model_ema=average) as state:
+        with pytest.raises(TriageError, match=r"names no part .* model, model_ema, random"):
+            state.load(without=["schedular"])
+        state.load(without="model_ema")
+    assert (model.state, average.state) == (1, 0)
+
+
+def test_tensors_in_an_extra_state_come_back_as_tensors(tmp_path: Path) -> None:
+    class Extra(torch.nn.Linear):
+        extra: Any = None
+
+        def get_extra_state(self) -> Any:
+            return self.extra
+
+        def set_extra_state(self, state: Any) -> None:
+            self.extra = state
+
+    model = Extra(1, 1)
+    model.extra = {"seen": torch.ones(2)}
+    with TrainingState(tmp_path, model=model) as state:
+        state.save(1)
+        model.extra = {}
+        state.load()
+    assert model.extra["seen"].tolist() == [1, 1]
+
+
+def test_a_tensor_in_the_configuration_is_compared_by_its_values(tmp_path: Path) -> None:
+    with TrainingState(tmp_path, held=Held(1), config={"weights": torch.ones(2)}) as state:
+        state.save(1)
+        assert state.load().notes == []
+    with TrainingState(tmp_path, held=Held(1), config={"weights": torch.zeros(2)}) as state:
+        assert "config.weights was tensor([1., 1.])" in state.load().notes[0]
+
+
+def test_what_is_loaded_in_inference_mode_can_be_trained_on(tmp_path: Path) -> None:
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1)).backward()
+    optimizer.step()
+    with TrainingState(tmp_path, model=model, optimizer=optimizer) as state:
+        state.save(1)
+        with torch.inference_mode():
+            state.load()
+        model(torch.ones(1)).backward()
+        optimizer.step()
+        state.save(2)

@@ -8,12 +8,32 @@ thrown away: the order, the workers and what they draw are then where they were.
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from torchtriage.core.errors import TriageError
 from torchtriage.toolkit.state import generators
 from torchtriage.toolkit.state.parts import in_memory
+
+PLACED = ("batch size", "number of samples")
+"""What makes the same count of batches another place."""
+_TURNS = itertools.count(1)
+"""Which came first of what the passes over all loaders do."""
+
+
+@dataclass(eq=False)
+class Pass:
+    """One pass over a loader. begun: where all was before it; done: its batches; handling: an error being handled.
+
+    broken: whether an error has ended it, so that only a resume goes on with it.
+    """
+
+    begun: dict[str, Any]
+    done: int
+    handling: BaseException | None = None
+    broken: bool = False
 
 
 class Loader:
@@ -25,14 +45,37 @@ class Loader:
         self.loader = loader
         self.replay = True
         self.passes = 0
-        self._begun: dict[str, Any] | None = None
-        self._done = 0
+        self.turn = 0
+        self._open: list[Pass] = []
+        self._left: tuple[Pass, int] | None = None
+        self._early = False
         self._from: Any = None
         self._ready: Iterator[Any] | None = None
 
     @property
     def midway(self) -> bool:
-        return self._begun is not None
+        return bool(self._open)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a pass was loaded that nobody has gone on with yet."""
+        return self._from is not None and self._from["midway"] is not None
+
+    def broken_off(self, turn: int, *, epochs: bool) -> None:
+        """A pass that an error has ended is under way still, as nothing has come of what it had left.
+
+        TURN: of the last batch of any loader. EPOCHS: whether the loop over the epochs has been left early, too.
+        """
+        left, self._left = self._left, None
+        if left is not None and not self._open and left[1] > turn:
+            failed = sys.exc_info()[1]
+            if epochs or (failed is not None and failed is not left[0].handling):
+                left[0].broken, self._open = True, [left[0]]
+                self.passes -= 1
+
+    def begin_epoch(self) -> None:
+        self.passes, self._left = 0, None
+        self._open = [each for each in self._open if not each.broken]
 
     def samplers(self) -> list[Any]:
         """What gives the loader its indices, the outermost first."""
@@ -43,27 +86,41 @@ class Loader:
         return list({id(each): each for each in found}.values())
 
     def taken(self) -> Any:
-        mid = {"begun": self._begun, "done": self._done} if self.midway else None
+        if self.pending:
+            return self._from
+        mid = {"begun": self._open[-1].begun, "done": self._open[-1].done} if self._open else None
         own = self.loader.state_dict() if self._by_its_own() else None
         return {
             "midway": mid,
             "generators": generators.states_of(self._generators()),
             "own": own,
+            "of": self._of(),
             **self._of_samplers(),
         }
+
+    def changes(self, saved: Any) -> tuple[Any, Any]:
+        """What the loader was made of when it was SAVED, and is now, where both are known."""
+        return saved.get("of"), self._of()
 
     def misfits(self, saved: Any) -> list[str]:
         here, there = len(self._generators()), len(saved["generators"])
         found = [f"has {here} generators of its own here, and had {there}"] if here != there else []
         if saved["own"] is not None and not _keeps_place(self.loader):
             found.append("had a state of its own, and is no stateful loader here")
+        if saved["midway"] is not None and saved["own"] is None and saved.get("of") is not None:
+            now = self._of()
+            found += [
+                f"was saved midway with {was} as its {what}, and has {now[what]}: its place is another"
+                for what, was in saved["of"].items()
+                if what in PLACED and was != now[what]
+            ]
         return found
 
     def put_back(self, saved: Any) -> None:
         """The next pass goes on where the saved one was."""
         self._from = in_memory(saved)
         self._ready = None
-        self._begun, self._done = None, 0
+        self._open, self._left, self._early = [], None, False
         self.settle()
 
     def settle(self) -> None:
@@ -87,18 +144,19 @@ class Loader:
         if saved is None:
             return False
         mid = saved["midway"]
+        under_way = [Pass(mid["begun"], mid["done"], sys.exc_info()[1])] if mid else []
         if saved["own"] is not None:
             self.loader.load_state_dict(saved["own"])
-            self._begun, self._done = (mid["begun"], mid["done"]) if mid else (None, 0)
+            self._open = under_way
             self._ready = iter(self.loader) if mid else None
         elif mid is not None:
             self._to_samplers(mid["begun"])
             generators.put_back(mid["begun"]["host"])
             for generator, state in zip(self._generators(), mid["begun"]["generators"], strict=True):
                 generators.put_back_to(generator, state)
-            self._begun, self._done = mid["begun"], mid["done"]
+            self._open = under_way
             self._ready = self._replayed(mid["done"]) if self.replay else self._skipped(mid["done"])
-        if mid is not None:  # the pass has drawn what it draws when it begins; its own generators go on from the save
+        if mid is not None or self._early:  # what the pass draws as it begins is drawn; its own generators go on
             for generator, state in zip(self._generators(), saved["generators"], strict=True):
                 generators.put_back_to(generator, state)
         return mid is not None
@@ -106,27 +164,36 @@ class Loader:
     def batches(self) -> Iterator[Any]:
         """One pass: the rest of the one that was saved, else a new one."""
         if self._ready is None:
-            self._begun, self._done = self._beginning(), 0
+            alive = [each for each in self._open if not each.broken]
+            self._open = [*alive, Pass(self._beginning(), 0, sys.exc_info()[1])]
             self._ready = iter(self.loader)
         under_way, self._ready = self._ready, None
-        begun = self._begun
+        this, over = self._open[-1], False
         try:
             while True:
                 try:
                     batch = next(under_way)
                 except StopIteration:
+                    over = True
                     return
-                self._done += 1
+                this.done += 1
+                self.turn = next(_TURNS)
                 yield batch
         finally:
-            if self._begun is begun:  # no load has come in between
-                self.end()
+            if this in self._open:  # no load has come in between
+                self._open.remove(this)
+                self.passes += 1
+                self._left = None if over else (this, next(_TURNS))
+
+    def early(self) -> None:
+        """A pass begins before one of another loader that is to be gone on with."""
+        self._early = True
 
     def end(self) -> None:
         """The pass has given its last batch, though nobody has asked for one more."""
-        if self.midway:
+        if self._open:
             self.passes += 1
-            self._begun, self._done = None, 0
+            self._open = []
 
     def set_epoch(self, epoch: int) -> None:
         for each in (*self.samplers(), self.loader, getattr(self.loader, "dataset", None)):
@@ -139,8 +206,10 @@ class Loader:
 
     def _replayed(self, done: int) -> Iterator[Any]:
         under_way: Iterator[Any] = iter(self.loader)
-        for _ in itertools.islice(under_way, done):
-            pass
+        there = sum(1 for _ in itertools.islice(under_way, done))
+        if there < done:
+            do = "Give it the data that it had, or begin the epoch anew: load(without=[…]) with the loader's name."
+            raise TriageError(f"a pass was saved after {done} batches, and its loader has {there}", "TrainingState", do)
         return under_way
 
     def _skipped(self, done: int) -> Iterator[Any]:
@@ -169,6 +238,19 @@ class Loader:
         owners = (self.loader, *self.samplers())
         found = [getattr(each, "generator", None) for each in owners]
         return list({id(each): each for each in found if each is not None and generators.is_generator(each)}.values())
+
+    def _of(self) -> dict[str, Any]:
+        """What the place in a pass depends on beside its generators."""
+        from torch.utils.data import IterableDataset
+
+        loader, samples = self.loader, None
+        if not isinstance(loader.dataset, IterableDataset):
+            try:
+                samples = len(loader.dataset)
+            except (TypeError, NotImplementedError):  # a sampler of the training's own needs no length
+                samples = None
+        size = getattr(loader.batch_sampler, "batch_size", loader.batch_size)
+        return {"batch size": size, "number of samples": samples, "number of workers": loader.num_workers}
 
     def _of_samplers(self) -> dict[str, Any]:
         return {"samplers": [each.state_dict() if _keeps_place(each) else None for each in self.samplers()]}

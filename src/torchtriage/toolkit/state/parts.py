@@ -236,7 +236,7 @@ def _listed(names: Any) -> str:
 def _like(target: Any, saved: Any, *, copied: bool = False) -> Any:
     """SAVED as a tensor that can be put into TARGET: of a sharded one, this rank's part."""
     if not isinstance(saved, Stored):
-        return saved
+        return in_memory(saved)  # an extra state may hold tensors
     if is_sharded(target):
         return _sharded(target, saved)
     return saved.tensor().to(target.device) if copied else saved.view()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from torchtriage.core.errors import TriageError
 from torchtriage.toolkit.state.folder import Folder
+from torchtriage.toolkit.state.loaders import Loader
 from torchtriage.toolkit.state.manifest import Damaged
 from torchtriage.toolkit.state.opening import Opened
 from torchtriage.toolkit.state.ranks import Ranks
@@ -73,6 +74,10 @@ def fitted(opened: Opened, ranks: Ranks, registered: Registered, without: Sequen
     def read() -> None:
         own = ranks.index if opened.ranks == ranks.count else 0
         held.append(opened.read(own))
+        if opened.ranks != ranks.count:  # places begin anew
+            for name in registered.of(Loader):
+                held[0]["parts"].get(name, {})["midway"] = None
+        _known(without, {*held[0]["parts"], *registered.parts, "random"}, opened.path)
         problems = _problems(held[0]["parts"], registered, without)
         if problems:
             do = "Build the training as it was, or name what may stay as it is: load(without=[…])."
@@ -81,6 +86,13 @@ def fitted(opened: Opened, ranks: Ranks, registered: Registered, without: Sequen
 
     ranks.together(read)
     return held[0]
+
+
+def _known(without: Sequence[str], names: set[str], path: Path) -> None:
+    unknown = [each for each in without if each not in names]
+    if unknown:
+        do = f"Name some of these: {', '.join(sorted(names))}."
+        raise TriageError(f"without={unknown} names no part that was saved or is registered", str(path), do)
 
 
 def _problems(saved: dict[str, Any], registered: Registered, without: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import operator
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
@@ -24,6 +25,8 @@ from torchtriage.toolkit.state.saving import Snapshot, saved
 from torchtriage.toolkit.state.tensors import Tensors
 
 LOG = logging.getLogger("torchtriage")
+MOST = 10**18
+"""Steps that a folder's name has digits for."""
 
 
 class TrainingState:
@@ -67,6 +70,7 @@ class TrainingState:
         self._random: dict[str, Any] | None = None
         self._told = False
         self._line: int | None = None
+        self._left_early = False
         atexit.register(self._at_exit)
 
     @property
@@ -81,8 +85,11 @@ class TrainingState:
         """
         self.wait()
         self._ranks.meet()
-        self.step = self.step if step is None else step
-        again, self._line = self.step == self._line, self.step
+        self.step = _checked(self.step if step is None else step)
+        again = self.step == self._line
+        turn = max((each.turn for each in self._loaders()), default=0)
+        for each in self._loaders():
+            each.broken_off(turn, epochs=self._left_early)
         taken: list[Snapshot] = []
         self._ranks.together(lambda: taken.append(self._taken()._replace(again=again)))
         if self._async:
@@ -92,7 +99,7 @@ class TrainingState:
         else:
             self._write(taken[0])
 
-    def load(self, step: int | None = None, *, without: Sequence[str] = ()) -> Loaded:
+    def load(self, step: int | None = None, *, without: str | Sequence[str] = ()) -> Loaded:
         """Goes on from the newest step that is whole, or from STEP; says what it skipped and why.
 
         Nothing is there: nothing is changed, and what is returned is false. WITHOUT: parts that stay as they are.
@@ -101,11 +108,15 @@ class TrainingState:
         """
         self.wait()
         self._ranks.meet()
+        without = [without] if isinstance(without, str) else without
         opened, loaded = found(self._folder, self._ranks, step)
         self._damaged = {self._folder.root / each.name for each in loaded.skipped}
         if opened is not None:
+            import torch
+
             held = fitted(opened, self._ranks, self._registered, without)
-            self._put_back(opened, held, loaded, without)
+            with torch.inference_mode(False), torch.no_grad():  # what is made here is trained on
+                self._put_back(opened, held, loaded, without)
         for each in loaded.skipped:
             LOG.warning("%s: skipped %s: %s", self._folder.root, each.name, each.why)
         for note in loaded.notes:
@@ -115,13 +126,20 @@ class TrainingState:
     def epochs(self, count: int) -> Iterator[int]:
         """The epochs that are left of COUNT. Save in the body: within `batches`, or as its last line."""
         self.settle()
-        for epoch in range(self.epoch, count):
-            self.epoch = epoch
-            for each in self._loaders():
-                each.set_epoch(epoch)
-                each.passes = 0
-            yield epoch
+        self._left_early = False
+        try:
+            for epoch in range(self.epoch, count):
+                self.epoch = epoch
+                for each in self._loaders():
+                    each.set_epoch(epoch)
+                    each.begin_epoch()
+                yield epoch
+        except GeneratorExit:
+            self._left_early = True
+            raise
         self.epoch = max(self.epoch, count)
+        for each in self._loaders():
+            each.begin_epoch()
 
     def batches(self, loader: Any, *, replay: bool = True) -> Batches:
         """One pass over LOADER; of the epoch that was saved midway, the rest.
@@ -156,9 +174,9 @@ class TrainingState:
 
     def wait(self) -> None:
         """Returns when no save is under way; raises what the last one could not do."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.join()
+        if self._writer is not None:
+            self._writer.join()  # an interrupt here leaves it to the next one to wait
+        self._writer = None
         failed, self._failed = self._failed, None
         if failed is not None:
             raise failed
@@ -185,10 +203,11 @@ class TrainingState:
             self._told = True
             for each in (*self.lacking(), *(f"left out of {said}" for said in self._registered.left_out())):
                 LOG.warning("%s: %s", self._folder.root, each)
+        ahead = self._random if any(each.pending for each in self._loaders()) else None
         parts = {name: plain.encoded(each.taken(), name, tensors.keep) for name, each in self._registered.parts.items()}
         beside = {
             "counters": {"step": self.step, "epoch": self._next_epoch(), "best": self.best, "values": self.values},
-            "random": generators.taken(),
+            "random": generators.taken() if ahead is None else ahead,
             "config": self._config,
             "settings": settings.here(self._ranks.count),
         }
@@ -202,6 +221,7 @@ class TrainingState:
 
     def _write(self, snapshot: Snapshot) -> None:
         path = saved(self._folder, self._ranks, snapshot, self._damaged)
+        self._line = snapshot.step
         self._forget_old(path)
 
     def _write_beside(self, snapshot: Snapshot) -> None:
@@ -240,6 +260,8 @@ class TrainingState:
                 continue
             part.put_back(held["parts"][name])
             if isinstance(part, Loader):
+                was, now = part.changes(held["parts"][name])
+                loaded.notes += settings.differences(was, now, f"{name}: ") if was else []
                 part.passes = 0
                 if not alike:
                     part.forget()
@@ -249,14 +271,17 @@ class TrainingState:
         self._line = opened.manifest.step
         self._random = in_memory(held["random"]) if alike and "random" not in without else None
         loaded.notes += settings.differences(held["settings"], settings.here(self._ranks.count), "")
-        loaded.notes += settings.differences(held["config"], self._config, "config.")
+        loaded.notes += settings.differences(in_memory(held["config"]), self._config, "config.")
         if not alike:
             loaded.notes.append("random generators and the place in the data begin anew, for the ranks are others")
         if self._random is not None:
             loaded.notes += generators.put_back(self._random)
 
-    def _catch_up(self) -> None:
-        """All passes that were under way are where they were, and after them all generators."""
+    def _catch_up(self, part: Loader) -> None:
+        """All passes that were under way are where they were, and after them all generators; PART is to begin now."""
+        if not part.pending and any(each.pending for each in self._loaders()):
+            part.early()
+            return
         random, self._random = self._random, None
         loaders = self._loaders()
         midway = [each.catch_up() for each in loaders]
@@ -273,6 +298,18 @@ class TrainingState:
             LOG.exception("%s: the last save has failed", self._folder.root)
 
 
+def _checked(step: Any) -> int:
+    """STEP as the number that it is; raises TriageError for one that no folder is named by."""
+    try:
+        number = operator.index(step)
+    except TypeError:
+        number = -1
+    if not 0 <= number < MOST:
+        do = "Count the steps of the optimizer in state.step, or give save a whole number."
+        raise TriageError(f"step {step!r} is no whole number of 0 to {MOST - 1:,}", "TrainingState", do)
+    return number
+
+
 class Batches:
     """The passes over one loader, each as an iteration; see `TrainingState.batches`."""
 
@@ -281,7 +318,7 @@ class Batches:
 
     def __iter__(self) -> Iterator[Any]:
         """Begins with the first batch that is asked for: what is drawn until then comes before."""
-        self._state._catch_up()
+        self._state._catch_up(self._part)
         yield from self._part.batches()
 
     def __len__(self) -> int:
