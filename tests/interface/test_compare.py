@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,10 @@ def test_of_two_checkpoints_the_mapping_of_their_keys_is_printed(call: Any, tmp_
     keys = json.loads(call("compare", "a.pt", "b.pt", "--json").out)["keys"]
     assert keys["renamed"] == {f"module.{key}": key for key in state}
     assert "## Keys" in call("compare", "a.pt", "b.pt", "--format", "markdown").out
+
+
+def test_a_side_that_is_a_pipe_is_never_opened(call: Any, cases: None, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    said = call("compare", "ill", "pipe")
+    assert said.code == 3
+    assert "where: pipe" in said.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -46,9 +47,10 @@ def _keyed(before: str, after: str, one: Case, two: Case) -> Case:
 def given(path: str) -> Case:
     """The case that PATH is or holds, else that of what it holds; raises TriageError where it is neither."""
     place = Path(path)
-    if not is_url(path) and (place / "case.json").is_file():
+    if not is_url(path) and os.path.isfile(place / "case.json"):  # noqa: PTH113 - Path.is_file raises where it may not look
         return Case.load(place / "case.json")
-    if is_url(path) or place.is_dir() or (place.is_file() and not is_case(_head(place))):
+    is_there = os.path.exists(path)  # noqa: PTH110
+    if is_url(path) or (is_there and not (os.path.isfile(path) and is_case(_head(place)))):  # noqa: PTH113
         return read([path])
     return Case.load(place)
 

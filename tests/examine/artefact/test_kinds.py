@@ -14,7 +14,7 @@ import pytest
 
 from torchtriage.core.errors import TriageError
 from torchtriage.examine.artefact.kinds import found
-from torchtriage.examine.artefact.places import ENTRIES
+from torchtriage.examine.artefact.places import DEEP, ENTRIES
 
 KINDS: list[tuple[str, bytes]] = [
     ("trace", artefacts.TRACE),
@@ -137,6 +137,37 @@ def test_a_device_that_is_named_is_never_opened(path: str, tmp_path: Path) -> No
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TriageError, match="devices, pipes and sockets"):
         found([str(tmp_path / path)])
+
+
+@pytest.mark.parametrize(
+    ("name", "levels", "said"), [("d", 8, "more than 5 folders within each other"), ("d" * 250, 18, "name too long")]
+)
+def test_folders_that_go_too_deep_are_told_and_the_rest_is_read(
+    name: str, levels: int, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert DEEP == 200
+    monkeypatch.setattr("torchtriage.examine.artefact.places.DEEP", 5 if levels == 8 else DEEP)
+    (tmp_path / "a.log").write_bytes(artefacts.LOG)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(levels):
+        Path(name).mkdir()
+        os.chdir(name)
+    made, unseen = found([str(tmp_path)])
+    assert [each.kind for each in made] == ["logs"]
+    assert [said in item.why for item in unseen] == [True]
+
+
+def test_a_pipe_by_the_name_of_a_record_makes_no_run_and_is_never_opened(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(artefacts.LOG)
+    os.mkfifo(tmp_path / "rank0.jsonl")
+    made, unseen = found([str(tmp_path)])
+    assert [each.kind for each in made] == ["logs"]
+    assert "rank0.jsonl: devices, pipes" in unseen[0].why
+
+
+def test_an_empty_name_is_a_path_that_is_not_there() -> None:
+    with pytest.raises(TriageError, match="No such file"):
+        found([""])
 
 
 @pytest.mark.parametrize("path", ["nowhere", "no\0where", "a" * 300, "nowhere.zip!/x"])

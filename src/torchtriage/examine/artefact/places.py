@@ -17,6 +17,8 @@ from torchtriage.examine.artefact.opened import FROM, INSIDE, RATIO, Unreadable,
 
 ENTRIES = 100_000
 """Files that are looked for in one folder or archive."""
+DEEP = 200
+"""Folders within each other that are gone into: a path of more is a circle of mounts, or longer than a path may be."""
 _NAME = "Name the files themselves, or make them readable."
 
 
@@ -58,7 +60,7 @@ def _local(path: str) -> Iterator[Place | Inconclusive]:
 
 def _file(path: str, folder: str) -> Iterator[Place | Inconclusive]:
     try:
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 - of "" pathlib makes the folder in which we are
     except (OSError, ValueError) as error:
         why = (error.strerror if isinstance(error, OSError) else "") or str(error)
         if not folder:
@@ -80,7 +82,12 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
     unread: list[OSError] = []
     seen = 0
     for root, folders, names in os.walk(top, onerror=unread.append):
-        if _is_run(names):
+        if root.count(os.sep) - top.count(os.sep) >= DEEP and folders:
+            folders.clear()
+            yield Inconclusive(
+                "read", f"{top}: more than {DEEP} folders within each other; the rest was left out", _NAME
+            )
+        if _is_run(root, names):
             folders.clear()
             yield Place(root, "" if root == top else top, "run")
             continue
@@ -92,7 +99,7 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
             folders[:] = [name for name in folders if name not in begun]
             why = f"{Path(root, min(begun))}: a save of TrainingState that did not come to its end; the others stand"
             yield Inconclusive("read", why, "Nothing: the next save takes it away.")
-        links = [name for name in folders if Path(root, name).is_symlink()]
+        links = [name for name in folders if os.path.islink(os.path.join(root, name))]  # noqa: PTH114, PTH118 - never raises
         folders[:] = sorted(name for name in folders if name not in links and name != ".git")
         if links:
             yield Inconclusive("read", f"{Path(root, min(links))}: links to folders are not followed", _NAME)
@@ -106,8 +113,10 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
         yield Inconclusive("read", f"{error.filename}: cannot be read: {error.strerror}", _NAME)
 
 
-def _is_run(names: Sequence[str]) -> bool:
-    return any(name == "processes.jsonl" or (name.startswith("rank") and name.endswith(".jsonl")) for name in names)
+def _is_run(root: str, names: Sequence[str]) -> bool:
+    """A pipe by the name of a record is none: nobody may ever write into it."""
+    records = (n for n in names if n == "processes.jsonl" or (n.startswith("rank") and n.endswith(".jsonl")))
+    return any(os.path.isfile(os.path.join(root, name)) for name in records)  # noqa: PTH113, PTH118
 
 
 def _is_archive(path: str) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from stored.genuine import GENUINE
 
 from torchtriage import triage
@@ -109,6 +111,65 @@ def test_what_is_not_finite_is_found_in_every_format(dtype: Any, value: float, f
     assert slugs(case) == ({"checkpoint-not-finite"} if found else set())
     if found:
         assert case.findings[0].evidence[0].place.module == "fc.weight"
+
+
+def test_numbers_that_are_none_in_a_file_without_known_parts_are_told_and_not_judged(tmp_path: Path) -> None:
+    path = saved(tmp_path, {"w": torch.full((3,), float("nan"))})
+    case = triage.read([path], verify=True)
+    assert not case.findings
+    (item,) = case.inconclusive
+    assert item.detector == "checkpoint/checkpoint-not-finite"
+    assert "NaN or Inf in w; whether these are weights cannot be told" in item.why
+
+
+def test_results_without_such_numbers_are_silent(tmp_path: Path) -> None:
+    assert not triage.read([saved(tmp_path, {"w": torch.ones(3)})], verify=True).inconclusive
+
+
+ROW = '"a":{"dtype":"F32","shape":[1],"data_offsets":[%d,%d]}'
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("{" + ROW % (4, 8) + "}", "4 bytes stand before a"),
+        ("{" + ROW % (0, 4) + "," + ROW % (4, 8) + "}", "4 bytes stand before a"),
+        ('{"__metadata__":{"step":1},' + ROW % (0, 8) + "}", "its __metadata__ is no table of texts"),
+        ('{"__metadata__":[1],' + ROW % (0, 8) + "}", "its __metadata__ is no table of texts"),
+        ('{"__metadata__":{"step":"1"},' + ROW % (0, 8) + "}", ""),
+        ('{"__metadata__":null,' + ROW % (0, 8) + "}", ""),
+    ],
+)
+def test_a_header_that_the_library_refuses_is_damage_and_none_other(header: str, said: str, tmp_path: Path) -> None:
+    data = header.replace('"shape":[1],"data_offsets":[0,8]', '"shape":[2],"data_offsets":[0,8]').encode()
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(len(data).to_bytes(8, "little") + data + bytes(8))
+    told = facts(triage.read([path]))
+    assert [each.startswith(said) for each in told] == ([True] if said else [])
+    if said:
+        with pytest.raises(SafetensorError):
+            load_file(path)
+    else:
+        assert len(load_file(path)["a"]) == 2
+
+
+def test_of_files_that_are_numbered_it_is_said_which_is_not_there(tmp_path: Path) -> None:
+    for number in (1, 3):
+        save_file({"l.weight": torch.ones(2, 2)}, tmp_path / f"model-0000{number}-of-00003.safetensors")
+    told = [item.why for item in triage.read([tmp_path]).inconclusive]
+    (said,) = [why for why in told if "their names tell of" in why]
+    assert said == f"{tmp_path}/model: 2 of the 3 files that their names tell of were read; without 00002"
+    save_file({"l.weight": torch.ones(2, 2)}, tmp_path / "model-00002-of-00003.safetensors")
+    assert not any("their names tell of" in item.why for item in triage.read([tmp_path]).inconclusive)
+
+
+def test_a_pipe_in_the_folder_of_a_model_is_told_and_never_opened(tmp_path: Path) -> None:
+    save_file({"l.weight": torch.ones(2, 2)}, tmp_path / "model.safetensors")
+    (tmp_path / "model.safetensors.index.json").write_text('{"weight_map":{"l.weight":"model.safetensors"}}')
+    os.mkfifo(tmp_path / "config.json")
+    case = triage.read([tmp_path])
+    assert not case.findings
+    assert any("config.json: it is a device, a pipe" in item.why for item in case.inconclusive)
 
 
 def test_without_verify_it_is_said_that_the_numbers_were_not_read(tmp_path: Path) -> None:

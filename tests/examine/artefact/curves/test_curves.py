@@ -171,3 +171,11 @@ def test_what_curves_lack_is_told_in_one_sentence(tmp_path: Path) -> None:
 def test_a_table_without_numbers_is_told(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("epoch,step,loss\n0,0,\n")
     assert "no series of numbers" in read([str(tmp_path / "m.csv")]).inconclusive[0].why
+
+
+def test_a_state_that_breaks_off_is_said_to_be_cut_and_not_to_be_empty(tmp_path: Path) -> None:
+    path = tmp_path / "trainer_state.json"
+    path.write_text('{"log_history": [{"loss": 0.5, "step": 1}, {"lo')
+    (item,) = read([str(path)]).inconclusive
+    assert item.why.startswith(f"{path}: it is no JSON: ")
+    assert item.why.endswith("none of it has been read")

@@ -108,7 +108,11 @@ def _json(made: Folder, name: str, path: str) -> None:
         made.unsure.append(Inconclusive("checkpoint/read", why, "Nothing: the tensors are elsewhere."))
         return
     try:
-        told = msgspec.json.decode(Path(path).read_bytes())
+        with reading(path) as source:
+            told = msgspec.json.decode(source.at(0, source.size))
+    except Unreadable as error:
+        made.unsure.append(Inconclusive("checkpoint/read", f"{path}: {error.why}", error.do))
+        return
     except (ValueError, RecursionError) as error:
         said = "the file is empty: 0 bytes" if size == 0 else f"it is no JSON: {error}"[:300]
         made.troubles.append(Trouble(path, said))

@@ -31,8 +31,10 @@ def read(made: Content, source: Source) -> None:
         raise Damaged(f"its header of {length:,} bytes is no JSON: {error}"[:300], 8) from error
     if not isinstance(header, dict):
         raise Damaged("its header is no object of JSON", 8)
-    said = header.pop("__metadata__", {})
+    said = header.pop("__metadata__", None) or {}
     made.metadata = said if isinstance(said, dict) else {}
+    if said != made.metadata or not all(isinstance(each, str) for each in made.metadata.values()):
+        made.wrong("its __metadata__ is no table of texts: safetensors refuses the file", 8)
     made.tree = dict(_rows(made, header, length + 8))
     end = max((start + size for start, size, _ in made.places.values()), default=length + 8)
     if end > source.size:
@@ -72,6 +74,10 @@ def _rows(made: Content, header: dict[str, Any], base: int) -> Iterator[tuple[st
         made.places[name] = (base + start, end - start, 0)
         taken.append((start, end, name))
         yield name, tensor
+    if taken and (first := min(taken))[0] > 0:
+        made.wrong(
+            f"{first[0]:,} bytes stand before {first[2][:80]}, the first of its tensors: safetensors refuses that", base
+        )
     for (_, end, one), (start, _, other) in zip(sorted(taken), sorted(taken)[1:], strict=False):
         if start != end:
             what = "overlap" if start < end else "leave a gap"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from torchtriage.examine.artefact.checkpoint.folders import Folder
 
 _STEPS = 16
+_NUMBERED = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.(?:safetensors|bin)\Z", re.DOTALL)
 _FEW = 20  # below, a scheduler that counts epochs may say one less by chance
 
 
@@ -134,7 +136,21 @@ def read(paths: Sequence[str], verify: bool = False) -> Checkpoints:
             continue
         made.append(each)
         unseen += (*unsure, *_unsure(each))
-    return Checkpoints(tuple(made), tuple(unseen))
+    return Checkpoints(tuple(made), (*unseen, *_without(made)))
+
+
+def _without(made: Sequence[Checkpoint]) -> Iterator[Inconclusive]:
+    """Files that their names number, of which not all are there, and no index that would tell what is missing."""
+    several: dict[tuple[str, int], set[int]] = {}
+    for each in made:
+        if each.layout == "file" and (told := _NUMBERED.match(each.path)):
+            several.setdefault((told[1], int(told[3])), set()).add(int(told[2]))
+    for (name, count), here in several.items():
+        if lost := [number for number in range(1, count + 1) if number not in here]:
+            why = (
+                f"{name}: {len(here):,} of the {count:,} files that their names tell of were read; without {lost[0]:05}"
+            )
+            yield Inconclusive("checkpoint/read", why, "Fetch all of them, and their index (….index.json).")
 
 
 def _file(path: str, verify: bool) -> tuple[Checkpoint, list[Inconclusive]]:

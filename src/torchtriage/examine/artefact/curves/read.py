@@ -13,6 +13,7 @@ from torchtriage.examine.artefact.curves import events, tables
 from torchtriage.examine.artefact.curves.drawn import Curve, Curves
 from torchtriage.examine.artefact.opened import Opened, Unreadable
 
+_AGAIN = "Copy the file again, whole."
 MOST = 2_000_000
 """Points of one file that are kept."""
 _BLIND = Inconclusive(
@@ -39,7 +40,8 @@ def read(paths: Sequence[str]) -> Curves:
                 name, step, value = told
                 series.setdefault(name, {})[step] = value
     each = tuple(Curve(last[folder], _sorted(series)) for folder, series in folders.items() if series)
-    unseen += [_empty(path) for folder, path in last.items() if not folders[folder]]
+    told_of = "\n".join(item.why for item in unseen)
+    unseen += [_empty(path) for folder, path in last.items() if not folders[folder] and f"{path}: " not in told_of]
     return Curves(tuple(paths), each, (*unseen, *([_BLIND] if each else ())))
 
 
@@ -61,6 +63,8 @@ def _values(path: str) -> Iterator[Value | Inconclusive]:
         yield Inconclusive("curves", f"{path}: {error.why}", error.do)
     except (events.Broken, csv.Error) as error:
         yield _broken(path, str(error))
+    except tables.NoJson as error:
+        yield Inconclusive("curves", f"{path}: {error}; none of it has been read", _AGAIN)
 
 
 def _reader(path: str) -> Callable[[Opened], Iterator[Value]]:
@@ -73,7 +77,7 @@ def _reader(path: str) -> Callable[[Opened], Iterator[Value]]:
 
 
 def _broken(path: str, why: str) -> Inconclusive:
-    return Inconclusive("curves", f"{path}: {why}; what came before has been read", "Copy the file again, whole.")
+    return Inconclusive("curves", f"{path}: {why}; what came before has been read", _AGAIN)
 
 
 def _empty(path: str) -> Inconclusive:

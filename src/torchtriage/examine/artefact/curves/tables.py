@@ -17,6 +17,10 @@ _LINE = 2**20
 Value = tuple[str, int, float]
 
 
+class NoJson(Exception):
+    """A trainer_state.json that breaks off, or is damaged."""
+
+
 def rows(file: Opened) -> Iterator[Value]:
     """Column, step and value of each cell that holds a number; rows without a step are numbered by their epoch."""
     table = csv.reader(_lines(file))
@@ -33,11 +37,15 @@ def rows(file: Opened) -> Iterator[Value]:
 
 
 def state(file: Opened) -> Iterator[Value]:
-    """Name, step and value of each number in the log_history; nothing where it is no such state."""
+    """Name, step and value of each number in the log_history; nothing where it is no such state.
+
+    Raises NoJson.
+    """
     data = b"".join(piece for piece in file.chunks() if file.given <= LARGEST)
-    whole: Any = None
-    with suppress(msgspec.DecodeError, RecursionError):
-        whole = msgspec.json.decode(_spelled(data))
+    try:
+        whole: Any = msgspec.json.decode(_spelled(data))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NoJson(f"it is no JSON: {error}"[:300]) from error
     history = whole.get("log_history") if isinstance(whole, dict) else None
     for row in history if isinstance(history, list) else ():
         step = row.get("step") if isinstance(row, dict) else None

@@ -39,6 +39,12 @@ def checkpoint_not_finite(each: Checkpoint) -> Iterator[Sighting]:
             what = " and ".join(f"{count:,} {name}" for count, name in ((item.nan, "NaN"), (item.inf, "Inf")) if count)
             fact = f"{item.tensor}: {what} among {item.numbers:,} numbers of {item.dtype}"
             yield Sighting(Place(path=item.path, module=item.tensor[:200]), fact, float(item.nan + item.inf), "numbers")
+    if not parts and (loose := shown(each.verdict.not_finite)):
+        raise CannotSee(
+            f"{each.path}: NaN or Inf in {loose[0].tensor[:200]}; whether these are weights cannot be told: "
+            "the file has no part that is known",
+            "See what wrote them: results may hold such numbers, weights may not.",
+        )
 
 
 @detector("checkpoint/pickle-trusted")
