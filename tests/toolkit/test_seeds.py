@@ -58,3 +58,13 @@ def test_deterministic_kernels_are_asked_for_before_anything_runs() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=250)
     assert done.stdout == "True :4096:8\n"
+
+
+def test_a_seed_of_numpy_is_the_number_and_what_is_no_whole_number_is_refused() -> None:
+    seed_everything(np.int64(3))  # type: ignore[arg-type]
+    drawn = torch.rand(2)
+    seed_everything(3)
+    assert torch.equal(drawn, torch.rand(2))
+    for seed in (1.5, "3", None):
+        with pytest.raises(TriageError, match="is no whole number"):
+            seed_everything(seed)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import random
 import sys
@@ -25,6 +26,11 @@ def seed_everything(seed: int, *others: Any, deterministic: bool = False) -> lis
     """
     import torch
 
+    try:
+        seed = operator.index(seed)
+    except TypeError:
+        do = "Take a number of 0 to 2**32 - 1."
+        raise TriageError(f"the seed {seed!r} is no whole number", "seed_everything", do) from None
     if not 0 <= seed < 2**32:
         raise TriageError(f"the seed {seed} is not within 0 and 2**32 - 1", "seed_everything", "Take a smaller one.")
     if deterministic:

@@ -615,3 +615,50 @@ def test_what_is_loaded_in_inference_mode_can_be_trained_on(tmp_path: Path) -> N
         model(torch.ones(1)).backward()
         optimizer.step()
         state.save(2)
+
+
+def test_what_an_optimizer_of_your_own_says_beside_its_state_comes_back(tmp_path: Path) -> None:
+    class Slow(torch.optim.SGD):
+        slow = torch.zeros(1)
+
+        def state_dict(self) -> Any:
+            return {**super().state_dict(), "slow": self.slow}
+
+        def load_state_dict(self, state: Any) -> None:
+            self.slow = state["slow"]
+            super().load_state_dict(state)
+
+    model = torch.nn.Linear(1, 1)
+    optimizer = Slow(model.parameters(), lr=0.1)
+    with TrainingState(tmp_path, model=model, optimizer=optimizer) as state:
+        optimizer.slow = torch.ones(1)
+        state.save(1)
+        optimizer.slow = torch.zeros(1)
+        state.load()
+    assert optimizer.slow.tolist() == [1]
+
+
+def test_a_scheduler_made_of_others_than_it_was_is_told(tmp_path: Path) -> None:
+    schedulers = torch.optim.lr_scheduler
+    optimizer = torch.optim.SGD([torch.zeros(1)], lr=0.1)
+    parts = [schedulers.ConstantLR(optimizer), schedulers.ExponentialLR(optimizer, 0.9)]
+    with TrainingState(tmp_path, scheduler=schedulers.SequentialLR(optimizer, parts, [3])) as state:
+        state.save(1)
+        state.load()
+    parts = [schedulers.ConstantLR(optimizer), schedulers.StepLR(optimizer, 2)]
+    other = TrainingState(tmp_path, scheduler=schedulers.SequentialLR(optimizer, parts, [3]))
+    with other, pytest.raises(TriageError, match="is made of ConstantLR, StepLR here, and was of ConstantLR, Exponent"):
+        other.load()
+
+
+def test_two_parts_of_one_name_and_a_keep_that_is_no_number_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TriageError, match=r"two parts are called held\.1"):
+        TrainingState(tmp_path, held={1: Held(1), "1": Held(2)})
+    with pytest.raises(TriageError, match="keep='3' is no whole number"):
+        TrainingState(tmp_path, keep="3")  # type: ignore[arg-type]
+
+
+def test_a_lazy_module_that_has_seen_no_batch_is_refused(tmp_path: Path) -> None:
+    state = TrainingState(tmp_path, model=torch.nn.LazyLinear(2))
+    with state, pytest.raises(TriageError, match=r"weight.* of a lazy module have no shape yet.*Run one batch"):
+        state.save(1)

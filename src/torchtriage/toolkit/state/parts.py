@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from torchtriage.core.errors import TriageError
 from torchtriage.toolkit.state import generators
 from torchtriage.toolkit.state.opening import Stored
 from torchtriage.toolkit.state.tensors import box_of, is_sharded, type_of
@@ -58,7 +59,13 @@ class Scheduler(Plain):
         super().__init__(value, "scheduler")
 
     def taken(self) -> Any:
-        return {"type": type(self.value).__qualname__, "state": without_functions(self.value.state_dict())}
+        state = without_functions(self.value.state_dict())
+        return {"type": type(self.value).__qualname__, "state": state, "inner": _inner(self.value)}
+
+    def misfits(self, saved: Any) -> list[str]:
+        found, here = super().misfits(saved), _inner(self.value)
+        there = saved.get("inner", here)
+        return found or ([f"is made of {_said(here)} here, and was of {_said(there)}"] if here != there else [])
 
     def left_out(self) -> list[str]:
         state = self.value.state_dict()
@@ -93,10 +100,20 @@ class Module:
         frozen = [name for name, each in self.module.named_parameters() if not each.requires_grad]
         found = {name: each.grad for name, each in self.module.named_parameters() if each.grad is not None}
         gradients = found if self._waiting() else {}
-        return {"state": self.module.state_dict(), "training": modules, "frozen": frozen, "gradients": gradients}
+        return {"state": self._state(), "training": modules, "frozen": frozen, "gradients": gradients}
 
     def misfits(self, saved: Any) -> list[str]:
-        return _differences(self.module.state_dict(), saved["state"])
+        return _differences(self._state(), saved["state"])
+
+    def _state(self) -> dict[str, Any]:
+        from torch.nn.parameter import is_lazy
+
+        state: dict[str, Any] = self.module.state_dict()
+        lazy = [key for key, each in state.items() if is_lazy(each)]
+        if lazy:
+            do = "Run one batch through the model before it is saved or loaded."
+            raise TriageError(f"{_listed(lazy)} of a lazy module have no shape yet", "TrainingState", do)
+        return state
 
     def put_back(self, saved: Any) -> None:
         state = {key: _like(target, saved["state"][key]) for key, target in self.module.state_dict().items()}
@@ -124,6 +141,7 @@ class Optimizer:
             "type": type(self.optimizer).__qualname__,
             "state": {by_number.get(key, key): value for key, value in state["state"].items()},
             "groups": [{**group, "params": names} for group, names in zip(state["param_groups"], groups, strict=True)],
+            "beside": {key: each for key, each in state.items() if key not in ("state", "param_groups")},
         }
 
     def misfits(self, saved: Any) -> list[str]:
@@ -160,7 +178,8 @@ class Optimizer:
             if "param_names" in here:
                 group["param_names"] = here["param_names"]
         by_number = {numbers.get(name, name): value for name, value in state.items()}
-        self.optimizer.load_state_dict({"state": by_number, "param_groups": held})
+        beside = in_memory(saved.get("beside", {}))
+        self.optimizer.load_state_dict({"state": by_number, "param_groups": held, **beside})
         for name, value in state.items():  # load_state_dict casts to the type of the parameter
             for key, exact in value.items() if name in parameters and isinstance(value, dict) else ():
                 got = self.optimizer.state[parameters[name]][key]
@@ -179,6 +198,16 @@ class Optimizer:
         """How many of its parameters are in no registered model."""
         names = self._names()
         return sum(id(each) not in names for group in self.optimizer.param_groups for each in group["params"])
+
+
+def _inner(scheduler: Any) -> list[str]:
+    """The types of what a scheduler is made of: SequentialLR and ChainedScheduler hold others."""
+    held = getattr(scheduler, "_schedulers", ())
+    return [name for each in held for name in (type(each).__qualname__, *_inner(each))]
+
+
+def _said(names: list[str]) -> str:
+    return ", ".join(names) or "none"
 
 
 def bare(module: Any) -> Any:

@@ -22,6 +22,9 @@ class Registered:
 
         self.parts: dict[str, Part] = {}
         for name, value in _flat(given):
+            if name in self.parts:
+                do = "Give each part a name of its own."
+                raise TriageError(f"two parts are called {name}, and one would be lost", "TrainingState", do)
             self.parts[name] = self._part(name, value)
         _mark_used(self.of(Optimizer))
 
@@ -95,7 +98,8 @@ def _flat(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Lists and dicts of parts by the names of their members; what is None is not there."""
     for name, value in given.items():
         if type(value) is dict:
-            yield from _flat({f"{name}.{key}": each for key, each in value.items()})
+            for key, each in value.items():
+                yield from _flat({f"{name}.{key}": each})
         elif type(value) in (list, tuple):
             yield from _flat({f"{name}.{number}": each for number, each in enumerate(value)})
         elif value is not None:

@@ -54,6 +54,8 @@ class TrainingState:
     def __init__(
         self, folder: str | Path, *, keep: int | None = None, async_: bool = False, config: Any = None, **parts: Any
     ) -> None:
+        if keep is not None and type(keep) is not int:
+            raise TriageError(f"keep={keep!r} is no whole number", "TrainingState", "Keep 1 or more, or None for all.")
         if keep is not None and keep < 1:
             raise TriageError(f"keep={keep} would leave no step", "TrainingState", "Keep 1 or more, or None for all.")
         self.step, self.epoch = 0, 0
