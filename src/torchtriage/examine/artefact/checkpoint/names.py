@@ -55,6 +55,7 @@ _HOMES = {  # modules of which classes are data: what is told of shards, and of 
     "torch.distributed.tensor.placement_types": frozenset({"Shard", "Replicate", "Partial", "_StridedShard"}),
     "torch.distributed.device_mesh": frozenset({"DeviceMesh"}),
 }
+_ENUMS = frozenset({"torch.distributed.checkpoint.metadata._MEM_FORMAT_ENCODING"})
 _OBJECTS = frozenset(  # of the standard library, and harmless: yet torch's safe default refuses them
     {
         *("argparse.Namespace", "types.SimpleNamespace", "functools.partial", "collections.deque", "decimal.Decimal"),
@@ -62,11 +63,14 @@ _OBJECTS = frozenset(  # of the standard library, and harmless: yet torch's safe
         *("_operator.itemgetter", "_operator.attrgetter", "operator.itemgetter", "operator.attrgetter"),
         *("numpy.random._pickle.__generator_ctor", "numpy.random._pickle.__bit_generator_ctor"),
         *("numpy.random._pickle.__randomstate_ctor", "random.Random", "logging.getLogger", "inspect._empty"),
+        *("builtins.getattr", "__builtin__.getattr"),  # of an Enum's member; what it gives is judged by its own name
         *("builtins.type", "builtins.print", "builtins.property", "builtins.Ellipsis", "builtins.NotImplemented"),
         *("torch._C._nn.gelu", "torch._C.Generator", "torch._tensor._rebuild_from_type"),
     }
 )  # fmt: skip
-_OBJECTS_NOT_CALLED = frozenset({"builtins.type", "builtins.print", "logging.getLogger"})
+_OBJECTS_NOT_CALLED = frozenset(
+    {"builtins.type", "builtins.print", "builtins.getattr", "__builtin__.getattr", "logging.getLogger"}
+)
 
 
 class Foreign(Struct, frozen=True):
@@ -98,7 +102,7 @@ def _beyond(names: Mapping[str, int]) -> Iterator[tuple[str, int]]:
 def is_data(name: str) -> bool:
     """Whether NAME is on the list."""
     home, _, last = name.rpartition(".")
-    return name in _DATA or last in _HOMES.get(home, ())
+    return name in _DATA or last in _HOMES.get(home, ()) or (home in _ENUMS and last.isupper())
 
 
 def _is_code(name: str, is_called: bool) -> bool:

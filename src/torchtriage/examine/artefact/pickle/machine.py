@@ -108,6 +108,8 @@ class Machine:
 
     def call(self, what: Any, args: Any) -> Any:
         """What calling WHAT with ARGS gives: data by one of the builders, else a Called."""
+        if (member := _member(what, args)) is not None:
+            return self.named(member)
         name = what.name if isinstance(what, Named) else f"{getattr(what, 'name', type(what).__name__)}(…)"
         self.called.setdefault(name, self.at)
         build = self.builders.get(name) if isinstance(what, Named) else None
@@ -168,3 +170,11 @@ def plain_key(key: Any) -> Any:
     if type(key) is tuple and len(key) < 9 and all(type(each) in (*_PLAIN, int) for each in key):
         return "(" + ", ".join(str(plain_key(each)) for each in key) + ")"
     return f"a {type(key).__name__} at {id(key):x}"
+
+
+def _member(what: Any, args: Any) -> str | None:
+    """The name that a call of getattr stands for; Python before 3.11.4 writes the members of an Enum so."""
+    match what, args:
+        case Named(name="builtins.getattr" | "__builtin__.getattr"), (Named(name=owner), str(member)):
+            return f"{owner}.{member}" if member.isidentifier() and not member.startswith("_") else None
+    return None
