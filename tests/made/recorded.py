@@ -1,5 +1,6 @@
 """The program of a rank that leaves its Flight Recorder dumps: python recorded.py MODE RANK FOLDER, gloo, two ranks."""
 
+import json
 import os
 import sys
 import time
@@ -32,10 +33,21 @@ def meet(folder, rank, name):
         time.sleep(0.01)
 
 
+def settle():
+    """The first three are over: the recorder notes it on another thread, on a busy machine a moment later."""
+    ends = time.monotonic() + SECONDS
+    while time.monotonic() < ends:
+        entries = json.loads(c10d._dump_fr_trace_json())["entries"]
+        if all(each["retired"] for each in entries if each["collective_seq_id"] <= 3):
+            return
+        time.sleep(0.01)
+
+
 def main():
     mode, rank, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
     work = train(mode, rank)  # kept: a handle that is dropped lets go of its collective
+    settle()
     meet(folder, rank, "trained")
     (folder / f"json{rank}").write_bytes(c10d._dump_fr_trace_json())
     (folder / f"dump{rank}").write_bytes(c10d._dump_fr_trace())
