@@ -71,13 +71,17 @@ def _faults(name: str) -> list[Fault]:
 
 
 def faults(name: str) -> Iterator[str]:
-    """The faults that specialist NAME knows, and which command sees each first."""
-    yield "| fault | what it is | seen by |"
-    yield "|---|---|---|"
+    """The faults that specialist NAME knows, under the commands that see them first."""
+    seen: dict[str, list[Fault]] = {}
     for fault in sorted(_faults(name), key=lambda each: each.slug):
         verbs = _verbs(fault)
         earliest = sorted(verbs - {"read"} or verbs)  # a log or trace shows what came of it: the reference says so
-        yield f"| {fault.slug} | {fault.title} | {', '.join(earliest)} |"
+        seen.setdefault(", ".join(earliest), []).append(fault)
+    yield "| fault | what it is |"
+    yield "|---|---|"
+    for commands in sorted(seen):
+        yield f"| **{commands}** ||"
+        yield from (f"| {fault.slug} | {fault.title} |" for fault in seen[commands])
 
 
 def specialists(_name: str) -> Iterator[str]:
