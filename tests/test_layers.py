@@ -17,6 +17,7 @@ JOB_SIDE = [
     *SOURCE.glob("specialists/*/probes/*.py"),
     *SOURCE.glob("examine/run/job/*.py"),
     *SOURCE.glob("examine/run/attach/*.py"),
+    *SOURCE.glob("examine/trial/*/job/*.py"),
 ]
 
 

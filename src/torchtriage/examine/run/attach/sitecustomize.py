@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+UNGUARDED = 98  # the code of a leg that was not begun, since its writes could not be watched
 
 
 class Finder:
@@ -46,17 +47,11 @@ class Finder:
 
 def attach() -> None:
     """Loads the job package by its path; whatever goes wrong is written down, and the job goes on."""
-    from importlib.util import module_from_spec, spec_from_file_location
-
     folder = os.path.join(os.path.dirname(HERE), "job")
     try:
-        name = "_torchtriage_job"
-        spec: Any = spec_from_file_location(
-            name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder]
-        )
-        package: Any = module_from_spec(spec)
-        sys.modules[name] = package
-        spec.loader.exec_module(package)
+        for guard in getattr(sys.modules.get("_torchtriage_guard"), "standing", ()):
+            guard.torch_imported()
+        package = loaded("_torchtriage_job", folder)
         probes = [path for path in os.environ.get("TORCHTRIAGE_PROBES", "").split(os.pathsep) if path]
         steps = os.environ.get("TORCHTRIAGE_STEPS")
         focus = os.environ.get("TORCHTRIAGE_FOCUS", "").split()
@@ -74,6 +69,28 @@ def attach() -> None:
         note("torch")
         for probe, why in job.lost.items():
             note("probes-failed", f"{probe}: {why}")
+
+
+def guarded() -> None:
+    """A leg of a trial has a guard over what it writes; without it, it does not begin."""
+    folder = os.environ.get("TORCHTRIAGE_GUARD")
+    if folder:
+        try:
+            loaded("_torchtriage_guard", folder).begin()
+        except Exception as error:  # noqa: BLE001 - whatever it is, files of the user's are not put at risk
+            note("guard-failed", f"{type(error).__name__}: {error}")
+            os._exit(UNGUARDED)
+
+
+def loaded(name: str, folder: str) -> Any:
+    """The package in FOLDER, under a private NAME."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec: Any = spec_from_file_location(name, os.path.join(folder, "__init__.py"), submodule_search_locations=[folder])
+    package: Any = module_from_spec(spec)
+    sys.modules[name] = package
+    spec.loader.exec_module(package)
+    return package
 
 
 def note(kind: str, why: str = "") -> None:
@@ -109,5 +126,6 @@ def give_way() -> None:
 
 if os.environ.get("TORCHTRIAGE_FOLDER"):
     note("attached")
+    guarded()
     sys.meta_path.insert(0, Finder())
 give_way()
