@@ -45,7 +45,10 @@ def test_a_query_that_must_not_open_the_skill_is_a_scenario() -> None:
     assert Scenario("cook", "cook", "trigger", "how long do eggs boil?", triggers=False).triggers is False
 
 
-@pytest.mark.parametrize(("pattern", "said"), [("(", "no regular expression"), ("a*", "in an empty answer")])
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [("(", "no regular expression"), ("a*", "in an empty answer"), ("profil", "not found in the point's own text")],
+)
 def test_a_pattern_that_decides_nothing_is_refused(pattern: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         Point("measure", "measures", pattern=pattern)

@@ -44,7 +44,7 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True):
     """One thing that an answer does, or, if harmful, must not do.
 
     text: the sentence that a judge reads. pattern: a regular expression (ignoring case, over lines) that decides
-    it without a judge, or empty. A harmful point that an answer makes counts against it.
+    it without a judge, or empty; it is found in the text, too. A harmful point that an answer makes counts against it.
     """
 
     id: str
@@ -55,12 +55,23 @@ class Point(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.id) or not self.text.strip():
             raise ValueError(f"point {self.id!r}: an id of small letters and hyphens, and a sentence")
+        if self.pattern:
+            self._try()
+
+    def made(self, answer: str) -> bool:
+        """Whether the pattern is found in ANSWER."""
+        return bool(re.search(self.pattern, answer, re.IGNORECASE | re.MULTILINE))
+
+    def _try(self) -> None:
         try:
-            found = re.compile(self.pattern).search("") if self.pattern else None
+            empty, own = self.made(""), self.made(self.text)
         except re.error as error:
             raise ValueError(f"point {self.id!r}: {self.pattern!r} is no regular expression: {error}") from error
-        if found:
-            raise ValueError(f"point {self.id!r}: its pattern {self.pattern!r} is found in an empty answer")
+        if empty or not own:
+            where = "an empty answer" if empty else "the point's own text"
+            raise ValueError(
+                f"point {self.id!r}: its pattern {self.pattern!r} is {'' if empty else 'not '}found in {where}"
+            )
 
 
 class Scenario(Struct, frozen=True, forbid_unknown_fields=True):
