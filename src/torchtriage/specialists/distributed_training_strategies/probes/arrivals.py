@@ -8,6 +8,8 @@ from math import prod
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
+from ._functions import wrap
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -33,8 +35,7 @@ def arrivals(job: Job) -> None:
     watch = _Arrivals(job, torch.distributed)
     job.listen(watch.iterated, watch.ending)
     job.wrap(torch.distributed.distributed_c10d.Work, "wait", watch.waiting)
-    for owner in (torch.distributed.distributed_c10d, torch.distributed):
-        job.wrap(owner, "destroy_process_group", watch.destroying)
+    wrap(job, "destroy_process_group", watch.destroying)
 
 
 class _Arrivals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._counted import counted
-from .meetings import CALLS
+from ._functions import CARRYING, wrap
 from .shards import several
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ def figures(job: Job) -> None:
     if not torch.distributed.is_available():
         return
     watch = _Figures(job, torch)
-    for name in (each for each in CALLS if each != "barrier"):
-        for owner in (torch.distributed.distributed_c10d, torch.distributed):
-            if hasattr(owner, name):
-                job.wrap(owner, name, watch.exchanging)
+    for name in CARRYING:
+        wrap(job, name, watch.exchanging)
     job.listen(watch.begun, watch.ending)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .meetings import CALLS
+from ._functions import CARRYING, wrap
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -29,10 +29,8 @@ def handles(job: Job) -> None:
     from torch.distributed import distributed_c10d
 
     watch = _Handles(job)
-    for name in (each for each in CALLS if each != "barrier"):
-        for owner in (distributed_c10d, torch.distributed):
-            if hasattr(owner, name):
-                job.wrap(owner, name, watch.starting(name))
+    for name in CARRYING:
+        wrap(job, name, watch.starting(name))
     for name in (*WAITS, *ASKS):
         if hasattr(distributed_c10d.Work, name):
             job.wrap(distributed_c10d.Work, name, watch.asking(name))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from ._functions import wrap
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -39,5 +41,4 @@ def joins(job: Job) -> None:
 
         return init_process_group
 
-    for owner in (torch.distributed.distributed_c10d, torch.distributed):
-        job.wrap(owner, "init_process_group", making)
+    wrap(job, "init_process_group", making)

@@ -14,13 +14,11 @@ import sys
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from ._functions import COLLECTIVES, wrap
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
-CALLS = (
-    "all_reduce", "broadcast", "reduce", "all_gather", "all_gather_into_tensor", "reduce_scatter",
-    "reduce_scatter_tensor", "gather", "scatter", "all_to_all", "all_to_all_single", "barrier",
-)  # fmt: skip
 ROWS = 16
 DONE = 8  # where in a row it stands that the call has returned
 KNOWN = 1000  # lines whose place is kept
@@ -33,15 +31,12 @@ def meetings(job: Job) -> None:
 
     if not torch.distributed.is_available():
         return
-    from torch.distributed import distributed_c10d
     from torch.nn.parallel import DistributedDataParallel
 
     noted = _Noted(job, torch.Tensor)
     job.undo(noted.close)
-    for name in CALLS:
-        for owner in (distributed_c10d, torch.distributed):
-            if hasattr(owner, name):
-                job.wrap(owner, name, noted.making(name))
+    for name in COLLECTIVES:
+        wrap(job, name, noted.making(name))
     job.wrap(DistributedDataParallel, "__init__", noted.wrapped)
 
 

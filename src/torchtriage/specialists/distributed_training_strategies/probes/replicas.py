@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import _carried
+from ._functions import wrap
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,7 +39,6 @@ def replicas_made(job: Job) -> None:
 
     if not torch.distributed.is_available():
         return
-    from torch.distributed import distributed_c10d
     from torch.nn.parallel import DistributedDataParallel
 
     watch = _watches.pop(job)
@@ -47,11 +47,8 @@ def replicas_made(job: Job) -> None:
         watch.add(each)
     job.wrap(DistributedDataParallel, "__init__", watch.making)
     for name in _AVERAGING:
-        for owner in (distributed_c10d, torch.distributed):
-            if hasattr(owner, name):
-                job.wrap(owner, name, watch.averaging)
-    for owner in (distributed_c10d, torch.distributed):
-        job.wrap(owner, "broadcast", watch.sending)
+        wrap(job, name, watch.averaging)
+    wrap(job, "broadcast", watch.sending)
 
 
 class _Replica:

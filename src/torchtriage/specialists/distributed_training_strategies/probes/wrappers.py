@@ -6,6 +6,8 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from ._functions import wrap
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -33,8 +35,7 @@ def wrappers(job: Job) -> None:
     watch = _Watch(job, DistributedDataParallel)
     job.listen(watch.iterated, watch.ending)
     job.wrap(DistributedDataParallel, "__init__", watch.making)
-    for owner in (torch.distributed.distributed_c10d, torch.distributed):
-        job.wrap(owner, "destroy_process_group", watch.destroying)
+    wrap(job, "destroy_process_group", watch.destroying)
 
 
 class _Watch:
