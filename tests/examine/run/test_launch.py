@@ -149,7 +149,10 @@ def test_the_environment_of_an_outer_run_is_not_handed_on(tmp_path: Path) -> Non
 PARENT = """
 import signal, sys
 from pathlib import Path
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored from the start, and rightly so
+# under nohup, or in the background of a script, these would be ignored from the start, and rightly so
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from torchtriage.examine.run.launch import Launch, launch
 job = '''
 import signal, sys, os
