@@ -11,6 +11,7 @@ import pytest
 
 from torchtriage import Plan, Question, Referral, ask
 from torchtriage_evals import store
+from torchtriage_evals.labelled import Labelled
 from torchtriage_evals.programs.program import program, slugs
 from torchtriage_evals.scenario import SPECIALISTS, Scenario
 
@@ -152,3 +153,25 @@ def test_an_unknown_artefact_is_met_with_those_that_there_are() -> None:
 def test_no_scenario_of_the_source_documents_is_lost() -> None:
     assert len(COVERED) == 129
     assert {name: ids for name, ids in COVERED.items() if not ids or set(ids) - set(BY_ID)} == {}
+
+
+LABELLED = store.labelled()
+
+
+def test_answers_are_labelled_of_which_about_half_make_their_point_and_some_only_look_as_if() -> None:
+    plain = [each for each in LABELLED if not each.decoy]
+    assert len(plain) >= 40
+    assert 0.4 <= sum(each.made for each in plain) / len(plain) <= 0.6
+    assert len(LABELLED) - len(plain) >= 12
+    assert len({each.id for each in LABELLED}) == len(LABELLED)
+
+
+def test_a_labelled_answer_belongs_to_a_point_of_a_scenario_and_quotes_what_makes_it() -> None:
+    asked = {(each.query, point.text) for each in ALL for point in each.points}
+    assert [each.id for each in LABELLED if (each.query, each.point) not in asked] == []
+    assert [each.id for each in LABELLED if each.made != bool(each.quote)] == []
+
+
+def test_a_quote_that_is_not_in_the_answer_is_refused() -> None:
+    with pytest.raises(ValueError, match="'measure' does not stand in the answer"):
+        Labelled("a", "slow?", "measures", "buy a card", made=True, quote="measure")

@@ -1,4 +1,4 @@
-"""Where scenarios and artefacts are: in the rooms of a checkout, or in what was installed.
+"""Where scenarios, labelled answers and artefacts are: in the rooms of a checkout, or in what was installed.
 
 The rooms' scenarios.toml are no part of the package torchtriage: an agent under test must not read the answers. What
 is built of this distribution has their tables `evaluation` in one file (build.py).
@@ -14,12 +14,14 @@ from typing import Any
 
 import msgspec
 
+from torchtriage_evals.labelled import Labelled
 from torchtriage_evals.scenario import Scenario
 
 HERE = Path(__file__).parent
 ROOMS = HERE.parents[2] / "src/torchtriage"
 BUILT = HERE / "scenarios.json"
 ARTEFACTS = HERE / "artefacts"
+FIRST = "\n[[evaluation]]\n"
 
 
 def scenarios() -> tuple[Scenario, ...]:
@@ -41,11 +43,23 @@ def rows() -> list[dict[str, Any]]:
 
 def written(folder: Path) -> list[dict[str, Any]]:
     """The tables `evaluation` of every scenarios.toml under FOLDER; raises ValueError where there are none."""
-    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("scenarios.toml"))]
-    found = [row for table in tables for row in table.get("evaluation", [])]
+    found = [row for path in sorted(folder.rglob("scenarios.toml")) for row in _table(path)]
     if not found:
         raise ValueError(f"no scenarios under {folder}: use a checkout of the repository, or what is built from one")
     return found
+
+
+def _table(path: Path) -> list[dict[str, Any]]:
+    """The tables `evaluation` of one file: they stand at its end, behind reports that take a hundred times as long."""
+    _, head, text = path.read_text(encoding="utf-8").partition(FIRST)
+    rows: list[dict[str, Any]] = tomllib.loads(head + text).get("evaluation", [])
+    return rows
+
+
+def labelled() -> tuple[Labelled, ...]:
+    """The answers that people have labelled."""
+    table = tomllib.loads((HERE / "labelled.toml").read_text(encoding="utf-8"))
+    return tuple(msgspec.convert(table["answer"], list[Labelled]))
 
 
 def artefact(name: str) -> Path:
