@@ -42,7 +42,7 @@ ELSEWHERE = frozenset(
         "two-hundred-epochs-of-files",
     }
 )
-"""Where `torchtriage route` goes another way than the label; one that it learns to go leaves this set."""
+"""Where `torchtriage ask` goes another way than the label. No phrase is tuned to them: that would end their worth."""
 
 
 def words(text: str) -> list[str]:
