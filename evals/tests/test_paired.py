@@ -49,6 +49,19 @@ def test_a_known_effect_is_found(effect: float) -> None:
     assert (found.interval.high < 0) == (effect < 0)
 
 
+@pytest.mark.parametrize(("scenarios", "effect", "least"), [(60, 0.1, 0.9), (90, 0.1, 0.95), (60, 0.05, 0.4)])
+def test_what_a_run_of_three_epochs_can_find(scenarios: int, effect: float, least: float) -> None:
+    rng, found = np.random.default_rng(11), 0
+    for number in range(500):
+        able = rng.beta(1.2, 1.2, scenarios)  # six points, three epochs; two scenarios to a family
+        better = np.clip(able + effect + rng.normal(0, 0.1, scenarios), 0, 1)
+        gains = (rng.binomial(18, better) - rng.binomial(18, able)) / 18
+        seen = interval(gains.reshape(-1, 2).sum(1), np.full(scenarios // 2, 2.0), seed=number, draws=DRAWS)
+        assert seen is not None
+        found += seen.low > 0
+    assert found / 500 >= least
+
+
 def test_only_scenarios_that_both_arms_have_are_compared() -> None:
     found = difference({"a": 0.0, "b": 1.0, "c": 0.5}, {"b": 0.5, "c": 0.5, "d": 1.0}, dict.fromkeys("abcd", "f"))
     assert found is not None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 from inspect_ai import Task
@@ -65,11 +65,18 @@ class Done(Struct, frozen=True, kw_only=True):
     judging: Spent
 
 
+Told: TypeAlias = Callable[[int], None]
+
+
+def _nobody(planned: int) -> None:
+    """Hears that another of the PLANNED trials has been scored."""
+
+
 class Run:
     """One run under way: what its solver and its scorer share."""
 
-    def __init__(self, wanted: Wanted, source: Source, files: Mapping[str, str]) -> None:
-        self.wanted, self.source = wanted, source
+    def __init__(self, wanted: Wanted, source: Source, files: Mapping[str, str], told: Told) -> None:
+        self.wanted, self.source, self.told = wanted, source, told
         self.legs = {leg.name: leg for leg in legs(source, wanted.arms, wanted.pressures)}
         self.ledger = Ledger(wanted.cost_limit, wanted.prices)
         self.arms, self.book = Arms(files), Book(wanted.folder)
@@ -101,9 +108,9 @@ class Run:
             self._runner.close()
 
 
-def run(wanted: Wanted, source: Source, files: Mapping[str, str]) -> Done:
-    """Does what is WANTED with the scenarios of SOURCE and the skill pack FILES."""
-    one = Run(wanted, source, files)
+def run(wanted: Wanted, source: Source, files: Mapping[str, str], told: Told = _nobody) -> Done:
+    """Does what is WANTED with the scenarios of SOURCE and the skill pack FILES; TOLD hears of each trial."""
+    one = Run(wanted, source, files, told)
     agreement, spent = _measure_judge(one)
     stopped, failed = (COST, {}) if one.ledger.ended else _evaluate(one)
     return Done(
@@ -212,6 +219,7 @@ def _marks(one: Run) -> Scorer:
         except LimitReached:
             return Score(value=nan, explanation=COST)
         one.book.write(trial)
+        one.told(len(one.legs) * one.wanted.epochs)
         return Score(value=nan if trial.score is None else trial.score, answer=done.answer, metadata=dict(trial.parts))
 
     return mark

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ def carry_out(verb: str, arms: tuple[Arm, ...], pressures: tuple[str, ...] | Non
     _affordable(wanted)
     files = pack()
     held = about(wanted, source, files, verb=verb, date=given["date"] or f"{datetime.now(UTC):%Y-%m-%d}")
-    done = run.run(wanted, source, files)
+    with _progress() as told:
+        done = run.run(wanted, source, files, told)
     report = Report(about=held, results=summary(done, source))
     write(report, wanted.folder)
     _show(report, wanted.folder, as_json=given["as_json"])
@@ -87,6 +89,19 @@ def _affordable(wanted: run.Wanted) -> None:
         if name and not models.priced(name, wanted.prices):
             do = f"Give its dollars for a million tokens read and written: {option} 3,15"
             raise TriageError(f"the price of {name} is not known, so --cost-limit could not be kept", option, do)
+
+
+@contextmanager
+def _progress() -> Iterator[run.Told]:
+    """A bar on a terminal's stderr, and nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    errors = Console(stderr=True)
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+        task = bar.add_task("trials", total=None)
+        yield lambda planned: bar.update(task, advance=1, total=planned)
 
 
 def _show(report: Report, folder: Path, *, as_json: bool) -> None:
