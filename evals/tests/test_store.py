@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage import Plan, Question, Referral, ask
+from torchtriage import Plan, Question, Referral, ask, read
 from torchtriage_evals import store
 from torchtriage_evals.labelled import Labelled
 from torchtriage_evals.programs.program import program, slugs
@@ -142,6 +142,22 @@ def test_an_artefact_is_small_and_has_no_path_of_a_machine() -> None:
         text = path.read_text(encoding="utf-8")
         assert len(text) < 8000, path.name
         assert not re.search(r"/(root|home|tmp|work)/", text), path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("allocation.log", "fragmentation"),
+        ("backward.log", "inplace-breaks-autograd"),
+        ("keys.log", "keys-mismatched"),
+        ("killed.log", "worker-killed"),
+        ("norms.csv", "gradients-exploding"),
+        ("scale.csv", "scale-collapsing"),
+        ("watchdog.log", "collective-timeout"),
+    ],
+)
+def test_an_artefact_shows_what_its_scenario_says_that_it_shows(name: str, fault: str) -> None:
+    assert {finding.fault for finding in read([store.artefact(name)]).findings} == {fault}
 
 
 def test_an_unknown_artefact_is_met_with_those_that_there_are() -> None:
