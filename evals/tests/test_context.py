@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import anyio
 import pytest
 from inspect_ai.tool import ToolDef
 
-from torchtriage_evals import others, pressure
+from torchtriage_evals import others, pressure, store
 from torchtriage_evals.arms import HELPS, Arms, Context
 from torchtriage_evals.legs import legs
 from torchtriage_evals.pack import ROUTER, description, digest
@@ -134,9 +135,12 @@ def test_hashes_change_with_every_file_and_scenario(files: dict[str, str], sourc
     assert source.digest == source.chosen((), None).digest
 
 
-def test_a_limit_takes_scenarios_of_all_sorts(source: Source) -> None:
-    assert len({one.kind for one in source.chosen((), 6).scenarios}) >= 4
+def test_a_limit_takes_of_each_kind_its_share(source: Source) -> None:
+    assert len({one.kind for one in source.chosen((), 7).scenarios}) == 7
     assert {one.kind for one in source.chosen(("route",), None).scenarios} == {"route"}
+    whole = Source(store.scenarios())
+    few, every = (Counter(one.kind for one in each.scenarios) for each in (whole.chosen((), 60), whole))
+    assert all(abs(few[kind] - 60 * number / every.total()) < 1 for kind, number in every.items())
 
 
 def test_the_description_of_a_skill_is_read_from_its_head(files: dict[str, str]) -> None:

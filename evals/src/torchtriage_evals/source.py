@@ -35,10 +35,14 @@ class Source(Struct, frozen=True):
         return None
 
     def chosen(self, kinds: Iterable[str], limit: int | None) -> Source:
-        """Those of KINDS, or all, at most LIMIT: the first by a checksum of their ids, so that few are of all sorts."""
+        """Those of KINDS, or all, at most LIMIT: of each kind its share, the first by a checksum of their ids."""
         wanted = set(kinds)
-        ranked = sorted(self.scenarios, key=lambda one: (crc32(one.id.encode()), one.id))
-        kept = [one for one in ranked if not wanted or one.kind in wanted][:limit]
+        of_kind: dict[str, list[Scenario]] = {}
+        for one in sorted(self.scenarios, key=lambda one: (crc32(one.id.encode()), one.id)):
+            if not wanted or one.kind in wanted:
+                of_kind.setdefault(one.kind, []).append(one)
+        shares = [((at + 0.5) / len(ones), one.id, one) for ones in of_kind.values() for at, one in enumerate(ones)]
+        kept = [one for _, _, one in sorted(shares, key=lambda each: each[:2])[:limit]]
         return msgspec.structs.replace(self, scenarios=tuple(sorted(kept, key=lambda one: one.id)))
 
     @property

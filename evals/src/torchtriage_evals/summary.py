@@ -73,6 +73,16 @@ class Results(Struct, frozen=True, kw_only=True):
     scores: dict[str, Scores]
 
 
+PAIRS = (
+    (Arm.RED, Arm.GREEN),
+    (Arm.PLACEBO, Arm.GREEN),
+    (Arm.RED, Arm.PLACEBO),
+    (Arm.RED, Arm.OFFERED),
+    (Arm.RED, Arm.TOOLS),
+)
+"""Before and after, in the order of what is asked first."""
+
+
 class _Table:
     """Trials by arm and mood."""
 
@@ -142,8 +152,7 @@ def _group(arm: Arm, mood: str, trials: list[Trial]) -> Group:
 def _comparisons(table: _Table) -> Iterable[Comparison]:
     """Each arm with RED, GREEN with PLACEBO, in either mood; and each arm pressed with itself calm."""
     for mood in (CALM, PRESSED):
-        pairs = [(Arm.RED, arm) for arm in Arm if arm is not Arm.RED] + [(Arm.PLACEBO, Arm.GREEN)]
-        for before, after in pairs:
+        for before, after in PAIRS:
             yield from _compared(table, (before, mood), (after, mood), table.kind)
     for arm in Arm:
         yield from _compared(table, (arm, CALM), (arm, PRESSED), None)
