@@ -157,7 +157,7 @@ def test_an_artefact_is_small_and_has_no_path_of_a_machine() -> None:
     ],
 )
 def test_an_artefact_shows_what_its_scenario_says_that_it_shows(name: str, fault: str) -> None:
-    assert {finding.fault for finding in read([store.artefact(name)]).findings} == {fault}
+    assert {finding.fault.slug for finding in read([store.artefact(name)]).findings} == {fault}
 
 
 def test_an_unknown_artefact_is_met_with_those_that_there_are() -> None:
