@@ -127,7 +127,7 @@ MAY: dict[Kind, tuple[str, ...]] = {
     "route": ("also",),
     "code": ("points", "route"),
     "evidence": ("points", "route"),
-    "advice": ("also", "route"),
+    "advice": ("route",),
     "healthy": (),
     "scope": ("points",),
     "trigger": (),

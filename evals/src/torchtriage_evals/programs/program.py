@@ -1,7 +1,4 @@
-"""One program, with a planted bug or sound, read from its folder; nothing is registered, folders are walked.
-
-A folder has broken.py or sound.py, patches.toml and check.py.
-"""
+"""One program with a planted bug, read from its folder; nothing is registered anywhere, folders are walked."""
 
 from __future__ import annotations
 
@@ -31,43 +28,35 @@ class Wrong(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Patches(Struct, frozen=True, forbid_unknown_fields=True):
-    """A folder's patches.toml. told: a part of what the check says about the broken program.
+    """A folder's patches.toml. told: a part of what the check says about the broken program."""
 
-    Of a sound program neither told nor reference; its wrong patches are needless ones that do harm.
-    """
-
+    told: str
+    reference: tuple[Edit, ...]
     wrong: tuple[Wrong, ...]
-    told: str = ""
-    reference: tuple[Edit, ...] = ()
 
 
 class Program(Struct, frozen=True):
-    """What an agent is given is TEXT alone; whether its answer is right is what CHECK says after running it."""
+    """What an agent is given is BROKEN alone; whether its answer is right is what CHECK says after running it."""
 
     slug: str
-    text: str
+    broken: str
     check: Path
     patches: Patches
 
     @property
-    def sound(self) -> bool:
-        """Whether there is nothing to mend."""
-        return not self.patches.reference
-
-    @property
     def mended(self) -> str:
-        """The program after the reference patch; a sound one as it is."""
-        return edited(self.text, self.patches.reference, self.slug)
+        """The program after the reference patch."""
+        return edited(self.broken, self.patches.reference, self.slug)
 
     @property
     def patch(self) -> str:
         """The reference patch as a unified diff."""
-        before, after = self.text.splitlines(keepends=True), self.mended.splitlines(keepends=True)
+        before, after = self.broken.splitlines(keepends=True), self.mended.splitlines(keepends=True)
         return "".join(difflib.unified_diff(before, after, "a/program.py", "b/program.py"))
 
     def wrongly(self, wrong: Wrong) -> str:
         """The program after a patch that only seems to mend it."""
-        return edited(self.text, wrong.edit, self.slug)
+        return edited(self.broken, wrong.edit, self.slug)
 
 
 def edited(text: str, edits: tuple[Edit, ...], slug: str) -> str:
@@ -86,8 +75,7 @@ def program(slug: str) -> Program:
         raise ValueError(f"no program {slug!r}; there are {', '.join(slugs())}")
     table = tomllib.loads((folder / "patches.toml").read_text(encoding="utf-8"))
     patches = msgspec.convert(table, Patches)
-    path = folder / ("broken.py" if patches.reference else "sound.py")
-    return Program(slug, path.read_text(encoding="utf-8"), folder / "check.py", patches)
+    return Program(slug, (folder / "broken.py").read_text(encoding="utf-8"), folder / "check.py", patches)
 
 
 def slugs() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import click
 from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli.terminal import silence, written
 
-VERBS = ("ask", "check", "compare", "explain", "mcp", "read", "report", "run", "skills")
+VERBS = ("ask", "check", "compare", "explain", "gradcheck", "mcp", "read", "report", "run", "skills")
 
 
 class Verbs(click.Group):

@@ -1,0 +1,28 @@
+"""Trials over planted jobs and functions: is what is wrong named, and are right ones left in peace.
+
+python bench/trials.py [--only gradcheck] [FILE]: without FILE the planted sets of tests/cases/trials, else one set that
+others have made, a JSON object per line. Prints how many, how many right, false alarms, Wilson's 95 % interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import gradients
+
+PARTS = {"gradcheck": gradients.main}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=sorted(PARTS))
+    parser.add_argument("file", nargs="?", type=Path)
+    given = parser.parse_args()
+    for name, part in PARTS.items():
+        if given.only in (None, name):
+            part(given.file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The same numbers, laid out in other ways in memory: transposed, in steps, expanded, a part of something larger."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .problem import Problem, differ
+from .refusing import said
+from .results import Base, Result, absent, right, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def transposed(tensor: Any) -> Any:
+    """The same shape and numbers with strides the other way round; of one dimension, every second place is taken."""
+    import torch
+
+    if tensor.dim() >= 2:
+        order = list(reversed(range(tensor.dim())))
+        return tensor.permute(order).clone(memory_format=torch.contiguous_format).permute(order)
+    return torch.stack([tensor, tensor], -1)[..., 0] if tensor.dim() else tensor.clone()
+
+
+def offset(tensor: Any) -> Any:
+    """The same, as a slice of a longer row: its storage begins elsewhere."""
+    import torch
+
+    row = torch.cat([tensor.new_zeros(3), tensor.reshape(-1), tensor.new_zeros(2)])
+    return row[3:-2].view(tensor.shape)
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {"transposed": transposed, "offset": offset}
+NAMED = {"transposed": "not contiguous", "offset": "a slice of a larger tensor"}
+
+
+def grad_output(base: Base) -> Result:
+    """Whatever the layout of the gradient that comes in: transposed, sliced, or one number expanded, as by sum()."""
+    import torch
+
+    for name, arrange in LAYOUTS.items():
+        laid = [None if each is None else arrange(each) for each in base.weights]
+        told = _unlike(base, laid, base.gradients, f"with a grad_output that is {NAMED[name]}")
+        if told:
+            return told
+    ones = [None if each is None else torch.ones_like(each) for each in base.weights]
+    wide = [None if each is None else torch.ones((), dtype=each.dtype).expand(each.shape) for each in base.weights]
+    known = base.problem.gradients(ones)
+    return _unlike(base, wide, known, "with an expanded grad_output, as sum() gives it") or right()
+
+
+def _unlike(base: Base, laid: list[Any], known: list[Any], words: str) -> Result | None:
+    try:
+        found = base.problem.gradients(laid, as_they_are=True)
+    except Exception as error:  # noqa: BLE001 - the user's backward raised it
+        return wrong(f"{words}, it raises {said(error)}")
+    return base.unlike(found, words, known)
+
+
+def inputs(base: Base) -> Result:
+    """Whatever the layout of the inputs."""
+    if not any(each.dim() for each in base.problem.values):
+        return absent("no input has a dimension")
+    if base.is_random:
+        return absent("what it draws goes by the layout")
+    refused = ""
+    for name, arrange in LAYOUTS.items():
+        words = f"with inputs that are {NAMED[name]}"
+        try:
+            traced = base.problem.traced(arrange=arrange)
+        except Exception as error:  # noqa: BLE001 - a loud refusal is no wrong gradient
+            refused = f"forward refuses {words[5:]}: {said(error)}"
+            continue
+        if differ(traced.outputs, base.outputs, base.same) is not None:
+            return wrong(f"{words}, forward gives other values", "forward")
+        try:
+            found = traced.gradients(base.weights)
+        except Exception as error:  # noqa: BLE001 - the user's backward raised it
+            return wrong(f"{words}, it raises {said(error)}")
+        unlike = base.unlike(found, words)
+        if unlike:
+            return unlike
+    return _expanded(base) or right(refused)
+
+
+def _expanded(base: Base) -> Result | None:
+    """One input at a time is one slice of itself, expanded: many places, one number."""
+    for place, value in enumerate(base.problem.values):
+        if not value.dim() or value.shape[0] < 2:
+            continue
+        small = value[:1].clone()
+        values = [*base.problem.values[:place], small, *base.problem.values[place + 1 :]]
+        expanded = Problem(_with(base.problem, place, value.shape, copied=False), values, base.problem.names)
+        copied = Problem(_with(base.problem, place, value.shape, copied=True), values, base.problem.names)
+        try:
+            known = copied.gradients(base.weights)
+            found = expanded.gradients(base.weights)
+        except Exception:  # noqa: BLE001, S112 - equal rows need not be in its domain, and in place it cannot be
+            continue
+        if known[place] is None:
+            continue
+        unlike = base.unlike(found, f"with {base.problem.names[place]} expanded from one row", known)
+        if unlike:
+            return unlike
+    return None
+
+
+def _with(problem: Problem, place: int, shape: Any, *, copied: bool) -> Callable[[list[Any]], list[Any]]:
+    def function(tensors: list[Any]) -> list[Any]:
+        wide = tensors[place].expand(shape)
+        return problem.function([*tensors[:place], wide.clone() if copied else wide, *tensors[place + 1 :]])
+
+    return function
+
+
+def smaller(base: Base) -> Iterator[tuple[str, Problem]]:
+    """Where all inputs and outputs have one shape: each of them once in a shape that is broadcast to it."""
+    values = base.problem.values
+    shapes = {tuple(each.shape) for each in [*values, *base.outputs]}
+    if base.is_random or len(values) < 2 or len(shapes) != 1 or not values[0].dim() or min(values[0].shape) < 1:
+        return
+    for place, value in enumerate(values):
+        for words, part in (
+            ("its first row", value[:1]),
+            ("its last column", value[..., -1:]),
+            ("one row of it", value[0]),
+        ):
+            if part.shape != value.shape:
+                made = [*values[:place], part.clone().contiguous(), *values[place + 1 :]]
+                problem = Problem(base.problem.function, made, base.problem.names, base.problem.numbers)
+                yield f"with {base.problem.names[place]} broadcast ({words})", problem
