@@ -1,8 +1,9 @@
 PYTHON ?= python
 
-.PHONY: check test lint types layers docs docs-fresh bench golden format learn deprecated
-check: lint types layers docs-fresh test
+.PHONY: check test evals lint types layers docs docs-fresh bench golden format learn deprecated
+check: lint types layers docs-fresh evals test
 test: ; $(PYTHON) -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered
+evals: ; $(PYTHON) -m pytest -c evals/pyproject.toml -n auto --dist loadfile evals/tests
 lint: ; $(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check .
 format: ; $(PYTHON) -m ruff check --fix . && $(PYTHON) -m ruff format .
 types: ; $(PYTHON) -m mypy && $(PYTHON) -m mypy tests/types/refused.py && $(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"

@@ -127,7 +127,7 @@ MAY: dict[Kind, tuple[str, ...]] = {
     "route": ("also",),
     "code": ("points", "route"),
     "evidence": ("points", "route"),
-    "advice": ("route",),
+    "advice": ("also", "route"),
     "healthy": (),
     "scope": ("points",),
     "trigger": (),

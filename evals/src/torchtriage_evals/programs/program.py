@@ -1,4 +1,7 @@
-"""One program with a planted bug, read from its folder; nothing is registered anywhere, folders are walked."""
+"""One program, with a planted bug or sound, read from its folder; nothing is registered, folders are walked.
+
+A folder has broken.py or sound.py, patches.toml and check.py.
+"""
 
 from __future__ import annotations
 
@@ -28,35 +31,43 @@ class Wrong(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Patches(Struct, frozen=True, forbid_unknown_fields=True):
-    """A folder's patches.toml. told: a part of what the check says about the broken program."""
+    """A folder's patches.toml. told: a part of what the check says about the broken program.
 
-    told: str
-    reference: tuple[Edit, ...]
+    Of a sound program neither told nor reference; its wrong patches are needless ones that do harm.
+    """
+
     wrong: tuple[Wrong, ...]
+    told: str = ""
+    reference: tuple[Edit, ...] = ()
 
 
 class Program(Struct, frozen=True):
-    """What an agent is given is BROKEN alone; whether its answer is right is what CHECK says after running it."""
+    """What an agent is given is TEXT alone; whether its answer is right is what CHECK says after running it."""
 
     slug: str
-    broken: str
+    text: str
     check: Path
     patches: Patches
 
     @property
+    def sound(self) -> bool:
+        """Whether there is nothing to mend."""
+        return not self.patches.reference
+
+    @property
     def mended(self) -> str:
-        """The program after the reference patch."""
-        return edited(self.broken, self.patches.reference, self.slug)
+        """The program after the reference patch; a sound one as it is."""
+        return edited(self.text, self.patches.reference, self.slug)
 
     @property
     def patch(self) -> str:
         """The reference patch as a unified diff."""
-        before, after = self.broken.splitlines(keepends=True), self.mended.splitlines(keepends=True)
+        before, after = self.text.splitlines(keepends=True), self.mended.splitlines(keepends=True)
         return "".join(difflib.unified_diff(before, after, "a/program.py", "b/program.py"))
 
     def wrongly(self, wrong: Wrong) -> str:
         """The program after a patch that only seems to mend it."""
-        return edited(self.broken, wrong.edit, self.slug)
+        return edited(self.text, wrong.edit, self.slug)
 
 
 def edited(text: str, edits: tuple[Edit, ...], slug: str) -> str:
@@ -75,7 +86,8 @@ def program(slug: str) -> Program:
         raise ValueError(f"no program {slug!r}; there are {', '.join(slugs())}")
     table = tomllib.loads((folder / "patches.toml").read_text(encoding="utf-8"))
     patches = msgspec.convert(table, Patches)
-    return Program(slug, (folder / "broken.py").read_text(encoding="utf-8"), folder / "check.py", patches)
+    path = folder / ("broken.py" if patches.reference else "sound.py")
+    return Program(slug, path.read_text(encoding="utf-8"), folder / "check.py", patches)
 
 
 def slugs() -> tuple[str, ...]:
