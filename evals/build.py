@@ -10,6 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOMS = "../src/torchtriage"
+FIRST = "\n[[evaluation]]\n"  # behind it stands nothing else
 INSIDE = {"wheel": "torchtriage_evals/scenarios.json", "sdist": "src/torchtriage_evals/scenarios.json"}
 
 
@@ -26,8 +27,8 @@ class Scenarios(BuildHookInterface[Any]):
         paths = sorted(Path(self.root, ROOMS).rglob("scenarios.toml"))
         if not paths:
             raise FileNotFoundError(f"no scenarios.toml under {Path(self.root, ROOMS)}: build in a checkout")
-        tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in paths]
-        found = [row for table in tables for row in table.get("evaluation", [])]
+        ends = [path.read_text(encoding="utf-8").partition(FIRST)[1:] for path in paths]
+        found = [row for end in ends for row in tomllib.loads("".join(end)).get("evaluation", [])]
         file = Path(self.directory, "scenarios.json")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(found, ensure_ascii=False, indent=1), encoding="utf-8")

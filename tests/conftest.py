@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,17 @@ from torchtriage.core.plan import Plan, Stage, Step
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("no-clock", deadline=None)
 settings.load_profile("no-clock")
+
+
+TESTS = Path(__file__).parent
+COVERING = frozenset(("core", "catalog", "routing", "diagnose"))  # they cover the packages of their names by themselves
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All other tests run without a tracer, which doubles their time and adds no line to what is covered."""
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] not in COVERING:
+            item.add_marker("no_cover")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -35,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_has_what_the_rooms_have(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         names = set(archive.namelist())
-        assert json.loads(archive.read(INSIDE)) == store.written(store.ROOMS)  # read whole there, from their end here
+        assert json.loads(archive.read(INSIDE)) == store.written(store.ROOMS)
     wanted = {path.relative_to(store.HERE.parent).as_posix() for path in store.HERE.rglob("*") if path.is_file()}
     assert {name for name in wanted if "__pycache__" not in name} <= names
     assert not store.BUILT.exists()

@@ -52,6 +52,15 @@ def test_a_patch_that_only_seems_right_fails_for_its_reason(each: Program, numbe
     assert wrong.told in verdict.why
 
 
+OTHER = [(each, number) for each in PROGRAMS for number in range(len(each.patches.other))]
+
+
+@pytest.mark.parametrize(("each", "number"), OTHER, ids=[f"{each.slug} {number}" for each, number in OTHER])
+def test_another_right_patch_passes_as_well(each: Program, number: int, runner: Runner) -> None:
+    verdict = runner.judge(each.otherwise[number], each.check)
+    assert verdict.passed, verdict.why
+
+
 @pytest.mark.parametrize("each", SOUND, ids=lambda each: each.slug)
 def test_a_sound_program_passes_as_it_is(each: Program, runner: Runner) -> None:
     assert runner.judge(each.text, each.check).passed
@@ -63,6 +72,7 @@ def test_there_are_programs_of_which_each_has_patches_that_only_seem_right() -> 
     assert len(BROKEN) >= 24
     assert min(len(each.patches.wrong) for each in BROKEN) >= 2
     assert len(SOUND) >= 5
+    assert sum(bool(each.patches.other) for each in BROKEN) >= len(BROKEN) - 1
     assert min(len(each.patches.wrong) for each in SOUND) >= 1
 
 

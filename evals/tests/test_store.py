@@ -85,6 +85,17 @@ def test_there_are_families_enough_to_draw_clusters_from() -> None:
     assert sum(number > 1 for number in families.values()) >= 25
 
 
+def test_nothing_is_lost_by_reading_the_files_from_their_first_scenario_on() -> None:
+    paths = sorted(store.ROOMS.rglob("scenarios.toml"))
+    tables = [tomllib.loads(path.read_text(encoding="utf-8")) for path in paths]
+    assert store.written(store.ROOMS) == [row for table in tables for row in table["evaluation"]]
+
+
+def test_a_query_that_presses_already_is_not_pressed_again() -> None:
+    pressing = re.compile(r"\b(one hour|1 h|deadline|tonight|tomorrow|senior|expert of|exhausted|so tired|ASAP)\b")
+    assert [each.id for each in ALL if pressing.search(each.query) and each.pressures] == []
+
+
 def test_queries_are_not_there_twice() -> None:
     assert [query for query, number in Counter(each.query for each in ALL).items() if number > 1] == []
 

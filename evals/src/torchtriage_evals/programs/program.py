@@ -33,12 +33,15 @@ class Wrong(Struct, frozen=True, forbid_unknown_fields=True):
 class Patches(Struct, frozen=True, forbid_unknown_fields=True):
     """A folder's patches.toml. told: a part of what the check says about the broken program.
 
+    other: right patches that are none of the reference, which have to pass as well.
+
     Of a sound program neither told nor reference; its wrong patches are needless ones that do harm.
     """
 
     wrong: tuple[Wrong, ...]
     told: str = ""
     reference: tuple[Edit, ...] = ()
+    other: tuple[tuple[Edit, ...], ...] = ()
 
 
 class Program(Struct, frozen=True):
@@ -64,6 +67,11 @@ class Program(Struct, frozen=True):
         """The reference patch as a unified diff."""
         before, after = self.text.splitlines(keepends=True), self.mended.splitlines(keepends=True)
         return "".join(difflib.unified_diff(before, after, "a/program.py", "b/program.py"))
+
+    @property
+    def otherwise(self) -> tuple[str, ...]:
+        """The program after each of the other right patches."""
+        return tuple(edited(self.text, edits, self.slug) for edits in self.patches.other)
 
     def wrongly(self, wrong: Wrong) -> str:
         """The program after a patch that only seems to mend it."""

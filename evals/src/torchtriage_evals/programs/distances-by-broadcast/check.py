@@ -9,10 +9,10 @@ from torchtriage_evals.programs.seen import Operations
 
 def check(program: Any) -> None:
     torch.manual_seed(0)
-    queries, points = torch.randn(64, 48), torch.randn(80, 48)
+    queries, points = torch.randn(1024, 32), torch.randn(64, 32)
     with Operations() as seen:
         index, value = program.nearest(queries, points)
-    assert seen.largest <= 2 * 64 * 80, f"the largest tensor has {seen.largest} elements, n times m are {64 * 80}"
+    assert seen.largest <= 2 * 1024 * 64, f"the largest tensor has {seen.largest} elements, n times m are {1024 * 64}"
     exact = torch.cdist(queries.double(), points.double()) ** 2
     assert torch.equal(index, exact.argmin(1)), "other neighbours"
     assert torch.allclose(value.double(), exact.min(1).values, rtol=1e-3, atol=1e-3), "other distances"

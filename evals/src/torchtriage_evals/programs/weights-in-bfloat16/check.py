@@ -21,7 +21,7 @@ def check(program: Any) -> None:
     begin = nn.utils.parameters_to_vector(full.parameters()).detach().clone()
     wanted = reference(full, inputs, targets)
     way = float((nn.utils.parameters_to_vector(full.parameters()).detach() - begin).norm())
-    assert 0.9 * way < moved < 1.1 * way, f"the weights moved by {moved:.3g}, in float32 by {way:.3g}"
+    assert 0.6 * way < moved < 1.6 * way, f"the weights moved by {moved:.3g}, in float32 by {way:.3g}"
     assert abs(found[-1] - wanted[-1]) < 0.01 * wanted[0], (
         f"the loss ends at {found[-1]:.4f}, in float32 {wanted[-1]:.4f}"
     )
