@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchtriage_evals.programs.program import Edit, Program, edited, program, slugs
-from torchtriage_evals.programs.runner import Runner
+from torchtriage_evals.programs.runner import Runner, surroundings
 
 PROGRAMS = [program(slug) for slug in slugs()]
 NOTHING = "def check(program):\n    program.main()\n"
@@ -148,3 +148,10 @@ def test_an_edit_replaces_what_is_there_once_or_is_refused() -> None:
         edited("a a", (Edit("a", "b"),), "x")
     with pytest.raises(ValueError, match="no program 'nothing'; there are best-that"):
         program("nothing")
+
+
+def test_a_program_is_given_no_key_of_a_provider() -> None:
+    given = surroundings(
+        {"PATH": "/bin", "LC_ALL": "C", "OPENAI_API_KEY": "k", "AWS_SECRET_ACCESS_KEY": "k", "HF_TOKEN": "k"}
+    )
+    assert given == {"PATH": "/bin", "LC_ALL": "C", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -26,6 +27,7 @@ from msgspec import Struct
 
 LIMIT = 30.0  # seconds for one program; ours need below 3
 LONGEST = 65536  # bytes of one verdict
+KEPT = {"PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV"}
 FILES = 256 << 20  # bytes of one file that a program writes
 
 
@@ -40,9 +42,9 @@ class Runner:
     """The process that has torch; `judge` runs one program under its check."""
 
     def __init__(self) -> None:
-        settings = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        command, env = [sys.executable, "-m", __name__], surroundings(os.environ)
         self._process = subprocess.Popen(  # noqa: S603 - this module
-            [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
 
     def __enter__(self) -> Runner:
@@ -77,6 +79,12 @@ def _open(end: IO[str] | None) -> IO[str]:
     if end is None:
         raise RuntimeError("a process without pipes")
     return end
+
+
+def surroundings(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of an ENVIRONMENT a program is given: no key of a model's provider is among it."""
+    kept = {name: text for name, text in environment.items() if name in KEPT or name.startswith(("LC_", "TORCH"))}
+    return kept | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def serve() -> None:
