@@ -59,4 +59,16 @@ def _model(name: str, base_url: str | None) -> Model:
         return get_model(name, base_url=base_url, memoize=False)
     except (PrerequisiteError, ValueError, ImportError) as error:
         do = "Name it as provider/model, install the provider's package, set its key: docs/evaluation.md."
-        raise TriageError(f"no such model: {str(error).strip()[:300]}", name, do) from error
+        raise TriageError(f"no such model: {_said(error)}", name, do) from error
+
+
+def _said(error: Exception) -> str:
+    """What the library says, in one line and without its colours."""
+    from rich.errors import MarkupError
+    from rich.text import Text
+
+    try:
+        plain = Text.from_markup(str(error)).plain
+    except MarkupError:
+        plain = str(error)
+    return " ".join(plain.split()).removeprefix("ERROR: ").rstrip(".")[:300]

@@ -78,6 +78,9 @@ class Run:
     def __init__(self, wanted: Wanted, source: Source, files: Mapping[str, str], told: Told) -> None:
         self.wanted, self.source, self.told = wanted, source, told
         self.legs = {leg.name: leg for leg in legs(source, wanted.arms, wanted.pressures)}
+        self.agent = models.agent(wanted.model, tuple(self.legs.values()), wanted.base_url)
+        if wanted.judge is not None:
+            models.judge(wanted.judge, source)  # one that is not there is told before anything is paid
         self.ledger = Ledger(wanted.cost_limit, wanted.prices)
         self.arms, self.book = Arms(files), Book(wanted.folder)
         self.judge: Model | str = judging.NOBODY
@@ -155,7 +158,7 @@ def _evaluate(one: Run) -> tuple[str, dict[str, int]]:
     try:
         logs = inspect_eval(
             task,
-            model=models.agent(wanted.model, tuple(one.legs.values()), wanted.base_url),
+            model=one.agent,
             epochs=wanted.epochs,
             fail_on_error=False,
             max_samples=2 if wanted.cost_limit is not None else AT_ONCE,
