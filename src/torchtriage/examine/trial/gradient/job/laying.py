@@ -84,7 +84,12 @@ def inputs(base: Base) -> Result:
 
 
 def _expanded(base: Base) -> Result | None:
-    """One input at a time is one slice of itself, expanded: many places, one number."""
+    """One input at a time is one slice of itself, expanded: many places, one number.
+
+    Of Functions alone: what torch itself does with such an input (batch_norm with an expanded weight) is not theirs.
+    """
+    if base.subject.own is None:
+        return None
     for place, value in enumerate(base.problem.values):
         if not value.dim() or value.shape[0] < 2:
             continue

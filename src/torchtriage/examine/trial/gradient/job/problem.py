@@ -119,8 +119,11 @@ def flat(tensor: Any) -> Any:
     return plain.detach().to(torch.float64).reshape(-1)
 
 
-def differ(one: Sequence[Any], two: Sequence[Any], tolerance: float = 1e-7) -> int | None:
-    """The first place at which two lists of gradients differ by more than TOLERANCE of the largest number; or None."""
+def differ(one: Sequence[Any], two: Sequence[Any], tolerance: float = 1e-7, floor: float = 1e-30) -> int | None:
+    """The first place at which two lists of gradients differ by more than TOLERANCE of the largest number; or None.
+
+    FLOOR: what is taken for the largest number where all are smaller, as of sums that cancel.
+    """
     import torch
 
     for place, (a, b) in enumerate(zip(one, two, strict=True)):
@@ -135,7 +138,7 @@ def differ(one: Sequence[Any], two: Sequence[Any], tolerance: float = 1e-7) -> i
         x, y = flat(a), flat(b)
         if not x.numel():
             continue
-        bound = tolerance * max(float(torch.nan_to_num(y.abs()).max()), 1e-30)
+        bound = tolerance * max(float(torch.nan_to_num(y.abs()).max()), floor)
         unlike = ((x - y).abs() > bound) | (x.isnan() != y.isnan())
         if bool(unlike.any()):
             return place

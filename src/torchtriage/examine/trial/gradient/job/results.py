@@ -26,6 +26,8 @@ class Base:
         before = drawn()
         self.outputs = problem.outputs()
         self.is_random = drawn() != before
+        sizes = [float(flat(each).abs().max()) for each in self.gradients if each is not None and each.numel()]
+        self.floor = 1e-6 * max([*sizes, 1e-24])
         narrow = any(each.element_size() < (16 if each.is_complex() else 8) for each in problem.values)
         self.same = 1e-3 if narrow else SAME
 
@@ -34,7 +36,7 @@ class Base:
     ) -> Result | None:
         """The finding that GRADIENTS are not those of the point (or AGAINST), with the entry that differs most."""
         known = list(self.gradients if against is None else against)
-        place = differ(gradients, known, self.same)
+        place = differ(gradients, known, self.same, self.floor)
         if place is None:
             return None
         return self.between(place, gradients[place], known[place], words, method)
