@@ -1,7 +1,7 @@
 """Trials over planted jobs and functions: is what is wrong named, and are right ones left in peace.
 
-python bench/trials.py [--only gradcheck] [FILE]: without FILE the planted sets of tests/cases/trials, else one set that
-others have made, a JSON object per line. Prints how many, how many right, false alarms, Wilson's 95 % interval.
+python bench/trials.py [--only gradcheck|resume] [FILE]: without FILE the planted sets of tests/cases/trials, else one
+that others have made, a JSON object per line. Prints how many, how many right, false alarms, Wilson's 95 % interval.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ import argparse
 from pathlib import Path
 
 import gradients
+import resumed
 
-PARTS = {"gradcheck": gradients.main}
+PARTS = {"gradcheck": gradients.main, "resume": resumed.main}
 
 
 def main() -> None:

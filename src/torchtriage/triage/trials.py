@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -13,6 +13,8 @@ from torchtriage.triage import concluded, detectors
 
 if TYPE_CHECKING:
     from torchtriage.examine.trial.gradient import Asked
+    from torchtriage.examine.trial.resume.conduct import Wanted
+    from torchtriage.examine.trial.resume.trial import Resumed, Trial
 
 
 def gradcheck(asked: Asked, case: Case | None = None, say: Callable[[str], None] = lambda _: None) -> Case:
@@ -28,3 +30,37 @@ def gradcheck(asked: Asked, case: Case | None = None, say: Callable[[str], None]
         *perform(tuple(detectors("readings", "torchtriage.examine.trial.gradient")), trial),
     )
     return replace(concluded(case, outcomes), measurements=gradient.measurements(trial))
+
+
+def resume_check(wanted: Wanted, case: Case | None = None) -> Case:
+    """Stops a job, resumes it, and lets it run uninterrupted: whether the three are one.
+
+    Raises TriageError where a leg shows nothing: the job fails, makes no checkpoint, never resumes, or is about to
+    overwrite what is not its own.
+    """
+    from torchtriage.examine.trial.resume.conduct import conduct
+
+    return resumed(conduct(wanted), case)
+
+
+def resumed(trial: Trial, case: Case | None = None) -> Case:
+    """The case of a TRIAL that was conducted in whatever way."""
+    outcomes = (*trial.inconclusive, *perform(tuple(detectors("readings", "torchtriage.examine.trial.resume")), trial))
+    told = {"resume": {"ranks": [_figures(each) for each in trial.ranks]}} if trial.ranks else {}
+    return replace(concluded(case, outcomes), measurements=told)
+
+
+def _figures(resumed: Resumed) -> dict[str, Any]:
+    course = resumed.course
+    return {
+        "rank": resumed.rank,
+        "step": resumed.turn,
+        "files": {path.rpartition("/")[2]: turn for path, turn in sorted(resumed.files.items())},
+        "entries": resumed.entries,
+        "parts": sorted({part.kind for part in resumed.parts if part.kind not in ("number", "tensor")}),
+        "passes": course.units,
+        "apart": dict(course.apart),
+        "missing_passes": course.missing,
+        "final_weights": course.relative,
+        "repeats": resumed.repeat.apart is None,
+    }

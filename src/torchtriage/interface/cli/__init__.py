@@ -15,7 +15,7 @@ import click
 from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli.terminal import silence, written
 
-VERBS = ("ask", "check", "compare", "explain", "gradcheck", "mcp", "read", "report", "run", "skills")
+VERBS = ("ask", "check", "compare", "explain", "gradcheck", "mcp", "read", "report", "resume-check", "run", "skills")
 
 
 class Verbs(click.Group):
@@ -27,7 +27,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in VERBS:
             return None
-        verb: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        verb: click.Command = import_module(f"{__name__}.{cmd_name.replace('-', '_')}").command
         return verb
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -9,13 +9,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 MARK = "TORCHTRIAGE_LEG"  # in the environment of every process of a leg, with a value of its own
 _ROUNDS = 50
 
 
-def end_all(job: subprocess.Popen[bytes], mark: str) -> None:
+class Process(Protocol):
+    """What subprocess.Popen and a forked child have in common."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
+def end_all(job: Process, mark: str) -> None:
     """Kills the job's session and whoever bears MARK: a child may have a session of its own, as those of torchrun."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(job.pid, signal.SIGKILL)
@@ -42,7 +51,7 @@ def bearing(mark: str) -> list[int]:
 
 
 @contextmanager
-def ended_with_us(job: subprocess.Popen[bytes], mark: str) -> Iterator[None]:
+def ended_with_us(job: Process, mark: str) -> Iterator[None]:
     """At the end of the block nothing of the job is left, also when Ctrl-C, SIGTERM or SIGHUP ends us."""
 
     def leave(number: int, _frame: FrameType | None) -> NoReturn:

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run.launch import environment, on_windows, prepared, resolved
-from torchtriage.examine.trial.leg.ending import MARK, ended_with_us
+from torchtriage.examine.trial.leg.ending import MARK, Process, ended_with_us
 from torchtriage.examine.trial.leg.mirror import OWN, Mirror, caches
 
 GUARD = Path(__file__).resolve().parent / "job"
@@ -94,13 +94,17 @@ def execute(leg: Leg) -> Ended:
                 "Give a command that runs by itself.",
                 NOTHING_EXAMINED,
             ) from error
-        with ended_with_us(job, mark):
-            stopped, late = _awaited(job, leg)
-    code = job.returncode if job.returncode >= 0 else 128 - job.returncode
-    said = _tail(streams[1]) or _tail(streams[0])
-    return Ended(
-        code, stopped, late, _refused(leg.mirror.place), tuple(_lines(leg.mirror.place / "elsewhere.txt")), said
-    )
+        return awaited(job, leg, mark)
+
+
+def awaited(job: Process, leg: Leg, mark: str) -> Ended:
+    """Waits for JOB, the process of LEG, to end or to be ended; nothing of it is left then."""
+    with ended_with_us(job, mark):
+        stopped, late = _watched(job, leg)
+    code, place = job.wait(), leg.mirror.place
+    said = _tail(place / f"{leg.name}.err") or _tail(place / f"{leg.name}.out")
+    elsewhere = tuple(_lines(place / "elsewhere.txt"))
+    return Ended(code if code >= 0 else 128 - code, stopped, late, _refused(place), elsewhere, said)
 
 
 def settings(leg: Leg, mark: str) -> dict[str, str]:
@@ -131,7 +135,7 @@ def _here(mirror: Mirror, entries: str) -> str:
     return os.pathsep.join(mirror.words(("", *found))[1:])
 
 
-def _awaited(job: subprocess.Popen[bytes], leg: Leg) -> tuple[bool, bool]:
+def _watched(job: Process, leg: Leg) -> tuple[bool, bool]:
     began = time.monotonic()
     refused = leg.mirror.place / "refused.txt"
     while True:

@@ -120,7 +120,9 @@ class Guard:
 
     def _elsewhere(self, real: str, how: str) -> None:
         """What is there already is refused, unless this leg has made it; what is new is noted."""
-        if self._is_within(real, self.place) or real.startswith((*NEVER_OURS, *self.free)) or real.endswith(PASSING):
+        if self._is_within(real, self.place) or real.startswith((*NEVER_OURS, *self.free)):
+            return
+        if real.endswith(PASSING) or "/__pycache__/" in real:
             return
         if self._is_within(real, _real(os.environ.get("TMPDIR") or "/nowhere")) or real in self._made:
             return

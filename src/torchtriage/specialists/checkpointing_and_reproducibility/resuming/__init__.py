@@ -1,0 +1,1 @@
+"""What is known of resumed trainings: which state is which component, what follows from what, what means nothing."""
