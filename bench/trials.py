@@ -7,12 +7,13 @@ that others have made, a JSON object per line. Prints how many, how many right, 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import gradients
 import resumed
 
-PARTS = {"gradcheck": gradients.main, "resume": resumed.main}
+PARTS: dict[str, Callable[[Path | None], object]] = {"gradcheck": gradients.main, "resume": resumed.main}
 
 
 def main() -> None:
