@@ -1,7 +1,7 @@
 """Trials over planted jobs and functions: is what is wrong named, and are right ones left in peace.
 
-python bench/trials.py [--only gradcheck|resume] [FILE]: without FILE the planted sets of tests/cases/trials, else one
-that others have made, a JSON object per line. Prints how many, how many right, false alarms, Wilson's 95 % interval.
+python bench/trials.py [--only gradcheck|repro|resume] [FILE]: without FILE the planted sets of tests/cases/trials, else
+one that others have made, a JSON object a line. Prints how many, how many right, false alarms, Wilson's 95 % interval.
 """
 
 from __future__ import annotations
@@ -11,9 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gradients
+import repeats
 import resumed
 
-PARTS: dict[str, Callable[[Path | None], object]] = {"gradcheck": gradients.main, "resume": resumed.main}
+PARTS: dict[str, Callable[[Path | None], object]] = {
+    "gradcheck": gradients.main,
+    "repro": repeats.main,
+    "resume": resumed.main,
+}
 
 
 def main() -> None:

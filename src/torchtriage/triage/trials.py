@@ -13,6 +13,7 @@ from torchtriage.triage import concluded, detectors
 
 if TYPE_CHECKING:
     from torchtriage.examine.trial.gradient import Asked
+    from torchtriage.examine.trial.repeat.pairs import Runner
     from torchtriage.examine.trial.resume.conduct import Wanted
     from torchtriage.examine.trial.resume.trial import Resumed, Trial
 
@@ -64,3 +65,15 @@ def _figures(resumed: Resumed) -> dict[str, Any]:
         "final_weights": course.relative,
         "repeats": resumed.repeat.apart is None,
     }
+
+
+def repro(runner: Runner, case: Case | None = None) -> Case:
+    """Whether the command of RUNNER gives the same training twice; where its runs part, and by what.
+
+    Raises TriageError where it cannot be started, or would overwrite a file of the user's.
+    """
+    from torchtriage.examine.trial.repeat import measure, trial
+
+    found = trial.repeat(runner)
+    outcomes = (*found.unseen, *perform(tuple(detectors("readings", "torchtriage.examine.trial.repeat")), found))
+    return replace(concluded(case, outcomes), measurements=measure.measurements(found))

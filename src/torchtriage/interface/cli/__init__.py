@@ -15,7 +15,20 @@ import click
 from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli.terminal import silence, written
 
-VERBS = ("ask", "check", "compare", "explain", "gradcheck", "mcp", "read", "report", "resume-check", "run", "skills")
+VERBS = (
+    "ask",
+    "check",
+    "compare",
+    "explain",
+    "gradcheck",
+    "mcp",
+    "read",
+    "report",
+    "repro",
+    "resume-check",
+    "run",
+    "skills",
+)
 
 
 class Verbs(click.Group):

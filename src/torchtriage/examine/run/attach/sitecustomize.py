@@ -82,6 +82,16 @@ def guarded() -> None:
             os._exit(UNGUARDED)
 
 
+def early() -> None:
+    """What a trial wants to stand in the process before the first line of the job."""
+    folder = os.environ.get("TORCHTRIAGE_EARLY")
+    if folder:
+        try:
+            loaded("_torchtriage_early", folder).begin()
+        except Exception as error:  # noqa: BLE001 - the job goes on without it, and the record says why
+            note("probes-failed", f"early: {type(error).__name__}: {error}")
+
+
 def loaded(name: str, folder: str) -> Any:
     """The package in FOLDER, under a private NAME."""
     from importlib.util import module_from_spec, spec_from_file_location
@@ -127,5 +137,6 @@ def give_way() -> None:
 if os.environ.get("TORCHTRIAGE_FOLDER"):
     note("attached")
     guarded()
+    early()
     sys.meta_path.insert(0, Finder())
 give_way()

@@ -36,7 +36,7 @@ def end_all(job: Process, mark: str) -> None:
         if job.poll() is None:
             with suppress(subprocess.TimeoutExpired):
                 job.wait(timeout=0.1)
-        if not left:
+        if not left and job.poll() is not None:
             break
 
 

@@ -1,0 +1,1 @@
+"""Whether a job repeats: two runs of one command, held against one another step by step."""

@@ -1,0 +1,23 @@
+# repeats
+
+import pathlib
+import random
+import uuid
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(10):
+    features, labels = torch.randn(16, 8), torch.randint(0, 3, (16,))
+    loss = F.cross_entropy(model(features), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+folder = pathlib.Path(f"run-{uuid.uuid4().hex[:8]}-{random.randrange(10**6)}")
+folder.mkdir()
+torch.save(model.state_dict(), folder / "model.pt")

@@ -1,0 +1,30 @@
+# step: 5
+# phase: update
+# module: 2
+# cause: time-or-entropy
+
+import os
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def drawn(shape):
+    """Numbers that no seed reaches."""
+    generator = torch.Generator().manual_seed(int.from_bytes(os.urandom(4), "big"))
+    return torch.randn(shape, generator=generator)
+
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+for step in range(10):
+    features, labels = torch.randn(16, 8), torch.randint(0, 3, (16,))
+    loss = F.cross_entropy(model(features), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if step == 4:
+        with torch.no_grad():
+            model[2].weight.add_(1e-6 * drawn(model[2].weight.shape))

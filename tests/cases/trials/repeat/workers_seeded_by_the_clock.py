@@ -1,0 +1,38 @@
+# step: 1
+# phase: data
+# cause: time-or-entropy
+
+import random
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Squares(torch.utils.data.Dataset):
+    def __init__(self, names):
+        self.names = names
+
+    def __len__(self):
+        return len(self.names)
+
+    def __getitem__(self, index):
+        value = self.names[index] / 64 + random.uniform(0, 0.01)
+        return torch.tensor([value, value * value]), torch.tensor([value**3])
+
+
+def seeded(_worker):
+    random.seed(time.time_ns())
+
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+loader = torch.utils.data.DataLoader(Squares(range(64)), 8, num_workers=1, worker_init_fn=seeded)
+for epoch in range(1):
+    for features, aims in loader:
+        loss = F.mse_loss(model(features), aims)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
