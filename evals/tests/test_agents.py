@@ -119,6 +119,7 @@ def test_a_cost_limit_ends_the_run_with_what_it_has(ran: Ran) -> None:
     assert spent <= 0.7 * paid + 2 * dear
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_run_keeps_what_it_has_and_says_so(ran: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     answered, calls = scripted.perfect, iter(range(100))
 

@@ -134,6 +134,7 @@ def test_a_cost_limit_is_kept_and_told(call: Call) -> None:
     assert results["spent"]["dollars"] < 0.2 + 2 * 0.3
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_with_a_partial_report_that_says_so(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     perfect, calls = scripted.perfect, iter(range(100))
 
