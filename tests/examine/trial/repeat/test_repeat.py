@@ -32,13 +32,10 @@ def tried(name: str, server: Server, folder: Path) -> Repeat:
 @pytest.mark.parametrize(
     ("name", "held"),
     [
-        ("noise_in_a_block_2", "entropy"),
-        ("noise_between_modules", "entropy"),
         ("noise_in_a_backward_1", "entropy"),
         ("weights_shaken_after_the_update", "entropy"),
         ("files_shuffled_by_python", "seeds"),
         ("no_modules_at_all", "entropy"),
-        ("head_made_by_numpy", "seeds"),
         ("loader_on_an_unseeded_generator", "seeds"),
     ],
 )
@@ -51,7 +48,9 @@ def test_step_phase_module_and_reason_are_told(name: str, held: str, server: Ser
     assert found.explained.what == held
 
 
-@pytest.mark.parametrize("name", ["healthy_evaluation_on_noise", "healthy_batches_with_times", "healthy_lbfgs"])
+@pytest.mark.parametrize(
+    "name", ["healthy_evaluation_on_noise", "healthy_evaluation_in_inference_mode", "healthy_batches_with_times"]
+)
 def test_what_trains_alike_has_no_difference(name: str, server: Server, tmp_path: Path) -> None:
     found = tried(name, server, tmp_path)
     assert (found.place, found.unseen, found.tried) == (None, (), ())

@@ -88,7 +88,8 @@ def begin() -> Asking:
     for name in CLOCKS:
         _put(time, name, functools.partial(_asked, asking, f"time.{name}", fixed.clock(name, wants)))
     _put(os, "urandom", functools.partial(_asked, asking, "os.urandom", fixed.entropy(wants), everyone=True))
-    random._urandom = os.urandom  # type: ignore[attr-defined]
+    library: Any = random
+    library._urandom = os.urandom
     _put(os, "getpid", functools.partial(_asked, asking, "os.getpid", fixed.process(wants)))
     for name in ("listdir", "scandir"):
         _put(os, name, functools.partial(_listed, asking, name))
@@ -97,7 +98,8 @@ def begin() -> Asking:
     fixed.begin(wants, of_the_user)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=asking.forked)
-    sys.modules[__name__.partition(".")[0]].asking = asking  # type: ignore[attr-defined]
+    package: Any = sys.modules[__name__.partition(".")[0]]
+    package.asking = asking
     return asking
 
 

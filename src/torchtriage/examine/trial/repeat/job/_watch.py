@@ -38,6 +38,7 @@ class Watch:
         self.job, self.tensor = job, torch.Tensor
         self.compiling: Callable[[], bool] = torch.compiler.is_compiling
         self.with_gradients: Callable[[], bool] = torch.is_grad_enabled
+        self.lazy: Callable[[Any], bool] = torch.nn.parameter.is_lazy  # parameters that are not made yet
         self.stack: list[Any] = []
         self.thread, self.off, self.propagating = get_ident(), False, False
         self.names = Names()
@@ -101,7 +102,7 @@ class Watch:
         kind = "out" if self.with_gradients() else "aside"
         name = self.names.find(module)
         last, version, known = self._last
-        if output is last and version == _version(output):
+        if last is not None and output is last and version == _version(output):
             self.sequence.add(kind, name, known)
         elif type(output) is self.tensor:
             found = mark(output)
@@ -239,7 +240,7 @@ class Watch:
 
     def _follow(self, parameters: list[Any]) -> None:
         for each in parameters:
-            if id(each) in self._hooked or not each.requires_grad or not each.is_leaf:
+            if id(each) in self._hooked or not each.requires_grad or not each.is_leaf or self.lazy(each):
                 continue
             self._hooked[id(each)] = each
             self._first(each)
@@ -302,7 +303,8 @@ def _guarded(each: Any) -> Any:
 
 
 def _version(tensor: Any) -> int:
-    return 0 if not hasattr(tensor, "_version") or tensor.is_inference() else int(tensor._version)
+    """How often a tensor has been written to; those of inference mode do not tell."""
+    return 0 if tensor is None or tensor.is_inference() else int(tensor._version)
 
 
 def _of(optimizer: Any) -> list[Any]:
