@@ -103,8 +103,7 @@ def awaited(job: Process, leg: Leg, mark: str) -> Ended:
         stopped, late = _watched(job, leg)
     code, place = job.wait(), leg.mirror.place
     said = _tail(place / f"{leg.name}.err") or _tail(place / f"{leg.name}.out")
-    elsewhere = tuple(_lines(place / "elsewhere.txt"))
-    return Ended(code if code >= 0 else 128 - code, stopped, late, _refused(place), elsewhere, said)
+    return Ended(code if code >= 0 else 128 - code, stopped, late, _refused(place), elsewhere(leg.mirror), said)
 
 
 def settings(leg: Leg, mark: str) -> dict[str, str]:
@@ -150,6 +149,11 @@ def _watched(job: Process, leg: Leg) -> tuple[bool, bool]:
                 return False, True
             continue
         return leg.done(), False
+
+
+def elsewhere(mirror: Mirror) -> tuple[str, ...]:
+    """The files outside of its folder that the legs of MIRROR have made."""
+    return tuple(_lines(mirror.place / "elsewhere.txt"))
 
 
 def _refused(place: Path) -> Refused | None:

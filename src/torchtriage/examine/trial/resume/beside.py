@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from torchtriage.examine.trial.resume.record import Record
@@ -11,13 +12,19 @@ from torchtriage.examine.trial.resume.trial import Course, Repeat, Resumed, Unit
 COMPARED = ("batch", "weights", "buffers", "loss", "lr")
 
 
-def origin(stopped: Record, resumed: Record) -> tuple[dict[str, tuple[int, int]], int | None]:
+def origin(
+    stopped: Record, resumed: Record, all_stopped: Sequence[Record] = (), all_resumed: Sequence[Record] = ()
+) -> tuple[dict[str, tuple[int, int]], int | None]:
     """The files that the resumed leg read of those that the stopped one wrote, and the unit with which it goes on.
 
-    The unit is None where nothing was read and no weights tell it.
+    The unit is None where nothing was read and no weights tell it. What other ranks wrote or read counts where this
+    one did not: they go in step.
     """
     written = stopped.written()
-    read = {path: written[path] for path in resumed.read() if path in written}
+    for each in all_stopped:
+        written = {**each.written(), **written}
+    own = resumed.read() or [path for each in all_resumed for path in each.read()]
+    read = {path: written[path] for path in own if path in written}
     if read:
         return read, max(unit for unit, _ in read.values())
     weights = resumed.units[0].told.get("weights") if resumed.units else None
@@ -26,11 +33,13 @@ def origin(stopped: Record, resumed: Record) -> tuple[dict[str, tuple[int, int]]
     return read, next((unit for unit in same if unit in saved), same[0] if same else None)
 
 
-def beside(stopped: Record, resumed: Record, whole: Record | None) -> Resumed | None:
+def beside(
+    stopped: Record, resumed: Record, whole: Record | None, others: tuple[Sequence[Record], Sequence[Record]] = ((), ())
+) -> Resumed | None:
     """RESUMED beside STOPPED, from whose files it goes on, and WHOLE, which never stopped; None where nothing tells
-    with which unit it goes on.
+    with which unit it goes on. OTHERS: the records of all ranks of the first two.
     """
-    read, unit = origin(stopped, resumed)
+    read, unit = origin(stopped, resumed, *others)
     before, after = stopped.state(unit) if unit is not None else None, resumed.state(0)
     if unit is None or before is None or after is None:
         return None
@@ -43,7 +52,7 @@ def beside(stopped: Record, resumed: Record, whole: Record | None) -> Resumed | 
         before=reference.units[unit:], after=resumed.units, stood=stopped.units,
         files={path: turn for path, (_, turn) in read.items()},
         began=_began(stopped, stopped.units[unit].told.get("pass", 0) if unit < len(stopped.units) else 0),
-        begins=_first(resumed), saved=stopped.marks("file"),
+        begins=_first(resumed), saved=stopped.marks("file"), alone=len(others[0]) < 2,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.trial.leg.execute import Ended, Leg, execute, refusal, say
+from torchtriage.examine.trial.leg.execute import Ended, Leg, elsewhere, execute, refusal, say
 from torchtriage.examine.trial.leg.mirror import Mirror, mirrored
 from torchtriage.examine.trial.resume.beside import beside, origin
 from torchtriage.examine.trial.resume.record import Record, ranks
@@ -58,7 +58,19 @@ def conduct(wanted: Wanted, run: Run = execute) -> Trial:
         resumed = _resumed(again, first, stopped, run)
         say(f"leg 3 of 3: {shlex.join(wanted.command)}, uninterrupted")
         whole, unseen = _whole(wanted, other, run)
+        _tell(stopped, whole)
         return _compared(stopped, resumed, whole, unseen)
+
+
+def _tell(*legs: Leg | None) -> None:
+    """What has become of files outside of the legs' folders."""
+    for leg in legs:
+        if leg is not None:
+            new = elsewhere(leg.mirror)
+            if new:
+                say(f"the {leg.name} leg has made files outside of its folder: {', '.join(new[:5])}")
+            for path in leg.mirror.changed():
+                say(f"{path} has changed meanwhile: something wrote to it that is no Python")
 
 
 def _mirror(wanted: Wanted, name: str) -> AbstractContextManager[Mirror]:
@@ -68,9 +80,10 @@ def _mirror(wanted: Wanted, name: str) -> AbstractContextManager[Mirror]:
 def _compared(stopped: Leg, resumed: Leg, whole: Leg | None, unseen: tuple[Inconclusive, ...]) -> Trial:
     found: list[Resumed] = []
     lost = list(unseen)
-    for rank in ranks(stopped.record):
-        records = [Record(leg.record, rank) for leg in (stopped, resumed)]
-        one = beside(records[0], records[1], Record(whole.record, rank) if whole is not None else None)
+    stood, went = (tuple(Record(leg.record, rank) for rank in ranks(leg.record)) for leg in (stopped, resumed))
+    for first, again in zip(stood, went, strict=False):
+        rank = first.rank
+        one = beside(first, again, Record(whole.record, rank) if whole is not None else None, (stood, went))
         if one is not None:
             found.append(one)
             lost += _not_repeated(one)

@@ -93,6 +93,7 @@ class Resumed:
     unit, turn: with which backward pass, after how many turns of the optimizer, it resumed, from 0. parts: what
     differs then. before, after: units from there on, `stood` those up to the stop. files: what was read, and after
     which turn it was written. passes: marks of the generators as passes over loaders began, and as files were written.
+    alone: no other rank trains with it.
     """
 
     rank: int
@@ -109,6 +110,7 @@ class Resumed:
     began: dict[str, str] = field(default_factory=dict)
     begins: dict[str, tuple[str, ...]] = field(default_factory=dict)
     saved: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    alone: bool = True
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,9 @@ def _is_boundary(resumed: Resumed) -> bool:
 def _is_of_this_course(resumed: Resumed) -> bool:
     """The batches that follow are those of another place, too; not those with which any job begins from its seed."""
     found = _found_at(resumed)
-    return found is not None and (bool(found.number) or resumed.before[0].told.get("pass", 1) == found.told.get("pass"))
+    if found is None or found.number:
+        return found is not None
+    return bool(found.told.get("pass")) and resumed.before[0].told.get("pass") == found.told.get("pass")
 
 
 def _found_at(resumed: Resumed) -> Unit | None:

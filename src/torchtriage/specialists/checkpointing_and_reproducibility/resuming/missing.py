@@ -25,7 +25,7 @@ def missing(resumed: Resumed) -> list[Missing]:
     found += counters.missing(resumed)
     if not _explains_data(found):
         found += data.missing(resumed, {each.slug for each in found})
-    if not found and has_parted(resumed) and resumed.repeat.apart is None:
+    if not found and has_parted(resumed) and resumed.repeat.apart is None and _by_itself(resumed):
         found += counters.unexplained(resumed)
     return found
 
@@ -33,6 +33,11 @@ def missing(resumed: Resumed) -> list[Missing]:
 def has_parted(resumed: Resumed) -> bool:
     """Whether anything became of it: the job went on in another way, or another way long."""
     return bool(resumed.course.apart) or bool(resumed.course.missing)
+
+
+def _by_itself(resumed: Resumed) -> bool:
+    """Not by what another rank did: that comes with the gradients, after the first batch and its loss."""
+    return resumed.alone or 0 in (resumed.course.apart.get("batch"), resumed.course.apart.get("loss"))
 
 
 def _explains_data(found: list[Missing]) -> bool:

@@ -47,7 +47,9 @@ def of_part(slug: str, part: Part, rows: tuple[Row, ...] | None = None, more: st
     first = worst if worst.distance else told[0]
     count = f", {len(told)} of {part.entries} entries" if part.entries > 1 else ""
     anew = " (as in a job that begins)" if all(row.anew or row.gone for row in told) else ""
-    fact = f"{title(slug)} ({part.holder}{count}) is not what it was{anew}: {of_row(first)}{more}"
+    fact = f"{title(slug)} ({part.holder}{count}) is not what it was{anew}"
+    if part.kind != "generator" and not part.kind.startswith("rng-"):  # of which only a mark is known
+        fact += f": {of_row(first)}{more}"
     off = _off(told[0])
     return Missing(slug, part.holder, fact, part.relative if any(row.distance for row in told) else None, off)
 

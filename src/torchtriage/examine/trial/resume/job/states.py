@@ -27,6 +27,7 @@ LOGS = frozenset({
 })  # fmt: skip
 GRACE = 30  # seconds that a job has which saves once it is told to end
 LAST = "last"
+BEHIND = 8  # units that one rank may be behind another
 
 
 def states(job: Any) -> None:
@@ -175,7 +176,7 @@ class Follower:
 
     def _is_wanted(self) -> bool:
         if self.wanted == "written":
-            return self.due or self.unit == 0
+            return self.due or self.unit == 0 or self.rank > 0  # which cannot know when rank 0 writes
         return self.wanted == str(self.unit)
 
     def _trained(self) -> list[Any]:
@@ -240,7 +241,21 @@ class Follower:
             dump.write(f"{self.folder}/state{self.rank}-{self.unit}", unit=self.unit, turn=self.turns)
             self._say("state")
             self.due = False
+            if self.rank and self.wanted == "written":
+                self._forget()
         self.unit += 1
+
+    def _forget(self) -> None:
+        """Removes the states of this rank before which rank 0 has written nothing, but for the last ones."""
+        first = Path(self.folder, "resume0.jsonl")
+        lines = first.read_text(encoding="utf-8").splitlines() if first.is_file() else []
+        kept = {
+            json.loads(line)["unit"] for line in lines if line.startswith('{"event": "file"') and line.endswith("}")
+        }
+        for unit in range(max(1, self.unit - 3 * BEHIND), self.unit - BEHIND):
+            if unit not in kept:
+                for kind in ("bin", "json"):
+                    Path(f"{self.folder}/state{self.rank}-{unit}.{kind}").unlink(missing_ok=True)
 
     def _gradients(self) -> Any:
         """Gradients that are there before the backward pass, and not zero."""
