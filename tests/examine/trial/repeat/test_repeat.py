@@ -36,7 +36,6 @@ def tried(name: str, server: Server, folder: Path) -> Repeat:
         ("weights_shaken_after_the_update", "entropy"),
         ("files_shuffled_by_python", "seeds"),
         ("no_modules_at_all", "entropy"),
-        ("loader_on_an_unseeded_generator", "seeds"),
     ],
 )
 def test_step_phase_module_and_reason_are_told(name: str, held: str, server: Server, tmp_path: Path) -> None:
@@ -48,9 +47,7 @@ def test_step_phase_module_and_reason_are_told(name: str, held: str, server: Ser
     assert found.explained.what == held
 
 
-@pytest.mark.parametrize(
-    "name", ["healthy_evaluation_on_noise", "healthy_evaluation_in_inference_mode", "healthy_batches_with_times"]
-)
+@pytest.mark.parametrize("name", ["healthy_evaluation_on_noise", "healthy_evaluation_in_inference_mode"])
 def test_what_trains_alike_has_no_difference(name: str, server: Server, tmp_path: Path) -> None:
     found = tried(name, server, tmp_path)
     assert (found.place, found.unseen, found.tried) == (None, (), ())
