@@ -20,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,6 +92,12 @@ class Tried:
     @property
     def is_right(self) -> bool:
         return self.is_found if self.function.is_wrong else not self.is_loud and not self.refused
+
+    @property
+    def alarms(self) -> set[str]:
+        """The checks and faults above info that are said."""
+        loud = {each.fault.slug for each in self.findings if each.fault.severity is not Severity.INFO}
+        return ({each["check"] for each in self.wrong} | loud) - ({FAULT} if self.wrong else set())
 
     @property
     def is_examined(self) -> bool:
@@ -281,6 +288,8 @@ def table(rows: list[Tried]) -> Iterator[str]:
         yield _line(
             f"  found: {order}", [row for row in wrong if row.function.order == order], lambda row: row.is_found
         )
+    alarms = Counter(name for row in right for name in row.alarms)
+    yield from (f"  false alarms by {name}: {number}" for name, number in alarms.most_common())
     seconds = sorted(row.seconds for row in rows)
     if seconds:
         yield f"seconds each: median {seconds[len(seconds) // 2]:.2f}, most {seconds[-1]:.2f}"

@@ -467,3 +467,65 @@ class InSingleWrong(InSingle):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return 1.1 * grad * torch.exp(x.float()).to(x.dtype)
+
+
+BUFFER = torch.zeros(3, 4, dtype=torch.float64)
+
+
+# wrong: order=backward -- --shapes "3,4"
+class OneBufferBack(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        with torch.no_grad():
+            return torch.mul(grad, 2 * torch.rand(()) * 0 + 2, out=BUFFER)
+
+
+# wrong: order=backward -- --shapes "3,4"
+class OneBufferForward(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.exp(x, out=BUFFER).detach() if x.dtype == torch.float64 else torch.exp(x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * torch.exp(x)
+
+
+# wrong: order=view
+class WritesIntoSaved(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        y = y.clone(memory_format=torch.preserve_format) if y.is_contiguous() else torch.as_strided(y, y.shape, (y.shape[-1], 1), 0)
+        return grad * y, grad * x
+
+
+# right
+class VmapGenerated(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, w):
+        return (x * w).sum(-1)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad.unsqueeze(-1) * w, grad.unsqueeze(-1) * x

@@ -14,6 +14,7 @@ _SITUATIONS = {
     "needs-input-grad": "some inputs only: ",
     "twice": "called twice: ",
     "two-calls": "two calls: ",
+    "same-twice": "",
     "in-place": "in place: ",
     "grad-output": "in place: ",
     "grad-output layout": "layout: ",

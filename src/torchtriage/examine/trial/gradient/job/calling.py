@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from .problem import Problem, flat, settle
+from .problem import Problem, differ, flat, settle
 from .refusing import said
 from .results import Base, Result, absent, right, unseen, wrong
 
@@ -75,6 +75,10 @@ def twice(base: Base) -> Result:
             return wrong(f"backward changes {changed[0]} in place, which it was given to look at")
         return right(f"one backward only: {said(error)}")
     unlike = base.unlike(again, "a second backward through the same graph gives other gradients", kept)
+    traced.gradients([None if each is None else each * -0.5 for each in base.weights], retain_graph=True)
+    unlike = unlike or base.unlike(
+        first, "a second backward overwrites what the first one gave: one buffer for both", kept
+    )
     if changed:
         return {**(unlike or {}), **wrong(f"backward changes {changed[0]} in place, which it was given to look at")}
     return unlike or right()
@@ -94,12 +98,39 @@ def two_calls(base: Base) -> Result:
     except Exception as error:  # noqa: BLE001 - other numbers need not be in its domain
         return unseen(f"with other numbers forward raises {said(error)}", "Nothing, if they are out of its domain.")
     words = "when forward is called again before backward"
+    if differ(traced.outputs, base.outputs, base.same) is not None:
+        return wrong(f"{words}, the first call's output is overwritten: one buffer for both", "forward")
     try:
         found = traced.gradients(base.weights)
     except Exception as error:  # noqa: BLE001 - the user's backward raised it
         return wrong(f"{words}, it raises {said(error)}")
     del held
     return base.unlike(found, f"{words}, it uses what the later call left: state is shared between calls") or right()
+
+
+def same_twice(base: Base) -> Result:
+    """One tensor in the place of two inputs gets the sum of their gradients."""
+    values = base.problem.values
+    pairs = [(a, b) for a, b in combinations(range(len(values)), 2) if values[a].shape == values[b].shape]
+    pairs = [pair for pair in pairs if all(base.gradients[at] is not None for at in pair)]
+    if not pairs or base.is_random:
+        return absent("no two inputs of one shape")
+    first, second = pairs[0]
+
+    def function(tensors: list[Any], *, copied: bool = False) -> list[Any]:
+        given = list(tensors)
+        given[second] = tensors[first].clone() if copied else tensors[first]
+        return base.problem.function(given)
+
+    try:
+        known = Problem(lambda tensors: function(tensors, copied=True), values, base.problem.names).gradients(
+            base.weights
+        )
+        found = Problem(function, values, base.problem.names).gradients(base.weights)
+    except Exception as error:  # noqa: BLE001 - equal inputs need not be in its domain, nor be allowed in place
+        return absent(f"one tensor for two inputs is refused: {said(error)}")
+    names = f"{base.problem.names[first]} and {base.problem.names[second]}"
+    return base.unlike(found, f"when {names} are one tensor", known) or right()
 
 
 def one_output(base: Base) -> Result:

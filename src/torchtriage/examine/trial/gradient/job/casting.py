@@ -9,7 +9,7 @@ from .problem import flat
 from .refusing import said
 from .results import Base, Result, absent, right, unseen, wrong
 
-OFF = 0.25
+OFF = 0.1
 """Of the gradient's norm. bfloat16 rounds to 0.4 %, and a sum of hundreds of such terms stays far below this."""
 AGAIN = 10.0
 """Times what rounding the inputs to bfloat16 changes by itself."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .problem import Problem, differ
 from .refusing import said
-from .results import Base, Result, absent, right, wrong
+from .results import Base, Result, absent, right, unseen, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -63,24 +63,25 @@ def inputs(base: Base) -> Result:
         return absent("no input has a dimension")
     if base.is_random:
         return absent("what it draws goes by the layout")
-    refused = ""
-    for name, arrange in LAYOUTS.items():
-        words = f"with inputs that are {NAMED[name]}"
-        try:
-            traced = base.problem.traced(arrange=arrange)
-        except Exception as error:  # noqa: BLE001 - a loud refusal is no wrong gradient
-            refused = f"forward refuses {words[5:]}: {said(error)}"
-            continue
-        if differ(traced.outputs, base.outputs, base.same) is not None:
-            return wrong(f"{words}, forward gives other values", "forward")
-        try:
-            found = traced.gradients(base.weights)
-        except Exception as error:  # noqa: BLE001 - the user's backward raised it
-            return wrong(f"{words}, it raises {said(error)}")
-        unlike = base.unlike(found, words)
-        if unlike:
-            return unlike
-    return _expanded(base) or right(refused)
+    told = [_laid(base, f"with inputs that are {NAMED[name]}", arrange) for name, arrange in LAYOUTS.items()]
+    told.append(_expanded(base))
+    found = [each for each in told if each is not None]
+    return next((each for each in found if each["state"] == "wrong"), next(iter(found), right()))
+
+
+def _laid(base: Base, words: str, arrange: Callable[[Any], Any]) -> Result | None:
+    try:
+        traced = base.problem.traced(arrange=arrange)
+    except Exception as error:  # noqa: BLE001 - a loud refusal is no wrong gradient
+        do = "Call .contiguous() in forward where it needs that, or .reshape for .view."
+        return unseen(f"{words}, forward raises {said(error)}", do)
+    if differ(traced.outputs, base.outputs, base.same) is not None:
+        return wrong(f"{words}, forward gives other values", "forward")
+    try:
+        found = traced.gradients(base.weights)
+    except Exception as error:  # noqa: BLE001 - the user's backward raised it
+        return wrong(f"{words}, it raises {said(error)}")
+    return base.unlike(found, words)
 
 
 def _expanded(base: Base) -> Result | None:
@@ -91,23 +92,35 @@ def _expanded(base: Base) -> Result | None:
     if base.subject.own is None:
         return None
     for place, value in enumerate(base.problem.values):
-        if not value.dim() or value.shape[0] < 2:
-            continue
-        small = value[:1].clone()
-        values = [*base.problem.values[:place], small, *base.problem.values[place + 1 :]]
-        expanded = Problem(_with(base.problem, place, value.shape, copied=False), values, base.problem.names)
-        copied = Problem(_with(base.problem, place, value.shape, copied=True), values, base.problem.names)
-        try:
-            known = copied.gradients(base.weights)
-            found = expanded.gradients(base.weights)
-        except Exception:  # noqa: BLE001, S112 - equal rows need not be in its domain, and in place it cannot be
-            continue
-        if known[place] is None:
-            continue
-        unlike = base.unlike(found, f"with {base.problem.names[place]} expanded from one row", known)
-        if unlike:
-            return unlike
+        for dim in sorted({0, value.dim() - 1}) if value.dim() else ():
+            told = _of_slice(base, place, dim) if value.shape[dim] > 1 and base.gradients[place] is not None else None
+            if told:
+                return told
     return None
+
+
+def _of_slice(base: Base, place: int, dim: int) -> Result | None:
+    value = base.problem.values[place]
+    values = [*base.problem.values[:place], value.narrow(dim, 0, 1).clone(), *base.problem.values[place + 1 :]]
+    wide, dense = (
+        Problem(
+            _with(base.problem, place, value.shape, copied=copied), values, base.problem.names, base.problem.numbers
+        )
+        for copied in (False, True)
+    )
+    try:
+        known = dense.gradients(base.weights)
+        traced = wide.traced()
+    except Exception:  # noqa: BLE001 - equal slices need not be in its domain, and in place it cannot be
+        return None
+    if known[place] is None:
+        return None
+    words = f"with {base.problem.names[place]} expanded along dimension {dim}"
+    try:
+        found = traced.gradients(base.weights)
+    except Exception as error:  # noqa: BLE001 - the user's backward raised it
+        return wrong(f"{words}, it raises {said(error)}")
+    return base.unlike(found, words, known)
 
 
 def _with(problem: Problem, place: int, shape: Any, *, copied: bool) -> Callable[[list[Any]], list[Any]]:

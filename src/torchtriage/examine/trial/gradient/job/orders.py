@@ -167,12 +167,14 @@ def _moved(problem: Problem, tangents: Sequence[Any]) -> tuple[list[Any], list[A
 
 
 def own_vmap(base: Base) -> Result:
-    """A Function's own rule for vmap, against a loop."""
+    """A Function's own rule for vmap, or the one that torch makes from its parts, against a loop."""
     import torch
 
     own = base.subject.own
-    if own is None or own.vmap is torch.autograd.Function.vmap:
-        return absent("it defines no vmap")
+    if own is None or (own.vmap is torch.autograd.Function.vmap and not own.generate_vmap_rule):
+        return absent("it has no rule for vmap")
+    if base.is_random:
+        return absent("what it draws goes by the sample")
     values = base.problem.values
     for some in [*({at} for at in range(len(values))), set(range(len(values)))]:
         for dim in (0, -1):
@@ -181,7 +183,33 @@ def own_vmap(base: Base) -> Result:
             told = _as_loop(base, many, some, dim, words)
             if told:
                 return told
-    return right()
+    return _by_sample(base) or right()
+
+
+def _by_sample(base: Base) -> Result | None:
+    """The gradient of each sample, as vmap of grad gives it."""
+    import torch
+
+    known = [at for at, each in enumerate(base.gradients) if each is not None]
+
+    def loss(*tensors: Any) -> Any:
+        found = base.problem.function(list(tensors))
+        return sum((out * by).sum() for out, by in zip(found, base.weights, strict=True) if by is not None)
+
+    parts = [[v * size for v in base.problem.values] for size in (1.0, 0.5)]
+    words = "the gradient of each sample, by vmap of grad"
+    try:
+        loop = [Problem(base.problem.function, part, base.problem.names).gradients(base.weights) for part in parts]
+        many = [torch.stack(pair) for pair in zip(*parts, strict=True)]
+        found = torch.vmap(torch.func.grad(loss, argnums=tuple(known)))(*many)
+    except Exception as error:  # noqa: BLE001 - the user's rule raised it
+        return unseen(f"{words}: it raises {said(error)}", "Save tensors by save_for_backward only, in setup_context.")
+    for number, at in enumerate(known):
+        for sample in range(2):
+            told = base.unlike([found[number][sample]], words, [loop[sample][at]])
+            if told:
+                return base.between(at, found[number][sample], loop[sample][at], words)
+    return None
 
 
 def _as_loop(base: Base, many: list[Any], some: set[int], dim: int, words: str) -> Result | None:

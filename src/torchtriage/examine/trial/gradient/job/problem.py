@@ -47,7 +47,7 @@ class Problem:
         with torch.no_grad():
             settle()
             given = [each.detach().clone() for each in (self.values if values is None else values)]
-            return [each.detach() for each in self.function(given)]
+            return [each.detach().clone() for each in self.function(given)]  # it may be a buffer of theirs
 
     def traced(self, wanted: Sequence[int] | None = None, arrange: Callable[[Any], Any] | None = None) -> Traced:
         """One forward pass with a graph. WANTED: which values need a gradient. ARRANGE: how a value lies in memory.

@@ -40,6 +40,7 @@ class Trial:
             "needs-input-grad": self._needs,
             "twice": calling.twice,
             "two-calls": calling.two_calls,
+            "same-twice": calling.same_twice,
             "in-place": inplace.inputs,
             "grad-output": inplace.grad_output,
             "grad-output layout": laying.grad_output,
