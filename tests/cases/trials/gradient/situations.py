@@ -472,7 +472,7 @@ class InSingleWrong(InSingle):
 BUFFER = torch.zeros(3, 4, dtype=torch.float64)
 
 
-# wrong: order=backward -- --shapes "3,4"
+# wrong: order=in-place -- --shapes "3,4"
 class OneBufferBack(Function):
     @staticmethod
     def forward(ctx, x):
