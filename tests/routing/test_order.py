@@ -33,7 +33,7 @@ from torchtriage.routing.order import (
 from torchtriage.routing.steps import subject_of
 from torchtriage.routing.tables import DiagnosisRow, SequenceRow
 
-COMMAND = re.compile(r"torchtriage (check|gradcheck|read|repro|run)( [a-z0-9./:=-]+)*")
+COMMAND = re.compile(r"torchtriage (check|gradcheck|read|repro|resume-check|run)( [a-z0-9./:=-]+)*")
 
 
 def planned(text: str) -> Plan:

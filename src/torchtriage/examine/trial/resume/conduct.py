@@ -105,7 +105,7 @@ def _not_repeated(one: Resumed) -> list[Inconclusive]:
         f"in its {' and '.join(repeat.what)}{told}; the state at the first resumed step was compared with that of the "
         "very run that was resumed, which holds all the same; how it goes on after the stop cannot be compared"
     )
-    do = "Seed all that the job draws from, and let it use deterministic operations."
+    do = "Seed all that the job draws from; `torchtriage repro -- CMD` tells where it begins."
     return [Inconclusive("trial/resume", why, do)]
 
 
