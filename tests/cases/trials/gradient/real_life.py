@@ -383,3 +383,35 @@ class Dice(Function):
     def backward(ctx,g):
         t,i,u=ctx.saved_tensors; s=ctx.smooth
         return g*(-(2*t*(u+s)-(2*i+s))/(u+s)**2),None,None
+
+
+def rows_inputs():
+    return torch.randn(6, 3, dtype=torch.float64, requires_grad=True), torch.tensor([0, 2, 2, 5])
+
+
+# right: --inputs real_life.py:rows_inputs
+class RowsSparsely(Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table[ids]
+
+    @staticmethod
+    def backward(ctx, g):
+        (ids,) = ctx.saved_tensors
+        return torch.sparse_coo_tensor(ids.reshape(1, -1), g.reshape(-1, g.shape[-1]), ctx.shape), None
+
+
+# wrong: order=backward input=0 -- --inputs real_life.py:rows_inputs
+class RowsSparselyTwice(Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.save_for_backward(ids)
+        ctx.shape = table.shape
+        return table[ids]
+
+    @staticmethod
+    def backward(ctx, g):
+        (ids,) = ctx.saved_tensors
+        return torch.sparse_coo_tensor(ids.reshape(1, -1), 2 * g.reshape(-1, g.shape[-1]), ctx.shape), None

@@ -63,6 +63,10 @@ def inputs(base: Base) -> Result:
         return absent("no input has a dimension")
     if base.is_random:
         return absent("what it draws goes by the layout")
+    traced = base.problem.traced()
+    traced.gradients(base.weights)
+    if traced.sparse:
+        return absent("torch takes no sparse gradient back through a view")
     told = [_laid(base, f"with inputs that are {NAMED[name]}", arrange) for name, arrange in LAYOUTS.items()]
     told.append(_expanded(base))
     found = [each for each in told if each is not None]

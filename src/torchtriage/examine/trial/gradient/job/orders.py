@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .judging import NotJudged, judge
-from .problem import Problem, differ, flat, settle, weights
+from .problem import Problem, dense, differ, flat, settle, weights
 from .refusing import said
 from .results import Base, Result, absent, right, unseen, wrong
 from .slopes import WRONG
@@ -69,7 +69,7 @@ def _doubled(problem: Problem, by: Sequence[Any], known: Sequence[int]) -> Probl
                 create_graph=traces,
                 allow_unused=True,
             )
-        found = [each for each in grads if each is not None]
+        found = [dense(each) for each in grads if each is not None]
         if traces and not any(each.requires_grad for each in found):
             raise _Cut
         return found

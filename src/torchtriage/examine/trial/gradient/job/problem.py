@@ -66,10 +66,14 @@ class Problem:
 
 
 class Traced:
-    """One forward pass: the leaves, what the function was given, and what came out."""
+    """One forward pass: the leaves, what the function was given, and what came out.
+
+    sparse: a gradient of this pass was.
+    """
 
     def __init__(self, roots: Tensors, given: Tensors, outputs: Tensors) -> None:
         self.roots, self.given, self.outputs = roots, given, outputs
+        self.sparse = False
 
     def gradients(self, weights: Sequence[Any], *, as_they_are: bool = False, **more: Any) -> Tensors:
         """Gradients of the outputs' sum with WEIGHTS, None among which is an output that is not used.
@@ -84,8 +88,17 @@ class Traced:
         if not pairs or not roots:
             return [None] * len(self.roots)
         outs, by = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(outs, roots, by, allow_unused=True, **more))
-        return [next(found) if each.requires_grad else None for each in self.roots]
+        made = torch.autograd.grad(outs, roots, by, allow_unused=True, **more)
+        self.sparse = any(dense(each) is not each for each in made)
+        found = iter(made)
+        return [dense(next(found)) if each.requires_grad else None for each in self.roots]
+
+
+def dense(gradient: Any) -> Any:
+    """A sparse gradient, as of rows that were looked up, with its zeros; any other as it is."""
+    import torch
+
+    return gradient if gradient is None or gradient.layout == torch.strided else gradient.to_dense()
 
 
 def weights(outputs: Sequence[Any], seed: int = 0, scale: float = 1.0) -> Tensors:
