@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-
-import pytest
+from collections.abc import Callable
+from functools import wraps
 
 from torchtriage.examine.run.job.following import Follower
 
 
-@pytest.fixture(autouse=True)
-def nobody_else_follows() -> Iterator[None]:
-    outer = sys.gettrace()
-    sys.settrace(None)
-    yield
-    sys.settrace(outer)
+def alone(test: Callable[[], None]) -> Callable[[], None]:
+    """TEST without the tracer of a coverage, which a fixture would take off too early: before it is paused."""
+
+    @wraps(test)
+    def follows() -> None:
+        outer = sys.gettrace()
+        sys.settrace(None)
+        try:
+            test()
+        finally:
+            sys.settrace(outer)
+
+    return follows
 
 
 def first_line() -> int:
@@ -28,6 +34,7 @@ def halve(numbers: list[float]) -> None:
     numbers.append(0.0)
 
 
+@alone
 def test_the_line_is_found_with_the_call_that_led_there() -> None:
     numbers = [1.0]
     follower = Follower(lambda: numbers != [1.0])
@@ -35,23 +42,26 @@ def test_the_line_is_found_with_the_call_that_led_there() -> None:
     numbers.append(2.0)
     inner, outer = follower.stop()
     assert inner[1] == halve.__code__.co_firstlineno + 2
-    assert outer[1] == first_line() + 3
+    assert outer[1] == first_line() + 4
     assert sys.gettrace() is None
 
 
+@alone
 def test_a_change_in_the_last_line_is_found_when_the_following_ends() -> None:
     numbers = [1.0]
     follower = Follower(lambda: len(numbers) > 1)
     numbers.append(2.0)
-    assert [line for _, line in follower.stop()] == [first_line() + 3]
+    assert [line for _, line in follower.stop()] == [first_line() + 4]
 
 
+@alone
 def test_nothing_is_found_where_nothing_changes() -> None:
     follower = Follower(lambda: False)
     halve([1.0])
     assert follower.stop() == []
 
 
+@alone
 def test_a_look_that_fails_ends_the_following_and_not_the_job() -> None:
     numbers: list[float] = []
     follower = Follower(lambda: bool(numbers[0]))
@@ -60,6 +70,7 @@ def test_a_look_that_fails_ends_the_following_and_not_the_job() -> None:
     assert follower.found == []
 
 
+@alone
 def test_who_follows_the_lines_already_is_not_disturbed() -> None:
     debugger = lambda *_: None  # noqa: E731
     sys.settrace(debugger)
