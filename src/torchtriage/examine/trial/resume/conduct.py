@@ -129,7 +129,7 @@ def _stopped(wanted: Wanted, mirror: Mirror, run: Run) -> Leg:
 def _too_short(leg: Leg, ended: Ended, record: Record, after: int | None) -> None:
     if ended.code:
         raise _problem(
-            f"the job failed with code {ended.code} after step {record.turns}: {_last(ended)}", leg, _mend(ended)
+            f"the job failed with code {ended.code} after step {record.turns}: {_last(ended)}", leg, _mend(leg, ended)
         )
     if after is not None:
         do = "Stop earlier: --stop-after N, with N below that, and after its first checkpoint."
@@ -149,7 +149,7 @@ def _resumed(wanted: Wanted, mirror: Mirror, stopped: Leg, run: Run) -> Leg:
     leg = _leg("resumed", wanted, mirror, {"TORCHTRIAGE_STATES": "0", **until})
     ended = run(leg)
     if ended.code and not ended.stopped and not ranks(leg.record):
-        raise _problem(f"the resumed leg failed with code {ended.code}: {_last(ended)}", leg, _mend(ended))
+        raise _problem(f"the resumed leg failed with code {ended.code}: {_last(ended)}", leg, _mend(leg, ended))
     _began(leg, ended)
     known = False
     for rank in ranks(leg.record):
@@ -220,16 +220,18 @@ def _began(leg: Leg, ended: Ended) -> None:
     units = any(Record(leg.record, rank).units for rank in ranks(leg.record))
     if not units and (leg.name == "stopped" or ended.code):
         how = f"failed with code {ended.code}: {_last(ended)}" if ended.code else "ended without a training step"
-        raise _problem(f"the job {how}", leg, _mend(ended))
+        raise _problem(f"the job {how}", leg, _mend(leg, ended))
 
 
 def _last(ended: Ended) -> str:
     return ended.said[-1][:300] if ended.said else "it said nothing"
 
 
-def _mend(ended: Ended) -> str:
+def _mend(leg: Leg, ended: Ended) -> str:
     if any(_DEVICE.search(line) for line in ended.said[-2:]):
         return "It asks for a device that is not here: choose the CPU, or run the trial where the device is."
+    if leg.name == "resumed":
+        return "Let --resume-args name what the stopped job has left in its folder, as when it is resumed by hand."
     return "Let the command run to its end by itself first."
 
 
