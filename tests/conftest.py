@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from machine import Machine
 
 from torchtriage.core.evidence import Evidence, Place
 from torchtriage.core.fault import Confidence, EditSafety, Fault, FaultClass, Persona, Remedy, Sign
@@ -40,6 +41,21 @@ def cache_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Any:
         del os.environ["XDG_CACHE_HOME"]
     else:
         os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture(scope="session")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    folder = tmp_path_factory.getbasetemp()
+    held = Machine(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder)
+    yield held
+    held.close()
+
+
+@pytest.fixture(autouse=True)
+def beside_other_workers(machine: Machine) -> Iterator[None]:
+    machine.share()
+    yield
+    machine.leave()
 
 
 @pytest.fixture

@@ -89,6 +89,14 @@ SLOW_MACHINE = steps(
         pytest.param([*growing(lambda n: n)[:50], *work()], set(), id="50 steps"),
         pytest.param([*WAITS, *work()], {"progressive-slowdown"}, id="waiting grows, the rest stays"),
         pytest.param([*BACKWARDS, *work()], {"progressive-slowdown"}, id="backward passes grow"),
+        pytest.param(
+            [{**row, "queued": row["step"] / 1e3} for row in BACKWARDS] + work(),
+            set(),
+            id="the wait for a free CPU grows",
+        ),
+        pytest.param(
+            [{**row, "queued": 0.05} for row in BACKWARDS] + work(), {"progressive-slowdown"}, id="it stays as it was"
+        ),
         pytest.param([TWO, *BACKWARDS, *work()], set(), id="backward passes, in which another rank is awaited"),
         pytest.param(
             [TWO, *growing(lambda n: n), *work()], {"progressive-slowdown"}, id="one of two ranks, its own work"

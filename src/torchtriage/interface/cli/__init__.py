@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from torchtriage.core.errors import TriageError
-from torchtriage.interface.cli.terminal import silence, written
+from torchtriage.interface.cli.terminal import say, silence, written
 
 VERBS = (
     "ask",
@@ -90,5 +90,6 @@ def _ended(args: Sequence[str] | None) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
+        say("torchtriage: interrupted")  # whatever it had started has ended by now
         return 128 + signal.SIGINT
     return code if isinstance(code, int) else 0

@@ -64,15 +64,20 @@ def _own(record: RankRecord, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
 def _growing(steps: Any, columns: dict[str, Any], own: Sequence[str], *, alone: bool) -> tuple[Any, str]:
     """The times that grow, and what they are; None where none do. ALONE: it waits for no other ranks.
 
-    CPU time, which other processes disturb least; wall time, unless other ranks may take it; or one of its OWN parts,
-    as it is while nobody else has the CPU, or against what the model takes at the time: a busy machine slows both down.
-    Such a part counts where a step takes longer in all, too.
+    CPU time, which other processes disturb least; wall time, unless other ranks may take it or it is waiting for a CPU
+    that grows; or one of its OWN parts, as it is while nobody else has the CPU, or against what the model takes at the
+    time: a busy machine slows both down. Such a part counts where a step takes longer in all, too.
     """
     wall, worked = columns["step"], columns["cpu"]
     parts = [each for phase in own for each in _freed(columns, phase)]
     if (_seen(wall) or any(map(_seen, parts))) and _grows(steps, worked):
         return worked, "of CPU time at first"
-    if alone and _seen(wall) and any(_grows(steps, times) for times in (wall, _quiet(wall))):
+    if (
+        alone
+        and _seen(wall)
+        and _rises(steps, columns["free"])
+        and any(_grows(steps, times) for times in (wall, _quiet(wall)))
+    ):
         return wall, "at first"
     if any(_rises(steps, times) for times in (wall, worked)):
         for times in parts:
@@ -164,7 +169,7 @@ def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
         return None, ""
     columns = _columns(rows)
     ends = {name: (_least(values, 0), _least(values, -1)) for name, values in columns.items()}
-    (before, after), _ = ends.pop("step"), ends.pop("cpu")
+    (before, after), _, _ = ends.pop("step"), ends.pop("cpu"), ends.pop("free")
     bound = 1 + ALIKE * (after / before - 1)
     level = sum(first for first, last in ends.values() if first and last < bound * first)
     if level < max(REST[0] * before, REST[1]):
@@ -178,14 +183,15 @@ def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Seconds by phase, of the whole step, and of the thread's CPU: without the probes, which have the same share of
-    the CPU time as of the wall time.
+    """Seconds by phase, of the whole step, of the thread's CPU, and of the step without the wait for a free CPU: all
+    without the probes, which have the same share of the CPU time as of the wall time.
     """
     told = {phase: np.array([float(row.get(phase) or 0) for row in rows]) for phase in PHASES}
     step = np.array([own_seconds(row) for row in rows])
     worked = np.array([float(row.get("cpu") or 0) * own_seconds(row) / row["seconds"] for row in rows])
+    free = np.maximum(step - np.array([float(row.get("queued") or 0) for row in rows]), 0.0)
     other = np.maximum(step - sum(told.values()), 0.0)
-    return {**told, "other": other, "step": step, "cpu": worked}
+    return {**told, "other": other, "step": step, "cpu": worked, "free": free}
 
 
 def _lines(record: RankRecord, phase: str | None, last: float) -> tuple[list[Place], str]:

@@ -89,7 +89,9 @@ class Closer:
     def _leave(self) -> None:
         self.open, _digest.limit = False, _digest.SMALL
         self._anomalies.__exit__(None, None, None)
-        with suppress(Exception):  # a mode of the job's may lie above it
+        from torch.utils._python_dispatch import _get_current_dispatch_mode
+
+        if _get_current_dispatch_mode() is self._mode:  # leaving it takes off what lies on top: one of the job's stays
             self._mode.__exit__(None, None, None)
 
     def operation(self, func: Any, args: Any, kwargs: Any) -> Any:
