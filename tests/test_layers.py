@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,15 @@ READER = SOURCE / "examine/artefact/pickle/child.py"
 """The one safe reader of pickles, which runs in a process of its own."""
 
 
-def imported(path: Path, *, at_top: bool = False) -> set[str]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imported(path: Path, *, at_top: bool = False) -> frozenset[str]:
     """The modules and top packages that a file imports; AT_TOP leaves out what stands inside a function or TYPE_CHECKING."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     nodes = list(tree.body if at_top else ast.walk(tree))
     if not at_top:
         typing_only = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.dump(n.test).count("TYPE_CHECKING")]
@@ -36,7 +43,7 @@ def imported(path: Path, *, at_top: bool = False) -> set[str]:
         nodes = [node for node in nodes if id(node) not in hidden]
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
-    return {part for name in names for part in (name, name.partition(".")[0])}
+    return frozenset(part for name in names for part in (name, name.partition(".")[0]))
 
 
 def test_imports_are_seen(tmp_path: Path) -> None:
@@ -71,7 +78,7 @@ def test_no_text_is_ever_run_as_code() -> None:
     called = {
         (path.name, node.func.id)
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in forbidden
     }
     assert called == set()
