@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Server
 
 HALF = """
 import torch
@@ -24,6 +27,20 @@ class Half(torch.autograd.Function):
         return x * grad
 """
 RIGHT = HALF.replace("return x * grad", "return 2 * x * grad")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    held = Server("torch", "torch._dynamo")
+    yield held
+    held.close()
+
+
+@pytest.fixture
+def forks(call: Any, server: Server, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As `call`, with a `python` on PATH that has torch already."""
+    monkeypatch.setenv("PATH", str(server.folder), prepend=os.pathsep)
+    return call
 
 
 @pytest.fixture
@@ -46,29 +63,29 @@ def test_a_wrong_gradient_is_a_finding_with_its_entry_and_what_explains_it(call:
     assert not list((ops / "pkg").glob("__pycache__"))
 
 
-def test_a_module_that_writes_leaves_the_users_files_as_they_are(call: Any, ops: Path) -> None:
+def test_a_module_that_writes_leaves_the_users_files_as_they_are(forks: Any, ops: Path) -> None:
     (ops / "data.txt").write_text("theirs")
     before = "import pathlib\npathlib.Path('new.txt').write_text(open('data.txt').read())\n"
     (ops / "pkg/ops.py").write_text(before + RIGHT)
-    assert call("gradcheck", "pkg.ops:Half").code == 0
+    assert forks("gradcheck", "pkg.ops:Half").code == 0
     assert not (ops / "new.txt").exists()
     (ops / "pkg/ops.py").write_text("open('data.txt', 'w').write('ours')\n" + RIGHT)
-    said = call("gradcheck", "pkg.ops:Half")
+    said = forks("gradcheck", "pkg.ops:Half")
     assert said.code == 3
     assert "writes nothing there" in said.err
     assert (ops / "data.txt").read_text() == "theirs"
 
 
-def test_a_crash_and_a_hang_end_one_check_and_not_the_others(call: Any, ops: Path) -> None:
+def test_a_crash_and_a_hang_end_one_check_and_not_the_others(forks: Any, ops: Path) -> None:
     (ops / "pkg/ops.py").write_text(
         RIGHT.replace("(x,) = ctx", "if not grad.is_contiguous(): __import__('os').abort()\n        (x,) = ctx")
     )
-    said = call("gradcheck", "pkg.ops:Half")
+    said = forks("gradcheck", "pkg.ops:Half")
     assert said.code == 0
     assert "was ended by SIGABRT during this check" in " ".join(said.out.split())
     assert "double-backward" in said.err.partition("right: ")[2]
     (ops / "pkg/ops.py").write_text("while True: pass\n")
-    said = call("gradcheck", "pkg.ops:Half", "--timeout", "1")
+    said = forks("gradcheck", "pkg.ops:Half", "--timeout", "1")
     assert said.code == 3
     assert "did not end within 1 s while importing the module" in said.err
 
@@ -86,8 +103,8 @@ def test_a_crash_and_a_hang_end_one_check_and_not_the_others(call: Any, ops: Pat
     ],
 )
 def test_what_cannot_be_tried_is_refused_with_the_way_out(
-    call: Any, ops: Path, words: list[str], code: int, says: str
+    forks: Any, ops: Path, words: list[str], code: int, says: str
 ) -> None:
-    said = call("gradcheck", *words)
+    said = forks("gradcheck", *words)
     assert said.code == code
     assert says in said.err

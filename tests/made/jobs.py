@@ -15,7 +15,9 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +28,20 @@ LEFT: dict[str, Any] = {}  # what the script that this process became has left i
 
 
 class Server:
-    """The process that has torch; `run` gives the exit code of a script whose record is then in FOLDER."""
+    """The process that has torch, and MODULES; `run` gives the exit code of a script whose record is then in FOLDER."""
 
-    def __init__(self) -> None:
-        settings = {**os.environ, "OMP_NUM_THREADS": "1"}
+    def __init__(self, *modules: str, **variables: str) -> None:
+        settings = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+        command = [sys.executable, __file__, *modules]
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=settings
         )
 
-    def run(self, script: Path, folder: Path, ranks: int = 0, limit: float = 60.0, hang: float | None = None) -> int:
-        """RANKS: how many processes train together; 0 for one that was started by itself.
+    def run(
+        self, script: Path, folder: Path, ranks: int = 0, limit: float = 60.0, hang: float | None = None,
+        words: Sequence[str] = (),
+    ) -> int:  # fmt: skip
+        """RANKS: how many processes train together; 0 for one that was started by itself. WORDS: its arguments.
 
         When one of several has failed, the others are ended two seconds later; all of them after LIMIT seconds, and
         when all stand still, by what they tell after HANG seconds without movement.
@@ -44,6 +50,7 @@ class Server:
         assert self._process.stdout is not None
         folder.mkdir(parents=True)
         given = {"script": str(script), "folder": str(folder), "ranks": ranks, "limit": limit, "hang": hang}
+        given["words"] = list(words)
         self._process.stdin.write(json.dumps(given) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
@@ -64,6 +71,8 @@ def _serve() -> None:
     import torch._dynamo
     from torch.utils import data  # noqa: F401 - as every job has it
 
+    for each in sys.argv[1:]:
+        import_module(each)
     torch.set_num_threads(1)
     gc.collect()
     gc.freeze()
@@ -74,7 +83,13 @@ def _serve() -> None:
             child = os.fork()
             if not child:
                 os.environ.update(variables)
-                _become(Path(given["script"]), Path(given["folder"]), variables.get("RANK", ""), given["hang"])
+                _become(
+                    Path(given["script"]),
+                    Path(given["folder"]),
+                    variables.get("RANK", ""),
+                    given["hang"],
+                    given["words"],
+                )
                 return
             children.append(child)
         sys.stdout.write(f"{_awaited(children, given['limit'], Notes(Path(given['folder'], 'processes.jsonl')))}\n")
@@ -120,7 +135,7 @@ def _awaited(children: list[int], limit: float, notes: Notes) -> int:
     return next((code for code in codes if code), 0)
 
 
-def _become(script: Path, folder: Path, rank: str, hang: float | None) -> None:
+def _become(script: Path, folder: Path, rank: str, hang: float | None, words: list[str]) -> None:
     for name, number in (("stdout", 1), ("stderr", 2)):
         file = os.open(folder / f"{name}{rank}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(file, number)
@@ -130,7 +145,7 @@ def _become(script: Path, folder: Path, rank: str, hang: float | None) -> None:
     from torchtriage.examine.run.job import begin
 
     begin(str(folder), [str(path) for path in triage.probes()], hang_after=hang)
-    sys.argv = [str(script)]
+    sys.argv = [str(script), *words]
     # Kept until the interpreter ends, as of any script. A DistributedDataParallel that goes while gloo's thread lets go
     # of the last tensor waits for it for ever: it holds the lock that the thread needs.
     LEFT.update(runpy.run_path(str(script), run_name="__main__"))

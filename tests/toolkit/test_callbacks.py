@@ -6,11 +6,13 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Server
 
 from torchtriage.core.errors import TriageError
 
@@ -52,8 +54,21 @@ CALLBACKS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    there = [each for each in ("lightning", "transformers.trainer") if find_spec(each.partition(".")[0])]
+    server = Server("torch", "torch._dynamo", *there, **offline(tmp_path_factory.mktemp("hub")))
+    yield server
+    server.close()
+
+
+def offline(place: Path) -> dict[str, str]:
+    return {"HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf")}
+
+
 def ended(place: Path, source: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "HF_HOME": str(place / "hf")}
+    """How a process of its own ends, from its start to the end of its interpreter."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **offline(place)}
     return subprocess.run(
         [sys.executable, "-c", source], cwd=place, env=environment, capture_output=True, text=True, timeout=280
     )
@@ -65,11 +80,11 @@ def ended(place: Path, source: str) -> subprocess.CompletedProcess[str]:
     ids=[f"{case[2]} {case[3]}".strip() for case in CALLBACKS],
 )
 def test_a_training_is_watched_and_judged_at_its_end(
-    framework: str, around: str, job: str, fault: str, said: str, tmp_path: Path
+    framework: str, around: str, job: str, fault: str, said: str, *, python: Server, tmp_path: Path
 ) -> None:
     if find_spec(framework) is None:
         pytest.skip(f"{framework} is not installed: pip install -e '.[test]'")
-    done = ended(tmp_path, around.format(fault=fault, script=str(JOBS / f"{job}.py")) + SAID)
+    done = python.run("-c", around.format(fault=fault, script=str(JOBS / f"{job}.py")) + SAID, place=tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(said)
@@ -81,7 +96,7 @@ def test_a_training_is_watched_and_judged_at_its_end(
     [("lightning", FIT, "lightning_fit"), ("transformers", TRAIN, "transformers_train")],
 )
 def test_a_training_that_ends_with_an_error_is_judged_all_the_same(
-    framework: str, around: str, job: str, tmp_path: Path
+    framework: str, around: str, job: str, python: Server, tmp_path: Path
 ) -> None:
     if find_spec(framework) is None:
         pytest.skip(f"{framework} is not installed: pip install -e '.[test]'")
@@ -90,7 +105,8 @@ def test_a_training_that_ends_with_an_error_is_judged_all_the_same(
         "    turns.append(1)\n    assert len(turns) < 12\n    return old(*given, **options)\n"
         "torch.Tensor.backward = backward\nexec(", 1
     )  # fmt: skip
-    done = ended(tmp_path, fails)
+    at_its_end = framework == "transformers"  # it is judged when the interpreter ends
+    done = ended(tmp_path, fails) if at_its_end else python.run("-c", fails, place=tmp_path)
 
     assert done.returncode == 1
     assert "AssertionError" in done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import subprocess
 import sys
@@ -17,6 +18,19 @@ import torchtriage.toolkit.watching as home
 from torchtriage import TriageError
 from torchtriage.examine.run.job import Job
 from torchtriage.toolkit import watch
+
+
+@pytest.fixture(scope="module", autouse=True)
+def objects_of_torch_itself_stand_aside() -> Iterator[None]:
+    """Each watch looks through all objects for models: those of torch's compiler are most, and none of them is one.
+
+    The last test begins a process in which they are all looked through.
+    """
+    importlib.import_module("torch._dynamo")  # the first optimizer would
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import Server
 
 from torchtriage.core.errors import TriageError
 
 MADE = Path(__file__).parent.parent.parent / "made"
 
 
-def fitted(folder: Path, script: str, **told: Any) -> dict[str, Any]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(MADE), *sys.path])
-    command = [sys.executable, str(MADE / f"{script}.py"), json.dumps(told)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280)
+@pytest.fixture(scope="module")
+def python() -> Iterator[Server]:
+    there = [each for each in ("lightning", "transformers.trainer") if find_spec(each.partition(".")[0])]
+    server = Server("torch", "torch._dynamo", *there, PYTHONWARNINGS="ignore")
+    yield server
+    server.close()
+
+
+def fitted(python: Server, folder: Path, script: str, **told: Any) -> dict[str, Any]:
+    paths = os.pathsep.join([str(MADE), *sys.path])
+    done = python.run(str(MADE / f"{script}.py"), json.dumps(told), place=folder, PYTHONPATH=paths)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
@@ -32,9 +39,9 @@ def fitted(folder: Path, script: str, **told: Any) -> dict[str, Any]:
     [(4, 0, 1, 11, 8), (4, 2, 1, 9, 8), (6, 0, 1, 13, 12), (None, 2, 1, 14, 12), (2, 0, 4, 3, 2)],
 )
 def test_a_fit_that_was_broken_off_goes_on_bit_by_bit(
-    tmp_path: Path, every: int | None, workers: int, accumulate: int, stop: int, last: int
+    python: Server, tmp_path: Path, *, every: int | None, workers: int, accumulate: int, stop: int, last: int
 ) -> None:
-    said = fitted(tmp_path, "fitted", every=every, workers=workers, accumulate=accumulate, stop=stop)
+    said = fitted(python, tmp_path, "fitted", every=every, workers=workers, accumulate=accumulate, stop=stop)
     assert said["last"] == last
     kept = [each for each in said["before"] if each[0] < last]
     assert kept + said["after"] == said["straight"]
@@ -56,9 +63,9 @@ def test_a_callback_says_what_it_cannot_do_yet(tmp_path: Path) -> None:
     [(4, 0, False, 11, 8), (4, 2, False, 11, 8), (None, 0, True, 14, 12), (6, 2, True, 13, 12)],
 )
 def test_a_train_that_was_broken_off_goes_on_bit_by_bit(
-    tmp_path: Path, every: int | None, workers: int, augment: bool, stop: int, last: int
+    python: Server, tmp_path: Path, *, every: int | None, workers: int, augment: bool, stop: int, last: int
 ) -> None:
-    said = fitted(tmp_path, "tuned", every=every, workers=workers, augment=augment, stop=stop)
+    said = fitted(python, tmp_path, "tuned", every=every, workers=workers, augment=augment, stop=stop)
     assert said["last"] == last
     kept = [each for each in said["before"] if each[0] < last]
     assert kept + said["after"] == said["straight"]
