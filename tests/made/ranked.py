@@ -6,7 +6,8 @@ import datetime as dt
 import json
 import os
 import random
-from multiprocessing import get_context
+import sys
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from torch import nn
 
 _PARTS = get_context("forkserver")
 _PARTS.set_forkserver_preload(["torch", "torch._dynamo", "torch.distributed.tensor", "ranked", "trained"])
+_PATHS = os.pathsep.join(each for each in sys.path if each)
 HELD: list[Any] = []  # a wrapper that goes before its process might wait for gloo's thread for ever
 
 
 def on_ranks(work: str, folder: Path, count: int = 2, **given: Any) -> list[Any]:
     """What WORK, a function of this module, gave on each of COUNT ranks; an error of a rank is its text."""
+    _serve()
     folder.mkdir(exist_ok=True)
     store = folder / f"store{len(list(folder.iterdir()))}"
     processes = []
@@ -31,6 +34,21 @@ def on_ranks(work: str, folder: Path, count: int = 2, **given: Any) -> list[Any]
         each.join(200)
     said = [Path(f"{store}.{rank}") for rank in range(count)]
     return [json.loads(each.read_text()) if each.exists() else "died" for each in said]
+
+
+def _serve() -> None:
+    """Starts the server that forks, unless it runs, where it finds what it is to have: some Pythons give it no paths.
+
+    The loaders' workers are forks of it, too.
+    """
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = _PATHS
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
 
 
 def _run(work: str, folder: str, store: str, rank: int, count: int, given: dict[str, Any]) -> None:
