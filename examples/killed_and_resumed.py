@@ -5,9 +5,9 @@
 It has what a resume can lose: a shuffled loader with workers that draw noise, dropout, Adam, a scheduler.
 """
 
-import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -61,20 +61,19 @@ def train(folder: str, killed_at: int | None = None) -> None:
     torch.save(model.state_dict(), Path(folder) / "last.pt")
 
 
-def started(folder: Path, killed_at: int | None = None) -> None:
-    process = multiprocessing.get_context("spawn").Process(target=train, args=(str(folder), killed_at))
-    process.start()
-    process.join()
-    print(f"  ended with {process.exitcode}")
+def started(folder: Path, *killed_at: str) -> None:
+    """`python killed_and_resumed.py FOLDER [STEP]`, a process of its own: its workers start as those of any script."""
+    done = subprocess.run([sys.executable, __file__, str(folder), *killed_at], check=False)
+    print(f"  ended with {done.returncode}", flush=True)
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         straight, broken = Path(place, "straight"), Path(place, "broken")
-        print("at one stretch")
+        print("at one stretch", flush=True)
         started(straight)
-        print("killed at step 23 of 48, and started again")
-        started(broken, killed_at=23)
+        print("killed at step 23 of 48, and started again", flush=True)
+        started(broken, "23")
         started(broken)
         one, other = (torch.load(each / "last.pt", weights_only=True) for each in (straight, broken))
     same = all(torch.equal(one[name], other[name]) for name in one)
@@ -83,4 +82,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    if len(sys.argv) == 1:
+        sys.exit(main())
+    train(sys.argv[1], *map(int, sys.argv[2:]))

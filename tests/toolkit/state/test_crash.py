@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import crash
 import pytest
 import torch
+from forked import Server
 
 from torchtriage.toolkit.state import disk
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server("torch", "torch._dynamo", "torch.distributed.tensor")
+    yield server
+    server.close()
 
 
 @pytest.fixture(autouse=True)
@@ -42,10 +49,10 @@ for half in (False, True):
 
 @pytest.mark.parametrize("options", [{}, {"keep": 1, "async_": True}], ids=str)
 def test_a_process_killed_at_any_change_of_its_save_leaves_the_old_step_or_the_new(
-    tmp_path: Path, options: dict[str, object]
+    tmp_path: Path, options: dict[str, object], server: Server
 ) -> None:
     script = SCRIPT.format(path=[str(Path(crash.__file__).parent)], options=options)
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=250)
+    done = server.run("-c", script, place=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stdout.split()
     assert set(said) == {"1", "2"}
@@ -113,9 +120,9 @@ assert len(asked) >= 10
 """
 
 
-def test_no_change_of_the_disk_goes_around_the_module_that_makes_them(tmp_path: Path) -> None:
+def test_no_change_of_the_disk_goes_around_the_module_that_makes_them(tmp_path: Path, server: Server) -> None:
     script = AUDITED.format(path=[str(Path(crash.__file__).parent)])
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=250)
+    done = server.run("-c", script, place=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
