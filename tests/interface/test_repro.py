@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from repeated import Forked, Server
 
 from torchtriage.catalog import page, walk
+from torchtriage.examine.trial.leg.execute import Ended
+from torchtriage.examine.trial.repeat import pairs
+from torchtriage.examine.trial.repeat.pairs import Runner
+from torchtriage.examine.trial.repeat.record import Told
 
 TRAINING = """
 import pathlib, time, uuid
@@ -23,6 +28,24 @@ for step in range(6):
     optimizer.step()
 pathlib.Path(f"log-{uuid.uuid4()}.txt").write_text(str(time.time()))
 """
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+class Halved(Forked):
+    """Forks the legs that only look; those that hold something still are processes, in which that begins at once."""
+
+    def leg(
+        self, name: str, turns: int | None, wanted: Mapping[str, Any], fixed: Sequence[str] = ()
+    ) -> tuple[Told, Ended]:
+        if fixed:
+            return Runner.leg(self, name, turns, wanted, fixed)
+        return super().leg(name, turns, wanted)
 
 
 def snippet(section: str) -> str:
@@ -41,8 +64,17 @@ def test_a_job_that_repeats_says_how_much_was_compared_and_leaves_nothing_behind
     assert sorted(path.name for path in run.iterdir()) == ["case.json", "report.html"]
 
 
-def test_the_page_of_the_fault_keeps_its_word(call: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_page_of_the_fault_keeps_its_word(
+    call: Callable[..., Any], tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "train.py").write_text(snippet("Bad"))
+
+    def runner(words: tuple[str, ...], folder: Path, *_: Any) -> Runner:
+        made = Halved(server, Path(words[0]).absolute(), folder)
+        made.command = words
+        return made
+
+    monkeypatch.setattr(pairs, "Runner", runner)
     said = call("repro", "--json", "--out", "out", "--", "train.py")
     told = json.loads(said.out)
     assert said.code == 1
