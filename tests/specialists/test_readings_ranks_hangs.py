@@ -58,6 +58,8 @@ MEETING = {
     "kind": "meeting", "done": 0, "n": 3, "at": 1, "step": 40, "backwards": 40, "op": "all_reduce", "size": 1,
     "dtype": "torch.float32", "path": "train.py", "line": 25, "loops": [["main", 18]],
 }  # fmt: skip
+CUT_OFF = {**MEETING, "op": "backward", "size": 0, "line": 20, "loops": [["main", 18], ["main", 15]]}
+ROUNDS = {"kind": "rounds", "step": 0, "loops": [["main", 18]]}
 LOST = hang("ended", 6, why="error", training=True)
 SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
 
@@ -90,6 +92,11 @@ SENDS = hang("waits", 5, AFTER, collectives=[], call={"op": "send", "dst": 1})
         (([LOST, CLOSED], [{**MEETING, "done": 1}]), {}),
         (([MEETING], [{**MEETING, "size": 8, "line": 27}]), {"collective-on-some-ranks": [(25, 0), (27, 1)]}),
         (([MEETING], [{**MEETING, "op": "backward", "size": 0}]), {"collective-on-some-ranks": [(25, 0), (25, 1)]}),
+        (([CUT_OFF], [{**MEETING, "loops": []}]), {"uneven-steps": [(20, 0), (25, 1)]}),
+        (([ROUNDS, CUT_OFF], [ROUNDS, {**MEETING, "loops": [["main", 15]]}]), {"uneven-steps": [(20, 0), (25, 1)]}),
+        (([CUT_OFF], [{**MEETING, "loops": [], "backwards": 41}]), {"collective-on-some-ranks": [(20, 0), (25, 1)]}),
+        (([CUT_OFF], [END]), {"uneven-steps": [(20, 0)]}),
+        (([{**CUT_OFF, "done": 1}], [{**MEETING, "loops": []}]), {}),
         (([MEETING], [MEETING]), {}),
         (([MEETING], [{**MEETING, "size": 8, "n": 4}]), {}),
         (([MEETING], [{**MEETING, "size": 8, "done": 1}]), {}),

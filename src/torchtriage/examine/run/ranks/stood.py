@@ -73,7 +73,13 @@ class Stand:
     def begun(self) -> int:
         """Training steps that it has begun: backward passes, and the pass that is under way."""
         passes = self.backwards or int((self.meeting or {}).get("backwards") or 0)
-        return passes + self.training
+        return passes + (self.training or self.cut_off)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether its process ended at once within a backward pass in which gradients are averaged."""
+        meeting = self.meeting or {}
+        return self.how == "silent" and meeting.get("op") == "backward" and not meeting.get("done")
 
     @property
     def entries(self) -> dict[tuple[str, int], Event]:

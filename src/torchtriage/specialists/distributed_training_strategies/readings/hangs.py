@@ -59,6 +59,8 @@ def uneven_steps(record: RunRecord) -> Iterator[Sighting]:
         done, more = over.begun, trains.begun
         how = "its process has ended" if over.how == "ended" else f"it {where(over)}"
         fact = f"rank {trains.rank} waits in its step {more} for the ranks it averages with"
+        if trains.cut_off:
+            fact = f"rank {trains.rank} was in its step {more} when its process ended at once"
         fact += f"; rank {over.rank} was done after {done} steps: {how}"
         yield Sighting(Place(path=path, line=line, rank=trains.rank, step=trains.step), fact, more - done, "steps")
         path, line = over.place
@@ -275,9 +277,9 @@ def _uneven(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
 
 
 def _behind(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
-    """Ranks that wait within a step, each with one that has left the loop after fewer."""
+    """Ranks that wait within a step, or were cut off there, each with one that has left the loop after fewer."""
     found: list[tuple[Stand, Stand]] = []
-    for trains in (each for each in at.values() if each.how in WAITING and each.loops):
+    for trains in (each for each in at.values() if (each.how in WAITING or each.cut_off) and each.loops):
         others = trains.groups.get(str((trains.awaited or {}).get("group"))) or list(at)
         fewer = [at[each] for each in others if each in at and at[each].begun < trains.begun]
         found += [(trains, over) for over in fewer if over.how == "ended" or (_met(over) and _left(trains, over))]
