@@ -55,7 +55,8 @@ class _Replica:
     """Of one DistributedDataParallel, since the last step of an optimizer that has parameters of it and since ever.
 
     through, past: the last step's passes with gradients went through the wrapper, to the module in it directly.
-    averaged: the lines of the backward passes whose gradients were averaged, since they were cleared last.
+    averaged: the lines of the backward passes whose gradients were averaged, since they were cleared last. held: how
+    many of the step's backward passes ran within no_sync(), though their forward passes had decided to average.
     """
 
     def __init__(self, wrapper: Any, number: int, module: type) -> None:
@@ -85,7 +86,7 @@ class _Replica:
         self.past: tuple[str, int] | None = None
         self.pending: bool | None = None  # the pass before the next backward will be averaged, or not
         self.averaged: list[tuple[str, int]] = []
-        self.quiet = 0
+        self.quiet = self.held = 0
         self.noted: tuple[int, int] | None = None
 
     def state(self) -> tuple[int, int] | None:
@@ -192,7 +193,7 @@ class _Replicas:
         for replica in self.known:
             if replica.averaged and replica.state() != replica.noted:
                 replica.averaged = []  # cleared, or changed: what comes next is added to nothing
-            replica.late += replica.pending is True and not replica.synchronises()
+            replica.held += replica.pending is True and not replica.synchronises()
 
     def backwarded(self, _roots: Any) -> None:
         for replica in self.known:
@@ -220,7 +221,9 @@ class _Replicas:
             replica.where = replica.past
             replica.bypassed, replica.running = replica.bypassed + 1, replica.running + 1
         replica.spared += bool(replica.quiet)
-        if len(replica.averaged) > 1 and len(set(replica.averaged)) == 1 and not replica.quiet:
+        replica.late += replica.held
+        alike = len(set(replica.averaged)) == 1 or replica.held  # not the passes of several losses, one after the other
+        if len(replica.averaged) > 1 and alike and not replica.quiet:
             replica.several += 1
             replica.backwards += len(replica.averaged)
             replica.repeated = replica.averaged[0]
