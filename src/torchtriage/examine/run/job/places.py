@@ -84,11 +84,14 @@ def name_of(part: Any, roots: Roots) -> str | None:
     return kept[1] if kept is not None and kept[0]() is part else None
 
 
-def alive(kind: type) -> list[Any]:
-    """The objects of KIND that the garbage collector knows; none is asked anything, not even for its class."""
+def older() -> list[weakref.ref[Any]]:
+    """The modules and optimizers that the garbage collector knows; none is asked anything, not even for its class."""
     import gc
 
-    return [each for each in gc.get_objects() if issubclass(type(each), kind)]
+    import torch
+
+    kinds = (torch.nn.Module, torch.optim.Optimizer)
+    return [weakref.ref(each) for each in gc.get_objects() if issubclass(type(each), kinds)]
 
 
 def _of_the_user(path: str) -> str | None:

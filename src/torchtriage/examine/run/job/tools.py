@@ -10,6 +10,7 @@ from .replay import Call, Calls
 from .ring import Ring
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable
     from types import CodeType, FrameType
 
@@ -24,6 +25,9 @@ class Tools:
     midway: bool
     writer: Writer
     hangs: hangs.Hangs  # notices that nothing moves
+    older: list[weakref.ref[Any]] | None = (
+        None  # modules and optimizers from before the watch, once they were looked for
+    )
 
     def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
         """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;
@@ -74,8 +78,10 @@ class Tools:
         return ledger.Ledger(optimizer, (ledger.BEFORE, number) if number else self.caller())
 
     def alive(self, kind: type) -> list[Any]:
-        """The objects of KIND that are older than the watch; a job that is watched from its start has none."""
-        return places.alive(kind) if self.midway else []
+        """The modules or optimizers of KIND that are older than the watch; a job watched from its start has none."""
+        if self.midway and self.older is None:
+            self.older = places.older()  # one look for all probes: a notebook may hold millions of objects
+        return [each for ref in self.older or () if (each := ref()) is not None and issubclass(type(each), kind)]
 
     def waited_beside(self) -> int:
         """Nanoseconds so far, for which all threads but this one waited for a CPU; 0 where the system does not tell."""
