@@ -25,9 +25,7 @@ class Tools:
     midway: bool
     writer: Writer
     hangs: hangs.Hangs  # notices that nothing moves
-    older: list[weakref.ref[Any]] | None = (
-        None  # modules and optimizers from before the watch, once they were looked for
-    )
+    older: list[weakref.ref[Any]] | None = None  # modules and optimizers from before the watch, once looked for
 
     def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
         """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;

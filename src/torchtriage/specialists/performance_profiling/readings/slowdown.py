@@ -168,8 +168,8 @@ def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
     if any(row.get("allocated") for row in rows):
         return None, ""
     columns = _columns(rows)
-    ends = {name: (_least(values, 0), _least(values, -1)) for name, values in columns.items()}
-    (before, after), _, _ = ends.pop("step"), ends.pop("cpu"), ends.pop("free")
+    before, after = _least(columns["step"], 0), _least(columns["step"], -1)
+    ends = {name: (_least(columns[name], 0), _least(columns[name], -1)) for name in (*PHASES, "other")}
     bound = 1 + ALIKE * (after / before - 1)
     level = sum(first for first, last in ends.values() if first and last < bound * first)
     if level < max(REST[0] * before, REST[1]):
