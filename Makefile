@@ -10,7 +10,7 @@ types: ; $(PYTHON) -m mypy && $(PYTHON) -m mypy tests/types/refused.py && $(PYTH
 layers: ; $(PYTHON) -c "from importlinter.cli import lint_imports_command as lint; lint()" --no-cache
 docs: ; $(PYTHON) -m cogapp -r -P -I docs README.md docs/*.md
 docs-fresh: ; $(PYTHON) -m cogapp --check -P -I docs README.md docs/*.md
-bench: ; for each in bench/*.py; do $(PYTHON) $$each; done; $(PYTHON) bench/faults.py bench/jobs.jsonl; $(PYTHON) bench/faults.py --ranks; $(PYTHON) bench/faults.py bench/ranks.jsonl; $(PYTHON) bench/faults.py --silent
+bench: ; for each in bench/*.py; do $(PYTHON) $$each; done; $(PYTHON) bench/faults.py bench/jobs.jsonl; $(PYTHON) bench/faults.py --ranks; $(PYTHON) bench/faults.py bench/ranks.jsonl; $(PYTHON) bench/faults.py --silent; $(PYTHON) bench/mutants judge --sample 30
 golden: ; GOLDEN=write $(PYTHON) -m pytest tests/report/test_golden.py -q
 learn: ; $(PYTHON) learn/leaning.py
 deprecated: ; $(PYTHON) learn/deprecated.py

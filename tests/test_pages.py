@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from signal import Signals
 
 import pytest
 from jobs import Server
@@ -90,7 +92,13 @@ def run(each: page.Page, section: str, folder: Path, jobs: Server) -> Case:
     script = folder / f"{section}.py"
     script.write_text(each.snippet(section))
     code = jobs.run(script, folder / "run", ranks=each.ranks if each.ranks > 1 else 0)
-    assert code == 0 or (section == "Bad" and each.fault.kind is FaultClass.ERROR)
+    if code and each.ranks == 1:  # as the launcher tells it
+        ended = {"kind": "ended", "code": 128 - code if code < 0 else code}
+        ended["signal"] = Signals(-code).name if code < 0 else None
+        with (folder / "run" / "processes.jsonl").open("a") as notes:
+            notes.write(json.dumps(ended) + "\n")
+    is_raised = each.fault.kind is FaultClass.ERROR or looks(each, "log")
+    assert code == 0 or (section == "Bad" and is_raised)
     return triage.judge(folder / "run")
 
 

@@ -119,8 +119,12 @@ def test_a_case_is_rendered_again_in_every_form_with_the_same_bytes(ill: Ran, fo
 
 
 def test_no_line_of_the_record_holds_a_batch(ill: Ran) -> None:
-    longest = max(len(line) for line in (ill.folder / "rank0.jsonl").read_text().splitlines())
-    assert longest < 8_000
+    """Sampled stacks are many numbers of lines, at most 200 rows; no other line comes near the text of a batch."""
+    lines = (ill.folder / "rank0.jsonl").read_text().splitlines()
+    stacks = [told for told in map(json.loads, lines) if told["kind"] == "stacks"]
+    assert max(len(line) for line in lines if not line.startswith('{"kind":"stacks"')) < 8_000
+    assert stacks
+    assert all(len(told["stacks"]) <= told["samples"] <= 200 for told in stacks)
 
 
 def test_a_symptom_chooses_the_rooms_whose_probes_go_on() -> None:

@@ -26,10 +26,18 @@ def loaded(code: str) -> set[str]:
         "from torchtriage import ask; ask('NaN loss after epoch 3')",
         "import torchtriage.interface.cli",
         "from torchtriage import check; import torchtriage.triage",
+        "import torchtriage; torchtriage.toolkit.watch, torchtriage.toolkit.TrainingState",
     ],
 )
 def test_nothing_heavy_is_imported(code: str) -> None:
     assert loaded(code) == set()
+
+
+def test_the_toolkit_is_loaded_on_first_use_only() -> None:
+    loading = "'torchtriage.toolkit' in sys.modules"
+    script = f"import sys, torchtriage; print({loading}); torchtriage.toolkit.watch; print({loading})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
 
 
 def test_this_test_can_fail() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from torchtriage import toolkit as toolkit
     from torchtriage.catalog.page import Page as Page
     from torchtriage.core.case import Case as Case
     from torchtriage.core.errors import TriageError as TriageError
@@ -33,8 +34,10 @@ __all__ = [
     "explain",
     "next_step",
     "read",
+    "toolkit",
 ]
 
+# Where each public name stands; a name without a home is a module of its own.
 _HOMES = {
     "Case": "core.case",
     "Page": "catalog.page",
@@ -51,11 +54,15 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Loads a public name on first use, so that `import torchtriage` costs next to nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'torchtriage' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(f"torchtriage.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # a checker that saw this function would accept any name: torchtriage.chekc
+
+    def __getattr__(name: str) -> object:
+        """Loads a public name on first use, so that `import torchtriage` costs next to nothing."""
+        if name not in __all__:
+            raise AttributeError(f"module 'torchtriage' has no attribute {name!r}; it has {', '.join(__all__)}")
+        if name not in _HOMES:
+            return import_module(f"torchtriage.{name}")
+        return getattr(import_module(f"torchtriage.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -13,7 +13,7 @@ from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Edit, Evidence, Inconclusive, Observed, Verdict
 from torchtriage.core.fault import Fault
 from torchtriage.core.finding import Finding
-from torchtriage.core.plan import Plan, Question, Referral
+from torchtriage.core.plan import Plan, Question, Referral, Stage, Step
 from torchtriage.core.query import Claim, ClaimKind, Decoded, Mention, Pressure, PressureKind, Query
 from torchtriage.core.some import some
 
@@ -155,3 +155,12 @@ def test_at_least_one_is_needed() -> None:
 
 def test_an_error_reads_as_where_what_and_what_to_do() -> None:
     assert str(TriageError("no such file", "train.py", "Name one.")) == "train.py: no such file. Name one."
+
+
+def test_the_open_steps_of_a_case_leave_out_the_run_that_it_holds() -> None:
+    examine = ("torchtriage run --symptom loss-exploding -- train.py", "torchtriage check train.py")
+    plan = Plan((Step("debugging-techniques", Stage.DIAGNOSE, "x", examine=examine),))
+    case = Case(route=plan, outcomes=(Observed("run/non-finite-origin"),), measurements={"setup": {"world_size": 1}})
+    assert case.examinations == {"run"}
+    assert [step.examine for step in case.open_steps] == [examine[1:]]
+    assert [step.examine for step in Case(route=plan).open_steps] == [examine]

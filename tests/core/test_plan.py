@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchtriage.core.plan import Plan, Question, Referral, Stage, Step
+from torchtriage.core.plan import Plan, Question, Referral, Stage, Step, remaining
 
 
 def test_stages_run_from_setup_to_treatment() -> None:
@@ -77,3 +77,29 @@ def test_a_referral_says_to_whom_and_why(to: str, because: str) -> None:
 def test_no_route_has_a_field_for_advice() -> None:
     words = {name for kind in (Plan, Question, Referral, Step) for name in kind.__struct_fields__}
     assert not words & {"advice", "remedy", "remedies", "fix", "fixes", "solution"}
+
+
+CHECK, RUN = "torchtriage check train.py", "torchtriage run --symptom loss-exploding -- train.py"
+LAUNCHED = "torchtriage run --symptom ranks-disagree -- torchrun --nproc-per-node 2 train.py"
+
+
+@pytest.mark.parametrize(
+    ("examine", "taken", "ranks", "left"),
+    [
+        ((RUN, CHECK), {"run"}, 1, (CHECK,)),
+        ((RUN,), {"run"}, 1, (CHECK,)),
+        ((RUN, CHECK), {"run", "check"}, 1, ()),
+        ((CHECK,), {"check"}, 1, ("torchtriage run -- train.py",)),
+        ((RUN, CHECK), (), 1, (RUN, CHECK)),
+        ((LAUNCHED,), {"run"}, 1, (LAUNCHED,)),
+        ((LAUNCHED,), {"run"}, 2, (CHECK,)),
+        (("torchtriage run --steps 50 -- train.py",), {"run"}, 1, ("torchtriage run --steps 50 -- train.py",)),
+        (("torchtriage explain graph-retained",), {"run", "check"}, 1, ("torchtriage explain graph-retained",)),
+        ((), {"run"}, 1, ()),
+    ],
+)
+def test_a_step_does_not_ask_again_for_what_was_examined(
+    examine: tuple[str, ...], taken: set[str], ranks: int, left: tuple[str, ...]
+) -> None:
+    step = Step("debugging-techniques", Stage.DIAGNOSE, "x", examine=examine)
+    assert remaining(step, taken, ranks=ranks).examine == left

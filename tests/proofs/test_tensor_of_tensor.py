@@ -22,3 +22,11 @@ def test_the_penalty_gives_no_gradient(shown) -> None:
 
 def test_without_the_copy_it_does(shown) -> None:
     assert slope(shown("tensor-of-tensor", "Good").loss) == pytest.approx(2.2)
+
+
+def test_the_warnings_own_advice_loses_the_gradient_and_clone_keeps_it() -> None:
+    x = torch.ones(2, requires_grad=True) * 2
+    with pytest.warns(UserWarning, match=r"detach\(\).clone\(\)"):
+        assert torch.tensor(x).grad_fn is None
+    assert x.detach().clone().grad_fn is None
+    assert x.clone().grad_fn is not None

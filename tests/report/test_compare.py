@@ -46,7 +46,7 @@ def timed(median: float, low: float | None = None, high: float | None = None, cp
 )
 def test_how_much_faster_a_step_is_stands_in_the_verdict(before: Case, after: Case, said: str, ill_run: Case) -> None:
     looked = replace(after, outcomes=ill_run.outcomes)
-    assert verdict(compare(before, looked)) == f"Nothing was found, before or after. {said}"
+    assert verdict(compare(before, looked)) == f"No known fault, before or after. {said}"
 
 
 def test_where_nobody_looked_nothing_is_claimed(ill_run: Case) -> None:

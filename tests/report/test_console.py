@@ -30,7 +30,7 @@ def test_no_line_is_wider_than_the_paper(width: int, case: Case) -> None:
 
 
 def test_a_command_stands_on_a_line_of_its_own(ill_run: Case) -> None:
-    assert "$ torchtriage run --symptom nan-loss -- train.py\n" in render(ill_run)
+    assert "$ torchtriage check train.py\n" in render(ill_run)
 
 
 def test_colours_change_no_word(case: Case) -> None:
@@ -42,9 +42,13 @@ def test_colours_change_no_word(case: Case) -> None:
     ("name", "tone", "said"),
     [
         ("ill-run", "error", "2 more findings below"),
-        ("healthy-run", "good", "The step spends its time computing (compute-bound). 1 detector could not tell"),
-        ("nothing-found", "good", "Nothing was found: 1 detector looked."),
-        ("all-blind", "unknown", "Nothing could be seen: 2 detectors could not look."),
+        (
+            "healthy-run",
+            "good",
+            "No known fault in 60 steps (1 check). The step spends its time computing (compute-bound). 1 check could not tell",
+        ),
+        ("nothing-found", "good", "No known fault in what was read (1 check)."),
+        ("all-blind", "unknown", "Nothing usable was found: "),
         ("planned", "unknown", "The plan says where to look first."),
         ("question", "unknown", "One question first: What do you see?"),
         ("referral", "unknown", "It belongs to training-optimization: Tuning is not a fault."),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import json
 import logging
 import os
 import pickle
+import re
 import runpy
 import socket
 import sys
@@ -39,6 +41,8 @@ from torch.utils.data import (
     random_split,
 )
 
+from torchtriage import triage
+from torchtriage.catalog import load
 from torchtriage.core.query import Decoded
 from torchtriage.routing.build import build
 from torchtriage.routing.listen import listen
@@ -381,7 +385,12 @@ PROVOKED |= {
     "name-taken": (lambda: nn.Linear(1, 1).register_buffer("weight", ones(1)), {"name": "weight"}),
     "name-with-dot": (lambda: nn.Module().add_module("a.b", nn.Linear(1, 1)), {"what": "module", "name": "a.b"}),
     "lazy-not-initialised": (lambda: sum(each.numel() for each in nn.LazyLinear(3).parameters()), {}),
-    "heads-do-not-divide": (lambda: nn.MultiheadAttention(8, 3), {}),
+    "heads-do-not-divide": (lambda: nn.MultiheadAttention(8, 3), {"size": "embed_dim", "heads": "num_heads"}),
+    "json-broken": (
+        lambda: json.loads('{"lr": 0.1 "steps": 5}'),
+        {"what": "Expecting ',' delimiter", "line": 1, "column": 12},
+    ),
+    "division-by-zero": (lambda: sum([]) / len([]), {}),
     "fan-of-a-vector": (lambda: nn.init.kaiming_normal_(ones(3)), {}),
     "optimizer-given-result": (lambda: torch.optim.SGD([leaf(1) * 2], lr=1.0), {}),
     "optimizer-given-tensor": (lambda: torch.optim.SGD(leaf(1), lr=1.0), {"given": "torch.FloatTensor"}),
@@ -554,6 +563,10 @@ PROVOKED |= {
     "meta-without-data": (lambda: nn.Linear(1, 1, device="meta").to("cpu"), {}),
     "meta-item": (lambda: ones(1, device="meta").item(), {}),
     "unexpected-device": (lambda: ones(2) + ones(2, device="meta"), {"found": "meta", "expected": "cpu"}),
+    "gradient-device": (
+        lambda: ((ones(2, 2).requires_grad_() * 1) @ ones(2, 2, device="meta", requires_grad=True)).sum().backward(),
+        {"operation": "Mm", "index": 1, "expected": "meta", "got": "cpu"},
+    ),
     "device-name": (lambda: torch.device("gpu"), {"given": "gpu"}),
     "numpy-needs-cpu": (lambda: ones(2, device="meta").numpy(), {"device": "meta"}),
     "numpy-out-of-memory": (
@@ -712,7 +725,7 @@ PROVOKED |= {
         lambda: nn.Linear(1, 1).load_state_dict({"weight": 3, "bias": 4}),
         {"name": "weight", "got": "int"},
     ),
-    "state-no-dict": (lambda: nn.Linear(1, 1).load_state_dict([1]), {"given": "list"}),  # type: ignore[arg-type]
+    "state-no-dict": (lambda: nn.Linear(1, 1).load_state_dict("a.pt"), {"given": "str"}),  # type: ignore[arg-type]
     "optimizer-group-size": (lambda: _optimizer(bias=False).load_state_dict(_optimizer(bias=True).state_dict()), {}),
     "magic-number": (lambda: torch.load(_written(pickle.dumps(3, 2)), weights_only=False), {}),
     "load-key": (lambda: torch.load(_written(b"<!DOCTYPE html>"), weights_only=False), {"key": "<"}),
@@ -990,7 +1003,8 @@ PROVOKED |= {
 
 
 def _compiled(act: Callable[..., Any], *inputs: Any, **options: Any) -> None:
-    """ACT compiled, and called on each of INPUTS."""
+    """ACT compiled, and called on each of INPUTS; what an earlier test compiled of ACT is not used again."""
+    torch._dynamo.reset()
     compiled = torch.compile(act, backend=options.pop("backend", "eager"), dynamic=False, **options)
     for each in inputs:
         compiled(each)
@@ -1108,11 +1122,44 @@ def test_a_message_in_a_log_is_a_mention_of_its_symptom(row: dict[str, Any]) -> 
 
 
 def test_every_signature_is_provoked_or_shown() -> None:
-    other = runpy.run_path(str(HERE / "test_signatures.py"))
-    cases = {*other["CASES"], *other["PROVOKED"], *PROVOKED, *(row["name"] for row in MESSAGES)}
+    cases = {*OTHER["CASES"], *OTHER["PROVOKED"], *PROVOKED, *(row["name"] for row in MESSAGES)}
     assert cases - {"weights-only"} == {signature.name for _, signature in SIGNATURES} - {"weights-only"}
     assert len(SIGNATURES) >= 300
     assert len(PROVOKED) >= 180
+
+
+FAULTS = {signature.name: signature.faults[0] for _, signature in SIGNATURES if len(signature.faults) == 1}
+FRAME = 'Traceback (most recent call last):\n  File "/job/train.py", line 27, in <module>\n    step()\n'
+OTHER = runpy.run_path(str(HERE / "test_signatures.py"))
+TEXTS = {name: text for name, (text, _) in OTHER["CASES"].items()} | {row["name"]: row["text"] for row in MESSAGES}
+
+
+NO_END = frozenset({"child-failed", "hook-without-gradient", "not-traceable"})
+"""Messages that come as a warning, or with the ends of processes that are told instead."""
+
+
+@pytest.mark.usefixtures("somewhere")
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_ask_and_read_find_the_fault_that_a_message_names(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = TEXTS[name] if name in TEXTS else _said({**OTHER["PROVOKED"], **PROVOKED}[name][0], capsys)
+    message = _read(text, name)
+    (asked,) = {each.faults for each in triage.heard(text)[0].decoded if each.signature == name}
+    found = {}
+    for said in (text, FRAME + (text if _is_error(text) else f"RuntimeError: {text}")):  # some are parts of an error
+        log = tmp_path / "a.log"
+        log.write_text(f"step 1 loss 0.5\n{said}\n", encoding="utf-8")
+        found |= {finding.fault.slug: finding.fault for finding in triage.read([log]).findings}
+    assert asked == message.faults == (FAULTS[name],)
+    if "Warning: " in text or name in NO_END:
+        return  # warnings end nothing, and of a summary the ends of its processes speak
+    assert found[FAULTS[name]].remedies == load.catalog().faults[FAULTS[name]].remedies
+
+
+def _is_error(text: str) -> bool:
+    """Whether TEXT is what an exception says, with its type."""
+    return re.match(r"[\w.]*(?:Error|Exception|Interrupt|Unsupported)\b", text) is not None
 
 
 # What looks like a message and is none.

@@ -480,7 +480,10 @@ def test_a_signature_is_well_formed(symptom: str, signature: Signature) -> None:
 
 
 NUMBERED = Signature(
-    "numbered", "size", r"size (?P<a>\d+) at (?P<b>[\d.]+) of (?P<c>[\dx]+)", {"a": "int", "b": "float", "c": "shape"}
+    "numbered",
+    "size",
+    r"size (?P<a>\d+) at (?P<b>[\d.]+) of (?P<c>[\dx]+)",
+    fields={"a": "int", "b": "float", "c": "shape"},
 )
 
 

@@ -191,6 +191,8 @@ MICRO = {
         pytest.param({"rate": 2.5e-4}, False, id="a rate that was divided by four"),
         pytest.param({"rate": 0.025}, False, id="another one"),
         pytest.param({"rate": 5e-4, "passes": 2}, False, id="a rate that was halved"),
+        pytest.param({"rate": 2.5e-4, "divided": False}, True, id="a rate whose digits look divided"),
+        pytest.param({"rate": 1e-3, "divided": True}, False, id="a rate that the script divides"),
     ],
 )
 def test_micro_batches_are_called_when_nothing_else_explains_their_sum(change: dict[str, Any], is_called: bool) -> None:

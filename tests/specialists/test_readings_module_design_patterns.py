@@ -119,6 +119,11 @@ def test_a_dropout_layer_made_for_the_call_is_told_apart() -> None:
     assert (item.place.line, item.place.module) == (9, "head")
 
 
+def test_attention_that_drops_is_named_since_it_takes_no_training() -> None:
+    (item,) = evidence(dropping.dropout_always_on, [*steps(40), {**DROPPED, "attention": True}])
+    assert item.fact.startswith("dropout_p of scaled_dot_product_attention dropped values (p = 0.3) in 4 passes")
+
+
 HOOKS = {
     "kind": "hooks", "step": 7, "path": "t.py", "line": 9, "alive": 8, "list": "forward_hooks", "module": "0",
     "class": "Linear",

@@ -5,6 +5,7 @@ Both checkers report an ignore that nothing needs, so a refusal that is lost fai
 
 # pyright: reportUnnecessaryTypeIgnoreComment=true
 
+import torchtriage
 from torchtriage.core.evidence import Evidence, Place, Verdict
 from torchtriage.core.fault import Confidence, Fault, FaultClass, Persona, Remedy, Sign
 from torchtriage.core.finding import Finding
@@ -20,6 +21,7 @@ claim = Claim(0, 20, "my senior says it...", kind=ClaimKind.AUTHORITY, answer="I
 step = Step("room", Stage.DIAGNOSE, "because")
 
 accepted = Finding(fault, (seen,)).remedies
+watching = torchtriage.toolkit.watch
 routes: list[Route] = [Plan((step,)), Question("what?", ("speed",))]
 
 Finding(fault, ())  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] # no evidence
@@ -33,3 +35,5 @@ Step("room", "treat", "because")  # type: ignore[arg-type] # pyright: ignore[rep
 Fault("slug", "room", "title", FaultClass.WRONG, Confidence.HIGH, Persona.DEFAULT, (), (remedy,))  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] # no sign
 Fault("slug", "room", "title", FaultClass.WRONG, Confidence.HIGH, Persona.DEFAULT, fault.signs, ())  # type: ignore[arg-type] # pyright: ignore[reportArgumentType] # no remedy
 seen.fact = "another"  # type: ignore[misc] # pyright: ignore[reportAttributeAccessIssue] # frozen
+torchtriage.chekc(["train.py"])  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue] # a misspelt name
+torchtriage.toolkit.wathc()  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue] # of a module, too

@@ -42,6 +42,9 @@ def _links(catalog: Catalog) -> Iterator[str]:
         for name in fault.explains:
             if name not in catalog.symptoms:
                 yield f"{slug}: explains the unknown symptom {name}"
+        for name in fault.refines:
+            if name not in catalog.faults:
+                yield f"{slug}: refines the unknown fault {name}"
     for slug, symptom in catalog.symptoms.items():
         for signature in symptom.signatures:
             for name in signature.faults:

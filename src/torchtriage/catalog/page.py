@@ -58,7 +58,7 @@ def read(path: Path) -> Page:
 
 
 def _fault(path: Path, head: dict[str, Any]) -> Fault:
-    known = {"title", "class", "confidence", "persona", "signs", "explains", "proof", "remedies", "torch"}
+    known = {"title", "class", "confidence", "persona", "signs", "explains", "refines", "proof", "remedies", "torch"}
     if unknown := set(head) - known:
         raise ValueError(f"unknown keys in the head: {sorted(unknown)}")
     head["signs"] = [msgspec.to_builtins(Sign.parse(sign)) for sign in head.get("signs", ())]

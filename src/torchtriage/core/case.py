@@ -13,8 +13,8 @@ from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome, Verdict
 from torchtriage.core.fault import Fault
 from torchtriage.core.finding import Finding
-from torchtriage.core.plain import SCHEMA, plain, written
-from torchtriage.core.plan import Plan, Route, Step
+from torchtriage.core.plain import SCHEMA, plain, within, written
+from torchtriage.core.plan import Plan, Route, Step, remaining
 from torchtriage.core.query import Query
 from torchtriage.core.some import some
 
@@ -50,9 +50,20 @@ class Case(Struct, frozen=True):
 
     @property
     def open_steps(self) -> tuple[Step, ...]:
-        """The steps that may be taken now: those of the plan, and those that the evidence opened beside it."""
+        """The steps that may be taken now: those of the plan, and those that the evidence opened beside it.
+
+        None of them asks for an examination that this case holds already.
+        """
         planned = self.route.open(self.shown) if isinstance(self.route, Plan) else ()
-        return (*planned, *self.opened)
+        ranks = within(self.measurements, "setup", "world_size")
+        number_of_ranks = ranks if isinstance(ranks, int) else 1
+        return tuple(remaining(step, self.examinations, ranks=number_of_ranks) for step in (*planned, *self.opened))
+
+    @property
+    def examinations(self) -> frozenset[str]:
+        """The examinations that have seen something: "check", "run"."""
+        looked = {outcome.detector.partition("/")[0] for outcome in self.observed}
+        return frozenset(verb for verb, kind in (("check", "source"), ("run", "run")) if kind in looked)
 
     def as_dict(self) -> dict[str, Any]:
         """The case as JSON values in the shape of the interface; numbers that are not finite as strings."""

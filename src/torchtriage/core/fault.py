@@ -110,7 +110,8 @@ class Remedy(Struct, frozen=True):
 class Fault(Struct, frozen=True, rename={"kind": "class"}):
     """One fault; its page is its documentation and its slug is its name everywhere.
 
-    kind: its class ("class" in JSON). explains: the symptoms (slugs) that it can cause.
+    kind: its class ("class" in JSON). explains: the symptoms (slugs) that it can cause. refines: the faults (slugs) of
+    which it is a special case; where the message of one ended a job and this is found too, this is what is said of it.
     proof: "cpu" when a proof on real torch shows the harm, else why there is none ("needs CUDA").
     torch: the versions that have the fault and what its remedies need (">=2.4"); "" for all.
     """
@@ -126,6 +127,7 @@ class Fault(Struct, frozen=True, rename={"kind": "class"}):
     explains: tuple[str, ...] = ()
     proof: str = "cpu"
     torch: str = ""
+    refines: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not SLUG.fullmatch(self.slug):

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from enum import Enum
 from functools import total_ordering
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from torchtriage.core.some import Some
+
+EXAMINATIONS = {"check": "torchtriage check train.py", "run": "torchtriage run -- train.py"}
+"""The commands that examine anything, the cheaper one first."""
+_RUN = re.compile(r"torchtriage run(?: --symptom \S+)? -- (?P<job>.*)")
 
 
 @total_ordering
@@ -53,6 +59,24 @@ class Step(Struct, frozen=True, tag_field="kind", tag="step"):
                 f"{self.specialist}, stage {self.stage.value}, opens_on {list(self.opens_on)}: "
                 "exactly the treating steps wait for a named fault or verdict"
             )
+
+
+def remaining(step: Step, taken: Collection[str], *, ranks: int = 1) -> Step:
+    """STEP without the commands that were TAKEN ("check", "run") already, of a job of so many RANKS.
+
+    Where none remains of a step that had some, the other examination takes their place, if that was not taken either.
+    """
+    left = tuple(command for command in step.examine if not _is_taken(command, taken, ranks))
+    if not left and step.examine:
+        left = tuple(command for verb, command in EXAMINATIONS.items() if verb not in taken)[:1]
+    return step if left == step.examine else replace(step, examine=left)
+
+
+def _is_taken(command: str, taken: Collection[str], ranks: int) -> bool:
+    run = _RUN.fullmatch(command)
+    if run is None:
+        return "check" in taken and command.startswith("torchtriage check ")
+    return "run" in taken and (ranks > 1 or "torchrun" not in run["job"])
 
 
 class Plan(Struct, frozen=True, tag_field="kind", tag="plan"):

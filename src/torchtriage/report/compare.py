@@ -189,9 +189,7 @@ def verdict(told: Comparison) -> str:
     counts = [(fate.value, len(told.of(fate))) for fate in Fate]
     parts = [f"{number} {'cannot be told' if name == 'unseen' else name}" for name, number in counts if number]
     said = (
-        f"{count(len(told.outcomes), 'finding')}: {', '.join(parts)}."
-        if parts
-        else "Nothing was found, before or after."
+        f"{count(len(told.outcomes), 'finding')}: {', '.join(parts)}." if parts else "No known fault, before or after."
     )
     return f"{said} {_pace(told.runs.timing)}{_unlike(told)}".strip()
 

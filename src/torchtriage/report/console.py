@@ -13,6 +13,7 @@ from rich.text import Text
 
 from torchtriage.core.case import Case
 from torchtriage.core.fault import Remedy
+from torchtriage.report.ending import Ending
 from torchtriage.report.figure import figure
 from torchtriage.report.measures import Share
 from torchtriage.report.outline import Blind, Given, Open, Outline, Sight, Trouble, outline
@@ -85,16 +86,29 @@ def _beside(left: Text, *right: RenderableType) -> RenderableType:
 
 
 def _why(story: Outline) -> Iterator[RenderableType]:
+    if story.ending:
+        yield from _ending(story.ending)
     if story.pace:
         yield Text(story.pace)
     if story.shares:
         yield Padding(_bars(story.shares), (0, 0, 0 if story.memory else 1, 0))
     if story.memory:
         yield Padding(Text(story.memory), (0, 0, 1, 0))
+    if story.course:
+        yield Padding(Text(story.course), (0, 0, 1, 0))
     for given in story.given:
         yield from _given(given)
     for trouble in story.troubles:
         yield from _trouble(trouble)
+
+
+def _ending(ending: Ending) -> Iterator[RenderableType]:
+    yield _beside(Text("ended", _TONES["error"]), Text(ending.title, "bold"))
+    body = [Text(ending.place, "underline")]
+    body += [Text(f"│ {ending.excerpt}", "dim", no_wrap=True, overflow="ellipsis")] if ending.excerpt else []
+    body += [Text(each) for each in ending.message]
+    body += [Text(ending.met)] if ending.met else []
+    yield Padding(Group(*body), (0, 0, 1, 2))
 
 
 def _bars(shares: Iterable[Share]) -> RenderableType:
@@ -141,6 +155,8 @@ def _sight(sight: Sight) -> Iterator[RenderableType]:
 
 
 def _next(story: Outline) -> Iterator[RenderableType]:
+    for each in story.advice:
+        yield from (_beside(Text("-"), Text(each)), Text(""))
     for trouble in story.troubles:
         yield Text(trouble.slug, "bold")
         for remedy in trouble.remedies:

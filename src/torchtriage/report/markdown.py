@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.case import Case
 from torchtriage.core.fault import Remedy
+from torchtriage.report.ending import Ending
 from torchtriage.report.figure import figure
 from torchtriage.report.outline import Given, Open, Outline, Sight, Trouble, outline
 from torchtriage.report.ranks import SHOWN
@@ -43,8 +44,10 @@ def _verdict(story: Outline) -> Iterator[str]:
 
 
 def _why(story: Outline) -> Iterator[str]:
-    if story.pace or story.shares or story.given or story.troubles:
+    if story.ending or story.pace or story.course or story.shares or story.given or story.troubles:
         yield from ("## Why", "")
+    if story.ending:
+        yield from _ending(story.ending)
     if story.pace:
         yield from (quoted(story.pace), "")
     if story.shares:
@@ -55,10 +58,19 @@ def _why(story: Outline) -> Iterator[str]:
         yield ""
     if story.memory:
         yield from (quoted(story.memory), "")
+    if story.course:
+        yield from (quoted(story.course), "")
     for given in story.given:
         yield from _given(given)
     for trouble in story.troubles:
         yield from _trouble(trouble)
+
+
+def _ending(ending: Ending) -> Iterator[str]:
+    excerpt = f"<br>{code(ending.excerpt)}" if ending.excerpt else ""
+    yield from (f"### ended: {quoted(ending.title)}", "", f"- {code(ending.place)}{excerpt}")
+    yield from (f"- {quoted(each)}" for each in (*ending.message, *([ending.met] if ending.met else ())))
+    yield ""
 
 
 def _given(given: Given) -> Iterator[str]:
@@ -102,8 +114,10 @@ def _ranks(story: Outline) -> Iterator[str]:
 
 
 def _next(story: Outline) -> Iterator[str]:
-    if story.troubles or story.options or story.steps:
+    if story.advice or story.troubles or story.options or story.steps:
         yield from ("## Next", "")
+    if story.advice:
+        yield from (*(f"- {quoted(each)}" for each in story.advice), "")
     for trouble in story.troubles:
         yield from (f"For {code(trouble.slug)}:", "")
         for remedy in trouble.remedies:

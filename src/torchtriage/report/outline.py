@@ -11,12 +11,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from torchtriage.core.case import Case
-from torchtriage.core.evidence import Evidence, Inconclusive, Verdict
+from torchtriage.core.evidence import Evidence, Verdict
 from torchtriage.core.fault import Remedy
 from torchtriage.core.finding import Finding
+from torchtriage.core.plain import number, within
 from torchtriage.core.plan import Plan, Question, Referral, Route, Step
 from torchtriage.examine.run.unseen import END
-from torchtriage.report import measures
+from torchtriage.report import lines, measures, training
+from torchtriage.report.ending import Ending, end_of, ending
+from torchtriage.report.ending import verdict as ended
 from torchtriage.report.figure import figure, measured
 from torchtriage.report.hangs import Hang, hangs
 from torchtriage.report.measures import Share
@@ -26,6 +29,8 @@ from torchtriage.report.text import count, line, sentence
 
 SHOWN = 8
 """Places printed for one fault; the case holds them all."""
+NAMED = 4
+"""Detectors that are named beside each other."""
 ENDS = (END, "log/end")
 """The detectors that cannot tell what came after a job broke off."""
 DEAR = 0.02
@@ -85,18 +90,22 @@ class Open(Struct, frozen=True):
 class Outline(Struct, frozen=True):
     """tone: error, warning, info, good or unknown: how the verdict is to be taken.
 
-    pace, memory, overhead: "" where it was not measured. options: the answers to the one question.
-    side, hangs, replicas: of a job of several ranks.
+    pace, course, memory, overhead: "" where it was not measured. advice: what to do beside the remedies.
+    options: the answers to the one question.
+    side, hangs, replicas: of a job of several ranks. ending: how it ended badly, if it did.
     """
 
     tone: str
     verdict: str
+    ending: Ending | None
     pace: str
+    course: str
     memory: str
     shares: tuple[Share, ...]
     given: tuple[Given, ...]
     troubles: tuple[Trouble, ...]
     options: tuple[str, ...]
+    advice: tuple[str, ...]
     steps: tuple[Open, ...]
     blind: tuple[Blind, ...]
     overhead: str
@@ -111,14 +120,17 @@ def outline(case: Case) -> Outline:
     return Outline(
         tone,
         verdict,
+        ending(case),
         _pace(case),
+        _course(case),
         _memory(case),
         measures.shares(case.measurements),
         _given(case),
         troubles(case.findings),
         tuple(map(line, case.route.options)) if isinstance(case.route, Question) else (),
+        _advice(case),
         tuple(_open(step) for step in case.open_steps),
-        _blind(case.inconclusive),
+        _blind(case),
         _overhead(case),
         side(case.measurements),
         hangs(case.measurements),
@@ -179,22 +191,41 @@ def _sights(evidence: Iterable[Evidence]) -> tuple[Sight, ...]:
 
 
 def _verdict(case: Case) -> tuple[str, str]:
-    """One sentence, and its tone: the worst finding, else what was measured, else what was and was not seen."""
+    """What ended the job, else the worst finding, else what was looked at; and its tone."""
+    end = end_of(case)
+    if end is not None:
+        return "error", ended(case, end)
     if case.findings:
         return _worst(case)
     unseen = len({item.detector for item in case.inconclusive})
-    rest = f" {count(unseen, 'detector')} could not tell: see what was not seen." if unseen else ""
-    looked = count(len({item.detector for item in case.observed}), "detector")
+    rest = f"{count(unseen, 'check')} could not tell: see what was not seen." if unseen else ""
     broken = next((item.why for item in case.inconclusive if item.detector in ENDS), "")
     if broken:
-        return "unknown", f"The job broke off: {line(broken)}. Nothing was found in what came before: {looked} looked."
-    if case.verdicts:
-        return "good", f"Nothing wrong was found. {_spoken(case.verdicts)}{rest}"
-    if case.observed:
-        return "good", f"Nothing was found: {looked} looked.{rest}"
+        return "unknown", f"The job broke off: {line(broken)}. {_looked(case)}"
+    if case.verdicts or case.observed:
+        said = (_looked(case), training.sentence(case.measurements), _spoken(case.verdicts), rest)
+        return "info" if training.advice(case.measurements) else "good", " ".join(filter(None, said))
     if unseen:
-        return "unknown", f"Nothing could be seen: {count(unseen, 'detector')} could not look."
+        first = case.inconclusive[0]
+        return "unknown", f"Nothing usable was found: {sentence(first.why)}"
     return "unknown", f"Nothing has been examined yet. {_before(case.route)}".strip()
+
+
+def _looked(case: Case) -> str:
+    """That no known fault was found, and in what: the most that silence may be taken for."""
+    steps = measures.steps(case.measurements)
+    looked = count(len({item.detector for item in case.observed}), "check")
+    lined = number(within(case.measurements, "logs", "lines"))
+    where = f"in {count(steps, 'step')}" if steps is not None else "in what was read"
+    where = f"in {count(int(lined), 'line')} of logs" if steps is None and lined else where
+    return f"No known fault {where} ({looked}).{_logged(case)}"
+
+
+def _logged(case: Case) -> str:
+    """Where the loss of a log went."""
+    values = [number(pair[-1]) for pair in within(case.measurements, "logs", "loss") or () if pair]
+    known = [value for value in values if value is not None]
+    return f" The logged loss went from {known[0]:.3g} to {known[-1]:.3g}." if len(known) > 1 else ""
 
 
 def _before(route: Route | None) -> str:
@@ -230,6 +261,20 @@ def _pace(case: Case) -> str:
     return f"{words}; {count(steps, 'step')} measured)" if steps is not None else f"{words})"
 
 
+def _course(case: Case) -> str:
+    """What the loss did, where the verdict speaks of something else, and which user function takes the time."""
+    told = training.sentence(case.measurements) if case.findings or end_of(case) else ""
+    busy = lines.sentence(case.measurements)
+    return " ".join(filter(None, (told, busy)))
+
+
+def _advice(case: Case) -> tuple[str, ...]:
+    """The next things to do beside remedies: about how the job ended, the course of its loss, and where time goes."""
+    block = ending(case)
+    about = (training.advice(case.measurements), lines.advice(case.measurements)) if not case.findings else ()
+    return tuple(filter(None, (block.do if block else "", *about, lines.unexplained(case.measurements))))
+
+
 def _memory(case: Case) -> str:
     taken = [
         f"{figure(low, 'bytes')} {where} after warm-up, {figure(high, 'bytes')} at most"
@@ -260,9 +305,19 @@ def _open(step: Step) -> Open:
     )
 
 
-def _blind(inconclusive: Iterable[Inconclusive]) -> tuple[Blind, ...]:
-    """Detectors that lacked the same thing are named together."""
+def _blind(case: Case) -> tuple[Blind, ...]:
+    """Detectors that lacked the same thing are named together, many of them by their number.
+
+    What ended the job stands in the verdict; it is not told again.
+    """
+    ends = ENDS if end_of(case) is not None else ()
     groups: dict[tuple[str, str], dict[str, None]] = {}
-    for item in inconclusive:
-        groups.setdefault((sentence(item.why), sentence(item.unblock)), {})[line(item.detector)] = None
-    return tuple(Blind(", ".join(names), why, unblock) for (why, unblock), names in groups.items())
+    for item in case.inconclusive:
+        if item.detector not in ends:
+            groups.setdefault((sentence(item.why), sentence(item.unblock)), {})[line(item.detector)] = None
+    return tuple(Blind(_named(list(names)), why, unblock) for (why, unblock), names in groups.items())
+
+
+def _named(names: Sequence[str]) -> str:
+    """The names of detectors, of many the first and how many more; the case holds them all."""
+    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1} more checks"

@@ -99,8 +99,9 @@ def render(topic: Topic, catalog: Catalog, paper: Paper = PLAIN) -> str:
 
 
 _FACTS = (
-    "does", "why", "specialist", "severity", "confidence", "persona", "stage", "because", "signs", "explains", "proof",
-    "phrases", "signatures", "collect", "examine", "read", "unseen", "symptoms", "faults", "verdicts",
+    "does", "why", "specialist", "severity", "confidence", "persona", "stage", "because", "signs", "explains",
+    "refines", "proof", "phrases", "signatures", "collect", "examine", "read", "unseen", "symptoms", "faults",
+    "verdicts",
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from msgspec.structs import replace
 
-from torchtriage.core.plan import Plan, Question, Referral, Route, Stage, Step
+from torchtriage.core.plan import EXAMINATIONS, Plan, Question, Referral, Route, Stage, Step
 from torchtriage.core.query import Leaning, Query
 from torchtriage.core.some import some
 from torchtriage.routing.compiled import lexicon
@@ -18,7 +18,7 @@ from torchtriage.routing.tables import RoomRow
 HEARD, MESSAGE, NAMED = 0.3, 0.7, 0.85
 JOINS, LEAVES = 0.45, 0.15
 REMEDY = "The evidence shows a fault of this room: its page has the remedies and how to verify them."
-GENERAL = ("torchtriage check train.py", "torchtriage run -- train.py")
+GENERAL = tuple(EXAMINATIONS.values())
 
 
 def order(query: Query) -> Route:

@@ -17,6 +17,8 @@ WINDOW = 1500
 MOST = 3
 DIGITS = 18
 _LONG = re.compile("[a-z_]{5,}")
+_WRAPPED = re.compile(r"(?<=[^\n]{60})\n(?=[^\s])")
+"""Where a terminal, or what prints in boxes, may have begun a new line: after sixty characters or more."""
 _NUMBER = re.compile(rf"\d{{1,{DIGITS}}}")
 
 
@@ -40,14 +42,14 @@ def anchors(signatures: Sequence[tuple[str, Signature]]) -> tuple[Anchor, ...]:
     Greedy: always the word that stands in most of the literals that are left; a literal without a long word is its
     own anchor.
     """
-    left = dict(enumerate(signature.contains for _, signature in signatures))
+    left = [(number, literal) for number, (_, signature) in enumerate(signatures) for literal in signature.literals]
     found = []
     while left:
-        words = Counter(word for literal in left.values() for word in {*_LONG.findall(literal), literal})
+        words = Counter(word for _, literal in left for word in {*_LONG.findall(literal), literal})
         word = max(words, key=lambda each: (words[each], len(each), each))
-        numbers = tuple(number for number, literal in left.items() if word in literal)
-        found.append(Anchor(word, numbers))
-        left = {number: literal for number, literal in left.items() if number not in numbers}
+        numbers = dict.fromkeys(number for number, literal in left if word in literal)
+        found.append(Anchor(word, tuple(numbers)))
+        left = [(number, literal) for number, literal in left if word not in literal]
     return tuple(found)
 
 
@@ -56,18 +58,32 @@ def decode(
 ) -> list[Decoding]:
     """The messages in TEXT, in the order in which they stand; (symptom, signature) pairs to look for.
 
-    Of each signature the first MOST; a pattern sees at most WINDOW characters before and after its literal.
+    Of each signature and literal the first MOST; a pattern sees at most WINDOW characters before and after its
+    literal. Where a terminal has wrapped a message, its lines are read as one.
     """
-    lower = _lower(text)
     given = anchors(signatures) if anchored is None else anchored
-    near = [signatures[number] for anchor in given if anchor.word in lower for number in anchor.numbers]
-    found = [
-        Decoding(symptom, decoded)
-        for symptom, signature in near
-        if signature.contains in lower
-        for decoded in _readings(text, lower, signature)
-    ]
-    return sorted(found, key=lambda each: (each.decoded.start, -each.decoded.end, each.decoded.signature))
+    found = {(each.decoded.signature, each.decoded.start): each for each in _decoded(text, text, signatures, given)}
+    if (unwrapped := _WRAPPED.sub(" ", text)) != text:
+        known = {each.decoded.signature for each in found.values()}
+        for each in _decoded(text, unwrapped, signatures, given):
+            key = (each.decoded.signature, each.decoded.start)
+            shorter = found.get(key)
+            if each.decoded.signature not in known or (shorter and shorter.decoded.end < each.decoded.end):
+                found[key] = each
+    return sorted(found.values(), key=lambda each: (each.decoded.start, -each.decoded.end, each.decoded.signature))
+
+
+def _decoded(
+    text: str, as_read: str, signatures: Sequence[tuple[str, Signature]], anchored: Iterable[Anchor]
+) -> Iterator[Decoding]:
+    """AS_READ: TEXT, sign for sign, with the ends of lines as it is to be read."""
+    lower = _lower(as_read)
+    near = dict.fromkeys(number for anchor in anchored if anchor.word in lower for number in anchor.numbers)
+    for symptom, signature in (signatures[number] for number in near):
+        for literal in signature.literals:
+            if literal in lower:
+                for decoded in _readings(text, as_read, lower, signature, literal):
+                    yield Decoding(symptom, decoded)
 
 
 def _lower(text: str) -> str:
@@ -78,17 +94,17 @@ def _lower(text: str) -> str:
     return "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
 
 
-def _readings(text: str, lower: str, signature: Signature) -> Iterator[Decoded]:
+def _readings(text: str, as_read: str, lower: str, signature: Signature, literal: str) -> Iterator[Decoded]:
     pattern, at = _compiled(signature.pattern), 0
     for _ in range(MOST):
-        if (literal := lower.find(signature.contains, at)) < 0:
+        if (start := lower.find(literal, at)) < 0:
             return
-        at = literal + len(signature.contains)
-        if found := _around(pattern, text, literal, at):
+        at = start + len(literal)
+        if found := _around(pattern, as_read, start, at):
             at = max(at, found.end())
             fields = {name: _field(signature.fields.get(name, "text"), value) for name, value in _groups(found)}
-            yield Decoded(found.start(), found.end(), found.group(), signature=signature.name, fields=fields,
-                          faults=signature.faults, says=signature.says)  # fmt: skip
+            yield Decoded(found.start(), found.end(), text[found.start() : found.end()], signature=signature.name,
+                          fields=fields, faults=signature.faults, says=signature.says)  # fmt: skip
 
 
 def _around(pattern: re.Pattern[str], text: str, start: int, end: int) -> re.Match[str] | None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from torchtriage.examine.source.files import Means
     from torchtriage.examine.source.seen import Memory
 
+_LOGS = "torchtriage.examine.artefact.logs"
+
 # Stations are imported by the function that walks to them: `ask` and `check` cost milliseconds as a cold process
 # because they load none of the others (docs/decisions/0004).
 
@@ -175,10 +177,12 @@ def judge(folder: Path, case: Case | None = None) -> Case:
 
     from torchtriage.examine.detector import perform
     from torchtriage.examine.run import load, measure
+    from torchtriage.triage.ending import ending, led
 
     recorded = load.read(folder)
-    outcomes = (*recorded.inconclusive, *perform(tuple(detectors("readings")), recorded))
-    return replace(concluded(case, outcomes), measurements=measure.measurements(recorded))
+    said, end = ending(recorded)
+    outcomes = (*recorded.inconclusive, *perform(tuple(detectors("readings")), recorded), *said)
+    return led(replace(concluded(case, outcomes), measurements=measure.measurements(recorded)), end)
 
 
 def read(
@@ -224,12 +228,22 @@ def detectors(part: str, naming: str = "") -> Iterator[Detector]:
     """The detectors that the rooms keep in their modules of one name ("rules", "readings"), room by room.
 
     NAMING: only of modules whose source names that; a cold `read` loads none that looks at another kind of artefact.
+    Last come those that messages alone make, one for each page with a sign log/<its slug> and no function in a room.
     """
     from torchtriage.examine.detector import Detector
 
+    names = set()
     for module in _furniture(part, naming):
         own = (item for item in vars(module).values() if isinstance(item, Detector))
-        yield from (item for item in own if item.look.__module__ == module.__name__)
+        for item in own:
+            if item.look.__module__ == module.__name__:
+                names.add(item.name)
+                yield item
+    if part == "readings" and naming in ("", _LOGS):
+        from torchtriage.catalog.load import catalog
+        from torchtriage.examine.artefact.logs import messages
+
+        yield from messages.detectors(catalog().faults.values(), names)
 
 
 def probes() -> tuple[Path, ...]:

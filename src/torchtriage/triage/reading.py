@@ -12,12 +12,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from torchtriage.core.case import Case
+from torchtriage.core.end import End
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive, Outcome
 from torchtriage.examine.artefact.engines import Engine, ready
 from torchtriage.examine.artefact.kinds import Artefact, found
+from torchtriage.examine.artefact.opened import close_archives
 from torchtriage.examine.detector import perform
 from torchtriage.triage import begun, concluded, detectors, judge
+from torchtriage.triage.ending import led
 
 _HOME = "torchtriage.examine.artefact"
 
@@ -26,7 +29,13 @@ def read(
     paths: Sequence[str | Path], case: Case | None = None, engine: Engine | None = None, *, verify: bool = False
 ) -> Case:
     """As triage.read."""
-    engine = ready(engine or Engine())
+    try:
+        return _case(paths, case, ready(engine or Engine()), verify)
+    finally:
+        close_archives()
+
+
+def _case(paths: Sequence[str | Path], case: Case | None, engine: Engine, verify: bool) -> Case:
     artefacts, unseen = found([str(path) for path in paths])
     runs = [each for each in artefacts if each.kind == "run"]
     judged = _run(runs, case) if runs else case or Case()
@@ -35,15 +44,18 @@ def read(
     given: dict[str, dict[str, Any]] = {
         "logs": {"decode": _decoded}, "trace": {"engine": engine}, "checkpoint": {"verify": verify},
     }  # fmt: skip
+    end: End | None = None
     for artefact in artefacts:
         if artefact.kind != "run":
-            seen, figures, series = _read(artefact, given.get(artefact.kind, {}))
+            noun, seen, figures, series = _read(artefact, given.get(artefact.kind, {}))
             outcomes += seen
+            end = end or getattr(noun, "end", None)
             measurements |= {artefact.kind: figures} if figures else {}
             drawn = {**series, **drawn}
     if not outcomes and runs:
         return judged
-    return replace(concluded(judged, outcomes), measurements={**_drawn(measurements), **drawn, **measurements})
+    whole = replace(concluded(judged, outcomes), measurements={**_drawn(measurements), **drawn, **measurements})
+    return led(whole, end) if "end" not in measurements else whole
 
 
 def _run(runs: Sequence[Artefact], case: Case | None) -> Case:
@@ -72,27 +84,27 @@ def _further(runs: Sequence[Artefact]) -> list[Inconclusive]:
     ]
 
 
-def _read(artefact: Artefact, given: dict[str, Any]) -> tuple[list[Outcome], dict[str, Any], dict[str, Any]]:
-    """What the files of one kind show, their figures, and those of them that reports draw as they do a run's.
+def _read(artefact: Artefact, given: dict[str, Any]) -> tuple[Any, list[Outcome], dict[str, Any], dict[str, Any]]:
+    """The noun of one kind, what it shows, its figures, and those of them that reports draw as they do a run's.
 
     GIVEN: what its reader takes beside the paths.
     """
     home = f"{_HOME}.{artefact.kind}"
     if find_spec(home) is None:
         why = f"{artefact.paths[0]}: files of the kind {artefact.kind} are not read in this version"
-        return [Inconclusive(artefact.kind, why, "Update.")], {}, {}
+        return None, [Inconclusive(artefact.kind, why, "Update.")], {}, {}
     kind: Any = import_module(home)
     try:
         noun = kind.read(artefact.paths, **given)
         outcomes = [*noun.inconclusive, *perform(tuple(detectors("readings", home)), noun)]
         drawn = kind.as_run(noun) if hasattr(kind, "as_run") else {}
-        return outcomes, kind.measurements(noun), drawn
+        return noun, outcomes, kind.measurements(noun), drawn
     except TriageError:  # the engine that was asked for cannot be had
         raise
     except Exception as error:  # noqa: BLE001 - as of a detector: told, and no other kind's findings are lost
         where = ", ".join(artefact.paths[:3])
         why = f"{where}: reading failed: {error!r}"[:500]
-        return [Inconclusive(artefact.kind, why, "Report it with the file; it is torchtriage's fault.")], {}, {}
+        return None, [Inconclusive(artefact.kind, why, "Report it with the file; it is torchtriage's fault.")], {}, {}
 
 
 def _drawn(measurements: dict[str, Any]) -> dict[str, Any]:

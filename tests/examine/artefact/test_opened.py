@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
 import random
+import zipfile
 import zlib
 from pathlib import Path
 
@@ -11,7 +13,8 @@ import artefacts
 import pytest
 
 from torchtriage.examine.artefact.crc import masked
-from torchtriage.examine.artefact.opened import FROM, RATIO, Opened, Unreadable
+from torchtriage.examine.artefact.opened import FROM, RATIO, Opened, Unreadable, archive, close_archives
+from torchtriage.triage import read
 
 NOISE = random.Random(1).randbytes(3_000_000)
 
@@ -39,6 +42,47 @@ def test_a_member_of_a_zip_file_is_read_where_it_lies(tmp_path: Path) -> None:
         assert whole(f"{tmp_path}/x.zip!/{name}") == (NOISE, "")
     with pytest.raises(Unreadable, match="cannot be taken out"):
         whole(f"{tmp_path}/x.zip!/nowhere")
+
+
+@pytest.fixture
+def directories(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The zip files whose directory was read, each time it was."""
+    found: list[str] = []
+    plain = zipfile.ZipFile.__init__
+
+    def counted(self: zipfile.ZipFile, file: str, *args: object, **kwargs: object) -> None:
+        found.append(str(file))
+        plain(self, file, *args, **kwargs)
+
+    close_archives()
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
+    return found
+
+
+@pytest.mark.parametrize("members", [3, 300])
+def test_the_directory_of_a_zip_file_is_read_once_however_many_members_it_has(
+    members: int, tmp_path: Path, directories: list[str]
+) -> None:
+    (tmp_path / "logs.zip").write_bytes(artefacts.zipped(**{f"rank{n}.log": artefacts.LOG for n in range(members)}))
+    directories.clear()
+    case = read([tmp_path / "logs.zip"])
+    assert case.measurements["logs"]["files"] == members
+    assert directories == [str(tmp_path / "logs.zip")]
+
+
+def test_a_zip_file_that_has_changed_is_read_anew_and_so_it_is_in_another_process(
+    tmp_path: Path, directories: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.zip"
+    file.write_bytes(artefacts.zipped(one=b"1"))
+    directories.clear()
+    first = archive(str(file))
+    assert archive(str(file)) is first
+    monkeypatch.setattr(os, "getpid", lambda: -1)  # a child shares the position in the file with its parent
+    assert archive(str(file)) is not first
+    file.write_bytes(artefacts.zipped(one=b"1", two=b"22"))
+    assert whole(f"{file}!/two") == (b"22", "")
+    assert directories.count(str(file)) == 3
 
 
 def test_a_file_that_breaks_off_gives_what_came_before_and_says_so(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from torchtriage.examine.run.record import RankRecord, RunRecord
 Event = dict[str, Any]
 NAMES = {
     "setup", "steps", "step_time", "shares", "memory", "loss", "grad_norm", "scale", "timeline", "ranks", "overhead",
-    "overhead_later", "stacks",
+    "overhead_later", "stacks", "lines", "unexplained", "training",
 }  # fmt: skip
 SHARES = {"data", "transfer", "forward", "backward", "optimizer", "communication", "idle", "other"}
 

@@ -7,9 +7,14 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import artefacts
 import pytest
+from sources import FAULTY
 from talking import called, opening, server_on, text
 
+from torchtriage.examine.confinement import within
+from torchtriage.examine.source.linked import Links
+from torchtriage.examine.source.script import Script
 from torchtriage.interface.mcp.paths import Roots
 from torchtriage.interface.mcp.tools import CASE, SOURCE
 
@@ -56,7 +61,6 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("check", {"paths": ["/proc/self/environ"]}, OUTSIDE),
     ("check", {"paths": ["link.py"]}, LEADS_OUT),
     ("check", {"paths": ["out/secret.py"]}, LEADS_OUT),
-    ("check", {"paths": ["linked"]}, LEADS_OUT),
     ("check", {"paths": ["."]}, "larger than 8 MiB"),
     ("check", {"paths": ["loop"]}, "cannot be opened"),
     ("check", {"paths": ["zero.py"]}, LEADS_OUT),
@@ -141,6 +145,65 @@ def test_a_hostile_call_is_refused_and_told_why(trap: Path, tool: str, arguments
     assert answer.structured_content is None
     assert [each for each in sorted(trap.rglob("*")) if each != trap / "torchtriage-runs"] == before
     assert sorted(each.name for each in (trap.parent / "elsewhere").iterdir()) == ["case.json"]
+
+
+OUT = "a link that leads out of the folders of this server: it is not followed"
+
+
+def unseen(answer: Any) -> list[str]:
+    return [each["why"] for each in answer.structured_content["inconclusive"]]
+
+
+def test_one_link_that_leads_out_is_skipped_and_told_and_the_folder_is_checked(home: Path, era: str) -> None:
+    (home / "secret.py").symlink_to(home.parent / "secret.py")
+    (home / "elsewhere").symlink_to(home.parent)
+    answer = called(server_on(home), "check", {"paths": ["."]}, mode=era)
+    assert not answer.is_error
+    assert [each["fault"] for each in answer.structured_content["findings"]] == ["gradients-not-zeroed"]
+    assert [why for why in unseen(answer) if OUT in why] == [f"secret.py:1: {OUT}"]
+    assert "hunter2" not in text(answer)
+
+
+def test_what_is_imported_through_a_link_that_leads_out_is_not_read(home: Path) -> None:
+    (home / "helper.py").symlink_to(home.parent / "secret.py")
+    (home / "train.py").write_text(f"import helper\n{FAULTY}\n\nPASSWORD = helper.secret()\n")
+    (home.parent / "secret.py").write_text("def secret():\n    return 'hunter2'\n")
+    path = (home / "train.py").as_posix()
+    script = Script(path, (home / "train.py").read_bytes())
+    for folder, is_read in ((home, False), (home.parent, True)):
+        with within([folder]):
+            links = Links(path, script.facts, trains=True)
+            assert (links.definition("helper.secret", script.facts.scopes[0]) is not None) is is_read
+
+
+def test_a_folder_that_a_job_left_is_read_without_the_links_that_lead_out(home: Path, era: str) -> None:
+    (home / "logs").mkdir()
+    (home / "logs" / "train.log").write_bytes(artefacts.LOG)
+    (home / "logs" / "old.log").symlink_to(home.parent / "secret.py")
+    answer = called(server_on(home), "read", {"path": "logs"}, mode=era)
+    assert not answer.is_error
+    assert [why for why in unseen(answer) if OUT in why] == [f"logs/old.log: {OUT}"]
+    assert answer.structured_content["measurements"]["logs"]["files"] == 1
+    assert "hunter2" not in text(answer)
+
+
+def test_a_record_with_a_link_that_leads_out_is_left_out_as_a_whole(home: Path) -> None:
+    (home / "logs" / "run").mkdir(parents=True)
+    (home / "logs" / "train.log").write_bytes(artefacts.LOG)
+    (home / "logs" / "run" / "rank0.jsonl").write_text("")
+    (home / "logs" / "run" / "rank1.jsonl").symlink_to(home.parent / "secret.py")
+    answer = called(server_on(home), "read", {"path": "logs"})
+    assert not answer.is_error
+    assert any(OUT in why and "read as a whole" in why for why in unseen(answer))
+    assert "hunter2" not in text(answer)
+
+
+def test_names_that_a_message_numbers_are_not_taken_through_a_link_that_leads_out(home: Path) -> None:
+    (home.parent / "secret.py").write_text("import torch\npassword = 'hunter2'\n")
+    (home / "secret.py").symlink_to(home.parent / "secret.py")
+    answer = called(server_on(home), "ask", {"text": "NaN", "sources": ["."]})
+    assert not answer.is_error
+    assert "hunter2" not in text(answer)
 
 
 def test_no_job_is_started_unless_the_server_was_told_so(home: Path, era: str) -> None:

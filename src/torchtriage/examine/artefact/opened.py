@@ -6,8 +6,12 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 CHUNK = 2**20
 """Bytes that are read at once."""
@@ -136,11 +140,32 @@ def _source(path: str) -> tuple[IO[bytes], int | None]:
         raise Unreadable(f"it cannot be opened: {why}", "Name a file that is there and can be read.") from error
 
 
-def _member(archive: str, name: str) -> tuple[IO[bytes], int | None]:
+def archive(path: str) -> ZipFile:
+    """The zip file at PATH, its directory read once for as long as the file stays as it is.
+
+    Reading the directory takes time in proportion to the members: once for each of them is quadratic. Raises whatever
+    zipfile makes of the bytes. Handles stay open until close_archives().
+    """
+    found = Path(path).stat()
+    # A process that forks shares its files' positions with its child: the child opens its own.
+    return _archive(path, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns), os.getpid())
+
+
+@lru_cache(maxsize=4)
+def _archive(path: str, _state: tuple[int, ...], _process: int) -> ZipFile:
     from zipfile import ZipFile
 
+    return ZipFile(path)
+
+
+def close_archives() -> None:
+    """Lets go of the zip files that archive() has opened; members that are being read stay readable."""
+    _archive.cache_clear()
+
+
+def _member(path: str, name: str) -> tuple[IO[bytes], int | None]:
     try:
-        whole = ZipFile(archive)
+        whole = archive(path)
         told = whole.getinfo(name)
         return whole.open(told), told.file_size
     except Exception as error:  # zipfile raises whatever its bytes lead to

@@ -13,7 +13,9 @@ from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.layouts import beside, layout, unfinished
 from torchtriage.examine.artefact.layouts import within as is_within
-from torchtriage.examine.artefact.opened import FROM, INSIDE, RATIO, Unreadable, filesystem, is_url
+from torchtriage.examine.artefact.opened import FROM, INSIDE, RATIO, Unreadable, archive, filesystem, is_url
+from torchtriage.examine.confinement import DO, WHY, leads_out
+from torchtriage.examine.confinement import folders as folders_that_hold
 
 ENTRIES = 100_000
 """Files that are looked for in one folder or archive."""
@@ -59,6 +61,9 @@ def _local(path: str) -> Iterator[Place | Inconclusive]:
 
 
 def _file(path: str, folder: str) -> Iterator[Place | Inconclusive]:
+    if leads_out(path):
+        yield Inconclusive("read", f"{path}: {WHY}", DO)
+        return
     try:
         found = os.stat(path)  # noqa: PTH116 - of "" pathlib makes the folder in which we are
     except (OSError, ValueError) as error:
@@ -82,6 +87,12 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
     unread: list[OSError] = []
     seen = 0
     for root, folders, names in os.walk(top, onerror=unread.append):
+        if (_is_run(root, names) or layout(names, folders)) and (out := _leading_out(root)):
+            folders.clear()
+            yield Inconclusive(
+                "read", f"{out}: {WHY}; the folder {root} is read as a whole, and so it was left out", DO
+            )
+            continue
         if root.count(os.sep) - top.count(os.sep) >= DEEP and folders:
             folders.clear()
             yield Inconclusive(
@@ -95,10 +106,7 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
             folders[:] = [name for name in folders if not is_within(name)]
             names = [name for name in names if beside(name)]  # noqa: PLW2901 - the others are the checkpoint
             yield Place(root, "" if root == top else top, "checkpoint")
-        if begun := [name for name in folders if unfinished(name)]:
-            folders[:] = [name for name in folders if name not in begun]
-            why = f"{Path(root, min(begun))}: a save of TrainingState that did not come to its end; the others stand"
-            yield Inconclusive("read", why, "Nothing: the next save takes it away.")
+        yield from _unfinished(root, folders)
         links = [name for name in folders if os.path.islink(os.path.join(root, name))]  # noqa: PTH114, PTH118 - never raises
         folders[:] = sorted(name for name in folders if name not in links and name != ".git")
         if links:
@@ -111,6 +119,22 @@ def _folder(top: str) -> Iterator[Place | Inconclusive]:
             yield from _file(os.path.join(root, name), top)  # noqa: PTH118 - the path as it was named, "./" and all
     for error in unread:
         yield Inconclusive("read", f"{error.filename}: cannot be read: {error.strerror}", _NAME)
+
+
+def _unfinished(root: str, folders: list[str]) -> Iterator[Inconclusive]:
+    """Takes out of FOLDERS the saves of TrainingState that broke off."""
+    if begun := [name for name in folders if unfinished(name)]:
+        folders[:] = [name for name in folders if name not in begun]
+        why = f"{Path(root, min(begun))}: a save of TrainingState that did not come to its end; the others stand"
+        yield Inconclusive("read", why, "Nothing: the next save takes it away.")
+
+
+def _leading_out(root: str) -> Path | None:
+    """The first link in ROOT, or below it, that leads out of what may be read."""
+    if not folders_that_hold():
+        return None
+    entries = (Path(here, name) for here, folders, names in os.walk(root) for name in sorted((*folders, *names)))
+    return next(filter(leads_out, entries), None)
 
 
 def _is_run(root: str, names: Sequence[str]) -> bool:
@@ -151,11 +175,8 @@ def _archive(path: str) -> Iterator[Place | Inconclusive]:
 
 def _members(path: str) -> dict[str, int] | str:
     """The names in a zip file, and the bytes that each unpacks to; or why it cannot be read."""
-    from zipfile import ZipFile
-
     try:
-        with ZipFile(path) as whole:
-            return {each.filename: each.file_size for each in whole.infolist()}
+        return {each.filename: each.file_size for each in archive(path).infolist()}
     except Exception as error:  # noqa: BLE001 - zipfile raises whatever its bytes lead to; it is told
         return f"{type(error).__name__}: {error}"[:300]
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import sharing
+from torchtriage.examine.run.host import killed_for_memory, oom_kills
+from torchtriage.examine.run.lines import Event
 from torchtriage.examine.run.live import Line
 from torchtriage.examine.run.notes import Notes, Standing
 from torchtriage.examine.run.sharing import Member
@@ -76,6 +78,7 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     folder, notes = entered(launch.folder, launch.who)
     settings = environment(os.environ, folder, probes, launch.steps, launch.focus, launch.hang_after)
     settings |= {"TORCHTRIAGE_LAUNCHER": launch.who.token, "TORCHTRIAGE_NOTES": notes}
+    kills = oom_kills()
     try:
         job = subprocess.Popen(command, env=settings, stdout=2 if launch.aside else None)  # noqa: S603 - the user's own
     except OSError as error:
@@ -85,18 +88,22 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     standing = Standing(Notes(folder / notes), launch.hang_after, launch.end_hang, stands)
     with passing_on(job, standing.notes):
         ended = _awaited(job, Line(folder), standing)
-    _note(folder / notes, ended, launch.who, standing.ending)
+    about: Event = {"pid": job.pid, **({"hang": True} if standing.ending else {})}
+    if ended.code:
+        about["oom_counted"] = bool(kills)
+        if (killed := killed_for_memory(kills)) is not None:
+            about["oom"] = killed
+    _note(folder / notes, ended, launch.who, about)
     leads = sharing.leads(folder, launch.who)
     if leads:
         sharing.await_others(folder, launch.who)
     return replace(ended, leads=leads)
 
 
-def _note(path: Path, ended: Ended, who: Member, for_standing: bool) -> None:
+def _note(path: Path, ended: Ended, who: Member, about: Event) -> None:
     """One line in the list of processes, where there is room: how the job ended is also told by our own exit code."""
     name = signal.Signals(ended.signal).name if ended.signal in set(signal.Signals) else ended.signal
-    told = {"kind": "ended", "code": ended.code, "signal": f"{name} ({ended.code})" if name else None}
-    told |= {"hang": True} if for_standing else {}
+    told = {"kind": "ended", "code": ended.code, "signal": f"{name} ({ended.code})" if name else None, **about}
     with suppress(OSError):
         sharing.note(path, {**told, "launcher": who.token} if who.job is not None else told)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import lines
+from torchtriage.examine.run.crash import crashes
 from torchtriage.examine.run.ranks import attempts
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
 from torchtriage.examine.run.unseen import unseen
@@ -31,7 +32,8 @@ def read(folder: Path) -> RunRecord:
     busy = {rank: sum(bool(each.every_step) for each in records) for rank, records in by_rank.items()}
     left_out = {rank: number - 1 for rank, number in busy.items() if number > 1}
     baseline = next(_events(folder / "baseline.json"), {})
-    return RunRecord(ranks, (*attempts.told(earlier), *unseen(ranks, processes, left_out)), baseline)
+    why = (*attempts.told(earlier), *unseen(ranks, processes, left_out))
+    return RunRecord(ranks, why, baseline, crashes(ranks, processes), processes)
 
 
 def _rank_record(path: Path) -> RankRecord:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
+from torchtriage.examine.run import hotspots
+from torchtriage.examine.run.hotspots import Samples
 from torchtriage.examine.run.job.governor import FIRST
 from torchtriage.examine.run.ranks.beside import side_by_side
 from torchtriage.examine.run.ranks.hung import hung
@@ -13,7 +15,8 @@ from torchtriage.examine.run.ranks.looks import divergence
 from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, told_apart
 from torchtriage.examine.run.ranks.scaling import scaling
 from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
-from torchtriage.examine.run.series import even, interval_of_median, quantile, thinned
+from torchtriage.examine.run.series import even, interval_of_median, own_seconds, quantile, thinned
+from torchtriage.examine.run.training import training
 from torchtriage.examine.run.unseen import world_size
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle")
@@ -25,32 +28,34 @@ def measurements(record: RunRecord) -> dict[str, Any]:
     A step's time is the job's own: what the probes took is taken out, and given as `overhead`, over all steps but the
     first, which holds the imports, and as `overhead_later`, over those after the ones that all probes watch. Shares
     are over all steady steps of all ranks, on CUDA over those that were timed on the device; `communication`, which is
-    waiting for collectives that nothing hides, and `idle` are 0 where nothing has told them apart.
+    waiting for collectives that nothing hides, and `idle` are 0 where nothing has told them apart. What is in
+    `training`, that of the first rank, training.py says. `lines` are those of the user's own code that take most of a
+    step of the first rank, each with the share of its function, and `unexplained` what is in no phase and on no line
+    that takes a noticeable part.
     """
     if not record.ranks:
         return {}
     first = record.ranks[0]
     steady = [row for rank in record.ranks for row in rank.on_device or told_apart(rank)]
+    spent, samples = shares(steady), Samples(first)
     return {
         "setup": _setup(record),
         "steps": first.count,
         "step_time": step_time(first.steps),
-        "shares": shares(steady),
+        "shares": spent,
+        "training": training(first),
         "memory": _memory(first),
         "loss": _series(first, "loss"),
         "grad_norm": _series(first, "grad_norm"),
         "scale": _series(first, "scale"),
         "timeline": timeline(told_apart(first)),
         "stacks": stacks(first),
+        "lines": lines(samples),
+        "unexplained": unexplained(samples, (shares(first.on_device or told_apart(first)) or {}).get("other")),
         "ranks": _ranks(record),
         "overhead": overhead([row for rank in record.ranks for row in rank.every_step[1:] or rank.every_step]),
         "overhead_later": overhead(later([row for rank in record.ranks for row in rank.every_step])),
     }
-
-
-def own_seconds(row: Event) -> float:
-    """What a step took without the probes."""
-    return max(float(row.get("seconds") or 0) - float(row.get("probes") or 0), 0.0)
 
 
 def cpu_got(rows: Sequence[Event]) -> float:
@@ -92,6 +97,34 @@ def stacks(record: RankRecord) -> dict[str, Any] | None:
     names = ("phase", "path", "line", "function")
     lines = [{**dict(zip(names, each, strict=False)), "share": each[-1] / look["samples"]} for each in look["lines"]]
     return {"since": look.get("since"), "samples": look["samples"], "lines": lines}
+
+
+def lines(samples: Samples) -> list[dict[str, Any]]:
+    """The lines of the user's own code that take most of a step, at most five, with the interval of their share."""
+    if not samples.enough:
+        return []
+    again = hotspots.evaluation(samples)
+    known: list[hotspots.Hotspot] = [*([again] if again else []), *hotspots.lines(samples)]
+    of = {(each.path, each.function): each.of.share for each in hotspots.functions(samples, samples.own(), 0.0)}
+    return [
+        {
+            "path": each.path,
+            "line": each.line,
+            "function": each.function,
+            "share": each.of.share,
+            "low": each.of.low,
+            "high": each.of.high,
+            "phase": each.part,
+            "samples": each.of.looks,
+            "function_share": max(of.get((each.path, each.function), 0.0), each.of.share),
+        }
+        for each in sorted(known, key=lambda each: -each.of.share)
+    ][: hotspots.MOST]
+
+
+def unexplained(samples: Samples, other: float | None) -> float | None:
+    """The share of a step in no phase and on no sampled line that takes a noticeable part; None without a step."""
+    return None if other is None else hotspots.unexplained(samples, other)
 
 
 def timeline(rows: Sequence[Event]) -> dict[str, list[Any]]:

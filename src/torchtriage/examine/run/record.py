@@ -10,6 +10,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
+from torchtriage.examine.run.crash import Crash
 from torchtriage.examine.run.series import even
 
 Event = dict[str, Any]
@@ -81,12 +82,28 @@ class RankRecord:
 class RunRecord:
     """All ranks of a run, by number; and what stood in the way of seeing more.
 
-    baseline: what the case of the same job on one process tells, if that was given; scaling.py says what.
+    baseline: what the case of the same job on one process tells, if that was given; scaling.py says what. crashes: the
+    errors that ended processes, in the order in which they happened. processes: the notes of all Python processes of
+    the job, and of its launchers how it ended.
     """
 
     ranks: tuple[RankRecord, ...]
     inconclusive: tuple[Inconclusive, ...] = ()
     baseline: Event = field(default_factory=dict)
+    crashes: tuple[Crash, ...] = ()
+    processes: tuple[Event, ...] = ()
+
+    @property
+    def ended(self) -> Event:
+        """How the launcher saw the job end, the first that saw it end badly; nothing while it runs."""
+        ends = [each for each in self.processes if each.get("kind") == "ended"]
+        return next((each for each in ends if each.get("code")), next(iter(ends), {}))
+
+    @property
+    def step(self) -> int | None:
+        """How many steps the rank that came furthest has ended; None where no process began to train."""
+        counts = [rank.count for rank in self.ranks if rank.every_step or rank.all("setup")]
+        return max(counts, default=None)
 
 
 @view(RunRecord, of=RunRecord)

@@ -42,6 +42,11 @@ def even(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for step, row in zip(steps, rows, strict=True) if step % stride == 0]
 
 
+def own_seconds(row: dict[str, Any]) -> float:
+    """What a step took without the probes."""
+    return max(float(row.get("seconds") or 0) - float(row.get("probes") or 0), 0.0)
+
+
 def number(value: float) -> str:
     """VALUE with three digits, never in powers of ten below a million."""
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"

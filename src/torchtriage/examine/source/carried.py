@@ -71,7 +71,7 @@ class Carried:
     def _named(self, node: ast.Name, at: Call | Store, scope: Scope) -> bool:
         home = self.script.names.home(node.id, scope)
         if home is None:
-            return not self.script.facts.stars or bool(self.script.names.resolve(node, scope))
+            return not self.script.links.unknown_stars or bool(self.script.names.resolve(node, scope))
         stores = home.stores[node.id]
         if self._plays(node, scope) or self._is_leaf(node.id, home, stores):
             return True

@@ -128,7 +128,8 @@ Action: TypeAlias = Call | Store
 class Facts(Struct, eq=False):
     """All scopes of a file, the module first, and its calls by their last word.
 
-    imports: the dotted names of all imports, and aliases: the stores that they make; stars: the modules of those that
+    imports: the dotted names of all imports, required: of those that no condition and no try stands around, and
+    aliases: the stores that they make; stars: the modules of those that
     are imported with a star. aside: the words by which a thing may be used without being called, namely attributes
     that are only read or written, and strings (getattr). bound: of a name that a comprehension binds, by the id of
     its node, the store that says what the comprehension runs over.
@@ -138,6 +139,7 @@ class Facts(Struct, eq=False):
     calls: dict[str, list[Call]] = {}
     stars: list[str] = []
     imports: list[str] = []
+    required: set[str] = set()
     aliases: list[Store] = []
     aside: set[str] = set()
     bound: dict[int, Store] = {}

@@ -12,6 +12,7 @@ from torchtriage.examine.source.facts import Action, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.returned import gives_tensor
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.switches import Flags, given_flags, is_in_place, is_switched_off
 
 _DEEP = 8
 
@@ -70,9 +71,14 @@ class Edited(Struct, frozen=True):
         return self.by.node
 
 
-def edits(script: Script, scope: Scope, deep: int = 0) -> Iterator[Edited]:
-    """Everything that SCOPE's own body changes in place, in order, or a function of this file that it calls."""
+def edits(script: Script, scope: Scope, flags: Flags | None = None, deep: int = 0) -> Iterator[Edited]:
+    """Everything that SCOPE's own body changes in place, in order, or a function of this file that it calls.
+
+    FLAGS: the values of parameters that switch this. What waits for another value, or an unknown one, is left out.
+    """
     for action in scope.actions:
+        if flags and is_switched_off(scope, action, flags):
+            continue
         if isinstance(action, Call):
             target = _edited_by(script, action)
             if target is not None and not _is_onto_itself(target, action):
@@ -91,7 +97,7 @@ def _edited_inside(script: Script, call: Call, deep: int) -> Iterator[Edited]:
     words = [each.arg for each in helper.parameters]
     words = words[1:] if helper.receiver in words[:1] else words
     told: set[str] = set()
-    for inner in edits(script, helper, deep + 1):
+    for inner in edits(script, helper, given_flags(helper, call, words), deep + 1):
         found = shared(inner.target, helper, inner.by)
         if found is None or found.name not in words or found.name in told:
             continue
@@ -116,9 +122,7 @@ def _edited_by(script: Script, call: Call) -> ast.expr | None:
     for keyword in call.node.keywords:
         if keyword.arg == "out" and script.name(call).startswith("torch."):
             return keyword.value
-        if keyword.arg == "inplace" and isinstance(keyword.value, ast.Constant) and keyword.value.value is True:
-            return call.argument("input", 0) if script.name(call).startswith("torch.nn.functional.") else None
-    return None
+    return call.argument("input", 0) if is_in_place(script, call) else None
 
 
 def _stored_to(store: Store) -> Iterator[ast.expr]:

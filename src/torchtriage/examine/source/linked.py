@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from torchtriage.examine.confinement import leads_out
 from torchtriage.examine.source.facts import Facts, Scope, dotted
 from torchtriage.examine.source.text import Elsewhere, Text, UnreadableError
 from torchtriage.examine.source.walk import walk
@@ -35,6 +36,14 @@ class Linked:
         self._parts: dict[str, Scope | None] = {}
 
     @cached_property
+    def tree(self) -> ast.Module | None:
+        """The whole file; None where it is no Python."""
+        try:
+            return Text(self.path.as_posix(), self.content).parse()
+        except UnreadableError:
+            return None
+
+    @cached_property
     def head(self) -> Scope | None:
         """The module with its imports alone."""
         return self._read(b"\n".join([*_IMPORT.findall(self.data), b""]), 0)
@@ -43,6 +52,17 @@ class Linked:
         """What NAME stands for where it is imported once, at the top."""
         stores = self.head.stores.get(name, ()) if self.head is not None else ()
         return stores[0].imported if len(stores) == 1 else ""
+
+    @cached_property
+    def stars(self) -> tuple[str, ...]:
+        """The modules that it imports everything from, as it names them."""
+        return tuple(found.decode() for found in _STAR.findall(self.data))
+
+    @cached_property
+    def imports(self) -> tuple[str, ...]:
+        """The dotted names that it imports at the top."""
+        stores = self.head.stores.values() if self.head is not None else ()
+        return (*(store.imported for each in stores for store in each if store.imported), *self.stars)
 
     def module(self, name: str) -> Scope | None:
         """The module as if it held the function or class NAME alone, with its imports; None where NAME may be more."""
@@ -106,6 +126,8 @@ _BOUND = (
 _PLAIN = frozenset(
     {"no_grad", "inference_mode", "enable_grad", "contextmanager", "dataclass", "compile", "cache", "lru_cache"}
 )
+_AT_TOP = rb"^(?:(?:async def|def|class) %s\b|%s[ \t]*(?::[^=\n]*)?=(?!=))"
+_STAR = re.compile(rb"^from[ \t]+([\w.]+)[ \t]+import[ \t]*\*", re.M)
 _IMPORT = re.compile(rb"^(?:from[ \t]+[\w.]+[ \t]+import[ \t]*\([^)]*\)|(?:from|import)[ \t][^\n(;\\]*)", re.M)
 
 
@@ -144,6 +166,62 @@ class Links:
         """Whether this file imports anything from a file beside it."""
         own = self.own
         return own is not None and any(self._module(name, own) is not None for name in self.facts.imports)
+
+    def star(self, name: str, scope: Scope) -> str:
+        """What NAME, which nothing in the file of SCOPE binds, is by `from … import *` of a file of this project.
+
+        The dotted name of what that file imports, or of what it defines itself; "" where no such file tells, and for
+        names with a leading underscore, which a star leaves out.
+        """
+        if not self.stars or name.startswith("_") or self._home(scope) is not None or self.own is None:
+            return ""
+        for module in self.stars:
+            if found := self._exported(module, name, self.own, 0):
+                return found
+        return ""
+
+    @cached_property
+    def stars(self) -> tuple[str, ...]:
+        """The modules of this project that the file imports everything from."""
+        own = self.own
+        return tuple(each for each in self.facts.stars if own is not None and self._whole(each, own) is not None)
+
+    @cached_property
+    def unknown_stars(self) -> tuple[str, ...]:
+        """The modules that the file imports everything from, and which may bring anything: they are not all at hand."""
+        own = self.own
+        return tuple(each for each in self.facts.stars if own is None or not self._is_whole(each, own, 0))
+
+    def _is_whole(self, module: str, importer: Path, deep: int) -> bool:
+        file = self._whole(module, importer) if deep < _DEEP else None
+        return file is not None and all(self._is_whole(each, file.path, deep + 1) for each in file.stars)
+
+    def _whole(self, module: str, importer: Path) -> Linked | None:
+        """The file that MODULE, as IMPORTER sees it, is as a whole."""
+        found = self._module(module, importer)
+        return self._file(found[0]) if found is not None and not any(found[1]) else None
+
+    def _exported(self, module: str, name: str, importer: Path, deep: int) -> str:
+        file = self._whole(module, importer) if deep < _DEEP else None
+        if file is None:
+            return ""
+        within, word = module if module.endswith(".") else f"{module}.", re.escape(name.encode())
+        if re.search(_AT_TOP % (word, word), file.data, re.M):
+            return within + name
+        if imported := file.imported(name):
+            return _as_seen(imported, within, file.path)
+        further = (self._exported(each, name, file.path, deep + 1) for each in file.stars)
+        return next((_as_seen(each, within, file.path) for each in further if each), "")
+
+    def file(self, name: str, importer: Path) -> tuple[Linked, list[str]] | None:
+        """The file in which the dotted NAME begins as the file IMPORTER sees it, and the words that are left of it."""
+        found = self._module(name, importer)
+        file = self._file(found[0]) if found is not None else None
+        return (file, [each for each in found[1] if each]) if found is not None and file is not None else None
+
+    def shown(self, path: Path) -> str:
+        """PATH as the user named the files: from the working folder where the one examined was named so."""
+        return path.as_posix() if Path(self.path).is_absolute() else Path(os.path.relpath(path)).as_posix()
 
     def definition(self, name: str, scope: Scope) -> Scope | None:
         """The function or class that the imported NAME, "utils.save" or ".utils.save", is as seen from SCOPE."""
@@ -220,6 +298,18 @@ class Links:
         return self._folders[key]
 
 
+def _as_seen(name: str, within: str, importer: Path) -> str:
+    """NAME, as the file IMPORTER imports it, for those who see what is in that file behind WITHIN ("pkg.utils.")."""
+    rest = name.lstrip(".")
+    level = len(name) - len(rest)
+    if not level:
+        return name
+    up = level - (importer.name == "__init__.py")
+    words = within.strip(".").split(".") if within.strip(".") else []
+    dots = within[: len(within) - len(within.lstrip("."))]
+    return dots + ".".join([*words[: len(words) - up], rest]) if up <= len(words) else ""
+
+
 def is_module(path: Path) -> bool:
     """Whether PATH is a folder, or with .py behind it a file: what `import` may mean."""
     return _exists(path.with_name(f"{path.name}.py")) or _is_folder(path)
@@ -260,6 +350,8 @@ _files: OrderedDict[tuple[Path, int, int], Linked] = OrderedDict()
 
 def _read(path: Path) -> Linked | None:
     """The file PATH, the same object while it stays as it is; None, as for an unknown name, where it cannot be read."""
+    if leads_out(path):
+        return None
     try:
         about = path.stat()
         key = (path, about.st_mtime_ns, about.st_size)

@@ -51,6 +51,14 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
     return False
 
 
+def _owner_of(name: str) -> str | None:
+    """The framework that the thing NAME belongs to."""
+    owners: dict[str, str] = table()["frameworks"]
+    words = name.split(".")
+    heads = (".".join(words[:length]) for length in range(len(words), 0, -1))
+    return next((owners[head] for head in heads if head in owners), None)
+
+
 # The most entangled of 2,500 public files needs 120,000; this is about two seconds.
 MOST = 1_000_000
 
@@ -62,6 +70,7 @@ class Names:
         self.facts, self.links = facts, links
         self._asked = 0
         self._imported: dict[tuple[int, str], str] = {}
+        self._framework: list[str | None] = []
 
     def count(self) -> None:
         """Notes one question about the file; raises CannotSee when there were more than any file needs.
@@ -110,7 +119,7 @@ class Names:
     def _import(self, name: str, scope: Scope) -> str:
         home = self.home(name, scope)
         if home is None:
-            return f"builtins.{name}" if hasattr(builtins, name) else ""
+            return f"builtins.{name}" if hasattr(builtins, name) else self.links.star(name, scope)
         found = [store.imported for store in home.stores[name] if store.how == "import"]
         return next((each for each in found if each.startswith("torch")), found[-1] if found else "")
 
@@ -121,18 +130,38 @@ class Names:
         """
         home = self.home(name, scope)
         if home is None:
-            return self.links.beside(name, scope)
+            starred = self.links.star(name, scope)
+            return self.links.definition(starred, scope) if starred else self.links.beside(name, scope)
         stores = home.stores[name]
         if all(store.how == "import" for store in stores):
             return self.links.definition(stores[-1].imported, home)
         return home.inner.get(name) if all(store.how == "define" for store in stores) else None
 
     def framework(self) -> str | None:
-        """The framework that owns the training of this file, by its imports."""
-        owners: dict[str, str] = table()["frameworks"]
+        """The framework that owns the training of this file, by its imports.
+
+        One that is imported where it is there or wanted (`try: from apex import amp`) owns a training only if something
+        of it is called, or inherited from, whatever the options say.
+        """
+        if not self._framework:
+            self._framework.append(self._owner())
+        return self._framework[0]
+
+    def _owner(self) -> str | None:
         for name in self.facts.imports:
-            words = canonical(name).split(".")
-            for length in range(len(words), 0, -1):
-                if (owner := owners.get(".".join(words[:length]))) is not None:
-                    return owner
+            owner = _owner_of(canonical(name))
+            if owner is not None and (name in self.facts.required or self._is_relied_on(owner)):
+                return owner
         return None
+
+    def _is_relied_on(self, owner: str) -> bool:
+        """Whether code that no condition stands around calls something of OWNER, or inherits from it."""
+        calls = ((call.node.func, call) for calls in self.facts.calls.values() for call in calls)
+        used = [(node, call.scope) for node, call in calls if not any(each.kind == "arm" for each in call.path)]
+        used += [
+            (base, scope)
+            for scope in self.facts.scopes
+            if isinstance(scope.node, ast.ClassDef)
+            for base in scope.node.bases
+        ]
+        return any(_owner_of(self.resolve(node, scope)) == owner for node, scope in used)

@@ -123,6 +123,12 @@ class Notes:
         self.scope.actions.append(made)
         self.facts.calls.setdefault(tail, []).append(made)
 
+    def bring(self, name: str) -> None:
+        """Writes down the import of NAME."""
+        self.facts.imports.append(name)
+        if not any(each.kind in ("arm", "try", "handler") for each in self.block.path):
+            self.facts.required.add(name)
+
     def anonymous(self, node: ast.Lambda) -> None:
         scope = self.open("lambda", node, "")
         scope.parameters = parameters(node.args)

@@ -44,7 +44,7 @@ class Script:
         owner = self.names.framework()
         if owner is not None:
             return owner
-        return f"from {self.facts.stars[0]} import *" if self.facts.stars else None
+        return f"from {self.links.unknown_stars[0]} import *" if self.links.unknown_stars else None
 
     def calls(self, *tails: str) -> Iterator[Call]:
         """The calls whose last word is one of TAILS."""

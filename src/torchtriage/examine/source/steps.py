@@ -51,7 +51,7 @@ class TrainingStep:
         A star import hides only the steps that call something it may have brought.
         """
         owner = self.script.names.framework()
-        if owner is not None or not self.script.facts.stars:
+        if owner is not None or not self.script.links.unknown_stars:
             return owner
         bare = (event.call for event in self.events if event.call is not None and event.call.receiver is None)
         starred = (c for c in bare if c.tail and self.script.names.home(c.tail, c.scope) is None)

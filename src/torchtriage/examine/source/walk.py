@@ -100,7 +100,7 @@ class _Walk(Notes):
 
     def imported(self, node: ast.Import) -> None:
         for alias in node.names:
-            self.facts.imports.append(alias.name)
+            self.bring(alias.name)
             whole = alias.asname or alias.name.partition(".")[0]
             self.store(whole, "import", None, node, alias.name if alias.asname else whole)
 
@@ -108,7 +108,7 @@ class _Walk(Notes):
         module = "." * node.level + (node.module or "")
         within = module if module.endswith(".") else f"{module}."
         for alias in node.names:
-            self.facts.imports.append(within + alias.name)
+            self.bring(within + alias.name)
             if alias.name == "*":
                 self.facts.stars.append(module)
             else:

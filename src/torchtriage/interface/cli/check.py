@@ -15,6 +15,8 @@ from torchtriage.core.fault import Persona
 from torchtriage.interface.cli import options, terminal
 
 if TYPE_CHECKING:
+    from packaging.version import Version
+
     from torchtriage.core.case import Case
     from torchtriage.core.finding import Finding
     from torchtriage.interface.cli.settings import Project
@@ -132,21 +134,18 @@ def _only(case: Case, wanted: Callable[[Finding], bool]) -> Case:
 
 def _wanted(asked: Asked, home: Project) -> Callable[[Finding], bool]:
     """Whether a finding is shown: by the command line, else by the project's settings, and by the torch it is for."""
-    from torchtriage.interface.cli.target import target
+    from torchtriage.interface.cli.target import Targets
     from torchtriage.report.choose import wanted
 
-    settings = home.settings
-    if asked.target_torch is not None or settings.target_torch is None:
-        version = target(asked.target_torch, home.folder, "--target-torch")
-    else:
-        version = target(settings.target_torch, home.folder, f"target-torch in {home.folder / 'pyproject.toml'}")
+    settings, targets = home.settings, Targets(asked.target_torch, home)
     select = asked.select or settings.select
     ignore = (*asked.ignore, *settings.ignore)
 
     def is_wanted(finding: Finding) -> bool:
-        if version is not None and finding.fault.torch and not _fits(finding.fault.torch, version):
+        path = finding.evidence[0].place.path
+        if finding.fault.torch and not _fits(finding.fault.torch, targets.of(path)):
             return False
-        own = home.choices(finding.evidence[0].place.path)
+        own = home.choices(path)
         persona = asked.persona or next((each.persona for each in own if each.persona), None) or settings.persona
         chosen = asked.select or next((each.select for each in own if each.select), ()) or select
         passed_by = (*ignore, *(name for each in own for name in each.ignore))
@@ -155,7 +154,10 @@ def _wanted(asked: Asked, home: Project) -> Callable[[Finding], bool]:
     return is_wanted
 
 
-def _fits(wanted: str, version: Any) -> bool:
+def _fits(wanted: str, version: Version | None) -> bool:
+    """Whether a fault of the torch versions WANTED exists in VERSION, or VERSION is unknown."""
+    if version is None:
+        return True
     from packaging.specifiers import SpecifierSet
 
     return SpecifierSet(wanted).contains(version, prereleases=True)

@@ -55,10 +55,13 @@ def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) ->
 
 
 def ending(case: Case, exit_zero: bool) -> int:
-    """The exit code of a verb that looked: 0 nothing found, 1 something found, 3 nothing could be examined."""
+    """The exit code of a verb that looked: 0 nothing found, 1 something found, 3 nothing could be examined.
+
+    A job that ended badly is something found, also where no page describes its message.
+    """
     from torchtriage.core.errors import NOTHING_EXAMINED
 
-    if case.findings:
+    if case.findings or case.measurements.get("end"):
         return 0 if exit_zero else 1
     return 0 if case.observed else NOTHING_EXAMINED
 

@@ -85,18 +85,19 @@ def project(paths: Sequence[str], known: Collection[str]) -> Project:
     top = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in folders]))
     for home in (top, *top.parents):
         file = home / "pyproject.toml"
-        table = _table(file) if file.is_file() else None
-        if table is not None:
-            return Project(home, _checked(table, file, known))
-    return Project(next((home for home in (top, *top.parents) if _is_top(home)), top))
+        found = table(file) if file.is_file() else None
+        if found is not None:
+            return Project(home, _checked(found, file, known))
+    return Project(next((home for home in (top, *top.parents) if is_top(home)), top))
 
 
-def _is_top(home: Path) -> bool:
-    """Whether a project without settings begins here."""
+def is_top(home: Path) -> bool:
+    """Whether a project without settings begins in HOME."""
     return any((home / name).exists() for name in ("pyproject.toml", "setup.py", "requirements.txt", ".git"))
 
 
-def _table(file: Path) -> dict[str, Any] | None:
+def table(file: Path) -> dict[str, Any] | None:
+    """[tool.torchtriage] of FILE, unchecked; None where it has none. Raises TriageError where FILE cannot be read."""
     import tomllib
 
     try:
@@ -109,9 +110,9 @@ def _table(file: Path) -> dict[str, Any] | None:
     return found
 
 
-def _checked(table: dict[str, Any], file: Path, known: Collection[str]) -> Settings:
+def _checked(given: dict[str, Any], file: Path, known: Collection[str]) -> Settings:
     try:
-        settings = msgspec.convert(table, Settings)
+        settings = msgspec.convert(given, Settings)
     except msgspec.ValidationError as error:
         raise TriageError(f"[tool.torchtriage]: {error}", str(file), FORM) from error
     for pattern in (*settings.exclude, *settings.per_path):

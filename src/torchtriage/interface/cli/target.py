@@ -2,14 +2,68 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.core.errors import TriageError
+from torchtriage.interface.cli.settings import Project, is_top, table
 
 if TYPE_CHECKING:
     from packaging.version import Version
+
+
+class Targets:
+    """The torch of each project that one command checks."""
+
+    def __init__(self, said: str | None, home: Project) -> None:
+        """Raises TriageError where SAID, from the command line, or the setting of HOME is no version.
+
+        HOME: the project of all paths. Its requirements hold for a folder that states none of its own.
+        """
+        self._home, self._known = home, dict[Path, "Version | None"]()
+        self._said = target(said, home.folder, "--target-torch") if said is not None else None
+        self._set = _set_in(home.settings.target_torch, home.folder)
+
+    def of(self, path: str | None) -> Version | None:
+        """The oldest torch that the project of the file PATH supports; None where nothing states one.
+
+        PATH: None for stdin. Raises TriageError where the project's own target-torch is no version.
+        """
+        if self._said is not None:
+            return self._said
+        file = Path(os.path.abspath(path)) if path is not None else None  # noqa: PTH100 - see settings.project
+        within = file is not None and file.parent.is_relative_to(self._home.folder)
+        return self._nearest(file.parent if file is not None and within else self._home.folder)
+
+    def _nearest(self, folder: Path) -> Version | None:
+        """Of FOLDER, else of the next one above it, as far as HOME: setting before requirements."""
+        if folder not in self._known:
+            self._known[folder] = self._stated(folder)
+        return self._known[folder]
+
+    def _stated(self, folder: Path) -> Version | None:
+        if folder == self._home.folder:
+            return self._set if self._set is not None else target(None, folder, "")
+        found = _set_in(_setting(folder), folder)
+        if found is None and self._set is None:  # what HOME sets is meant for all of its folders
+            found = target(None, folder, "") if is_top(folder) else None
+        return found if found is not None else self._nearest(folder.parent)
+
+
+def _setting(folder: Path) -> str | None:
+    """target-torch of the pyproject.toml in FOLDER, which may be any file, as a template in tests."""
+    file = folder / "pyproject.toml"
+    try:
+        found = (table(file) or {}).get("target-torch") if file.is_file() else None
+    except TriageError:
+        return None
+    return found if isinstance(found, str) else None
+
+
+def _set_in(said: str | None, folder: Path) -> Version | None:
+    return target(said, folder, f"target-torch in {folder / 'pyproject.toml'}") if said is not None else None
 
 
 def target(said: str | None, folder: Path, where: str) -> Version | None:

@@ -17,6 +17,7 @@ import msgspec
 from anyio.abc import Process
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
+from torchtriage.examine.confinement import VARIABLE
 
 EVERY = 1.0  # seconds between two notifications of progress
 TIMED_OUT = -getattr(signal, "SIGALRM", 0) or None  # how the warden ends; there are no jobs on Windows
@@ -34,20 +35,30 @@ class Done:
 
 
 async def call(
-    words: Sequence[str], folder: Path, limit: float = 0.0, watch: Watch | None = None, log: Path | None = None
+    words: Sequence[str],
+    folder: Path,
+    limit: float = 0.0,
+    watch: Watch | None = None,
+    log: Path | None = None,
+    within: Sequence[Path] = (),
 ) -> Done:
     """`torchtriage WORDS` in FOLDER. WATCH is called once a second with the seconds since the start.
 
-    LIMIT: seconds after which what it has started is ended; 0 for none. LOG: where all of its stderr is kept. Raises
-    TriageError with what the command line says where it answers with no JSON. Whoever cancels this gets all processes
-    of the command ended.
+    LIMIT: seconds after which what it has started is ended; 0 for none. LOG: where all of its stderr is kept. WITHIN:
+    folders out of which it follows no link; () for a job of the user's. Raises TriageError with what the command line
+    says where it answers with no JSON. Whoever cancels this gets all processes of the command ended.
     """
     if any("\0" in word for word in words):
         raise TriageError("refused: a null byte", f"torchtriage {words[0]}", "Write plain words.")
     warden = [sys.executable, "-P", "-m", "torchtriage.interface.mcp.warden", str(limit), *words]
     with tempfile.TemporaryFile() as answer, tempfile.TemporaryFile() as said:
         process = await anyio.open_process(
-            warden, stdout=answer.fileno(), stderr=said.fileno(), cwd=folder, start_new_session=True
+            warden,
+            stdout=answer.fileno(),
+            stderr=said.fileno(),
+            cwd=folder,
+            start_new_session=True,
+            env=dict(os.environ, **{VARIABLE: os.pathsep.join(map(str, within))}) if within else None,
         )
         try:
             code = await _awaited(process, watch)

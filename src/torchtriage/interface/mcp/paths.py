@@ -72,10 +72,13 @@ class Roots:
         return any(real.is_relative_to(folder) for folder in self.folders)
 
     def whole(self, given: str, limit: int) -> Path:
-        """As `path`; a folder with all that is in it. LIMIT: bytes of all files together."""
+        """As `path`; a folder with all that is in it, but for links that lead out, which nobody may follow.
+
+        LIMIT: bytes of all files together.
+        """
         real, size = self.path(given), 0
         for count, each in enumerate(_below(real), start=1):
-            size += self._inside(each, given).st_size
+            size += self._size(each)
             if size > limit:
                 raise _huge(shown(given), limit)
             if count > ENTRIES:
@@ -84,18 +87,15 @@ class Roots:
         return real
 
     def each(self, files: Iterable[Path], limit: int) -> None:
-        """Raises TriageError unless each of FILES is inside and no larger than LIMIT bytes."""
+        """Raises TriageError unless each of FILES that is inside is no larger than LIMIT bytes."""
         for file in files:
-            if self._inside(file, str(file)).st_size > limit:
+            if self._size(file) > limit:
                 raise _huge(shown(str(file)), limit)
 
-    def _inside(self, path: Path, given: str) -> os.stat_result:
-        """How large and of what kind PATH is, which was found in a folder."""
+    def _size(self, path: Path) -> int:
+        """The bytes of PATH, which was found in a folder; 0 for a link that leads out, which is not followed."""
         real = Path(os.path.realpath(path))
-        if not self.holds(real):
-            do = "Take the link away, or name what is beside it."
-            raise refused(LEADS_OUT, f"{shown(given)}: {path.name}", do)
-        return _opened(real, str(path))
+        return _opened(real, str(path)).st_size if self.holds(real) else 0
 
     def _outside(self, named: Path, given: str) -> TriageError:
         what = LEADS_OUT if self.holds(named) else "outside the folders of this server"

@@ -14,6 +14,7 @@ from mcp.types import CallToolResult, ListRootsResult
 from pydantic import Field
 
 from torchtriage.core.errors import TriageError
+from torchtriage.examine.confinement import within
 from torchtriage.interface.mcp import shapes
 from torchtriage.interface.mcp.answers import answer
 from torchtriage.interface.mcp.jobs import call
@@ -82,7 +83,8 @@ class Tools:
         """
         opened = self.open(listed) if sources else self.roots
         places = await to_thread.run_sync(_readable, opened, sources)
-        told = await to_thread.run_sync(_asked, text, places)
+        with within(opened.folders):
+            told = await to_thread.run_sync(_asked, text, places)
         return answer(told, "Ask with a shorter text.")
 
     @actionable
@@ -110,7 +112,7 @@ class Tools:
         await to_thread.run_sync(_readable, opened, paths)
         chosen = [f"--{name}={each}" for name, given in (("select", select), ("ignore", ignore)) for each in given]
         wanted = [f"--persona={persona}"] if persona else []
-        done = await call(["check", "--json", *chosen, *wanted, "--", *paths], opened.base)
+        done = await call(["check", "--json", *chosen, *wanted, "--", *paths], opened.base, within=opened.folders)
         return answer(done.answer, "Call check with fewer paths, or select specialists.")
 
     @actionable
@@ -130,7 +132,7 @@ class Tools:
         paths = [path, *further]
         for each in paths:
             await to_thread.run_sync(opened.whole, each, RECORD)
-        done = await call(["read", "--json", f"--persona={persona}", "--", *paths], opened.base)
+        done = await call(["read", "--json", f"--persona={persona}", "--", *paths], opened.base, within=opened.folders)
         return answer(done.answer, "torchtriage read --json, on the command line, of the same paths.")
 
     @actionable

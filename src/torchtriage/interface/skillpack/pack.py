@@ -80,8 +80,15 @@ def faults(name: str) -> Iterator[str]:
     yield "| fault | what it is |"
     yield "|---|---|"
     for commands in sorted(seen):
+        said = [fault.slug for fault in seen[commands] if _is_message(fault)]
         yield f"| **{commands}** ||"
-        yield from (f"| {fault.slug} | {fault.title} |" for fault in seen[commands])
+        yield from (f"| {fault.slug} | {fault.title} |" for fault in seen[commands] if not _is_message(fault))
+        if said:  # whoever has the message gets the fault from `ask`: rows would cost every route their tokens
+            yield f"| {len(said)} more | named by messages: `torchtriage ask` |"
+
+
+def _is_message(fault: Fault) -> bool:
+    return all(sign.detector.startswith("log/") for sign in fault.signs)
 
 
 def specialists(_name: str) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from torchtriage.core.query import Decoded
 from torchtriage.routing.meaning import shape, told
 
@@ -51,6 +53,12 @@ def parameter_size(message: Decoded, text: str) -> Decoded | None:
     if differing == [0]:
         said += ". Only the first differs: another number of classes, tokens or output features"
     return told(message, said)
+
+
+def state_no_dict(message: Decoded, text: str) -> Decoded | None:
+    """A path, or a method without its parentheses, is a slip; any other object is the job's own."""
+    is_slip = message.fields.get("given") in {"str", "pathlib.PosixPath", "method", "function"}
+    return None if is_slip else replace(message, faults=())
 
 
 def _explained(message: Decoded, text: str) -> Decoded | None:

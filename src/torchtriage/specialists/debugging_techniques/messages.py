@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from torchtriage.core.query import Decoded
 from torchtriage.routing.meaning import number, shape, told
 
@@ -53,3 +55,12 @@ def modified_in_place(message: Decoded, text: str) -> Decoded | None:
     times = "once" if writes == 1 else f"{writes} times"
     said = f"A tensor{saved} was written in place {times} after forward had saved it for backward"
     return told(message, said, writes=writes)
+
+
+_OF_AN_INDEX = ("index", "Index", "n_classes", "num_classes", "srcSelectDimSize", "numel")
+
+
+def kernel_assertion(message: Decoded, text: str) -> Decoded | None:
+    """Of the assertions in kernels, those that compare an index with the size of its table are about an index."""
+    assertion = str(message.fields.get("assertion", ""))
+    return None if any(word in assertion for word in _OF_AN_INDEX) else replace(message, faults=())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from torchtriage.core.query import Decoded
 from torchtriage.routing.meaning import told
 
@@ -71,3 +73,26 @@ def _unused(count: int, rank: object) -> str:
 
 def _few(items: list[str]) -> str:
     return ", ".join(items[:_MOST]) + (f" and {len(items) - _MOST} more" if len(items) > _MOST else "")
+
+
+def signal_received(message: Decoded, text: str) -> Decoded | None:
+    """SIGINT comes from a person at the keyboard: nothing outside stopped the job."""
+    return (
+        replace(message, faults=()) if str(message.fields.get("signal")) in {"2", "SIGINT", "Signals.SIGINT"} else None
+    )
+
+
+def child_exit(message: Decoded, text: str) -> Decoded | None:
+    """A process that a signal ended raised nothing: who sent it is told by the signal."""
+    code = message.fields.get("exitcode")
+    return replace(message, faults=()) if isinstance(code, int) and code < 0 else None
+
+
+def watchdog_ended(message: Decoded, text: str) -> Decoded | None:
+    """An error of the device that the watchdog quotes is this rank's own."""
+    return replace(message, faults=()) if " error: " in str(message.fields.get("error")) else None
+
+
+def child_process_ended(message: Decoded, text: str) -> Decoded | None:
+    """As child_exit: a signal says by itself what it was."""
+    return replace(message, faults=()) if "signal" in message.fields else None

@@ -55,7 +55,7 @@ def found(case: Case) -> dict[str, tuple[int | None, int | None]]:
         ("error", {"shape-mismatch": (45, 1)}, "rank 1 ended"),
         ("tee", {"shape-mismatch": (45, 1)}, "rank 1 ended"),
         ("kill", {}, "the process was ended by SIGKILL"),
-        ("segv", {}, "the process was ended by SIGSEGV"),
+        ("segv", {"native-crash": (58, 1)}, "the process was ended by SIGSEGV"),
         ("timeout", {"collective-timeout": (21, 0)}, "Timed out waiting 8000ms"),
         ("nan", {"non-finite-origin": (3, None)}, ""),
     ],
@@ -183,6 +183,121 @@ def test_a_worker_of_a_loader_tells_its_own_error(logs) -> None:
     assert {each.signature for each in told.said[0].decoded} >= {"matmul-shapes"}
 
 
+def test_a_worker_that_was_killed_is_told_at_the_loop_that_waited_for_it(logs) -> None:
+    """The error is raised in a signal handler within torch; what the loader raises from it holds the user's frames."""
+    text = (
+        'Traceback (most recent call last):\n  File "/x/site-packages/torch/utils/data/dataloader.py", line 9, in get\n'
+    )
+    text += "    s.connect()\nRuntimeError: DataLoader worker (pid 31) is killed by signal: Killed. \n\nThe above exception "
+    text += "was the direct cause of the following exception:\n\nTraceback (most recent call last):\n"
+    text += '  File "/job/train.py", line 33, in main\n    for clips, y in loader:\n'
+    text += "RuntimeError: DataLoader worker (pid(s) 31) exited unexpectedly\n"
+    told = logs(a=text)
+    assert told.cause is not None
+    assert told.cause.text.strip().endswith("(pid 31) is killed by signal: Killed.")
+    assert (told.cause.frame.path, told.cause.frame.line) == ("/job/train.py", 33)
+
+
+def test_a_worker_that_exits_follows_from_its_own_error_where_that_was_printed(logs) -> None:
+    own = 'Traceback (most recent call last):\n  File "/job/toy.py", line 4, in load\n    int("x")\nValueError: no number\n'
+    main = 'Traceback (most recent call last):\n  File "/job/train.py", line 27, in <module>\n    for x in loader:\n'
+    main += "RuntimeError: DataLoader worker (pid 31) exited unexpectedly with exit code 1. Details are lost due to multiprocessing.\n"
+    for text in (own + main, main + own):
+        told = logs(a=text)
+        assert told.cause is not None
+        assert told.cause.text == "ValueError: no number"
+    alone = logs(b=main)
+    assert alone.cause is not None
+    assert "exited unexpectedly" in alone.cause.text
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("torch.save(model, path)", "whole-object-saved"),
+        ("accelerator.save_state(out)", "whole-object-saved"),
+        ("pickle.dump(model, file)", "whole-object-saved"),
+        ("for x, y in loader:", "loader-workers-failed"),
+        ("mp.spawn(work, nprocs=2)", "loader-workers-failed"),
+    ],
+)
+def test_what_cannot_be_pickled_was_on_its_way_to_a_file_or_to_a_worker(line: str, fault: str, tmp_path: Path) -> None:
+    text = f'Traceback (most recent call last):\n  File "/job/a.py", line 3, in <module>\n    {line}\n'
+    (tmp_path / "a.log").write_text(f"{text}AttributeError: Can't pickle local object 'build.<locals>.<lambda>'\n")
+    assert found(torchtriage.read([tmp_path / "a.log"])) == {fault: (2 + 2, None)}
+
+
+@pytest.mark.parametrize(
+    ("line", "faults"),
+    [
+        ('state = torch.load(path, map_location="cpu")', {"checkpoint-corrupt"}),
+        ('state = self.load_checkpoint("last.pt")', {"checkpoint-corrupt"}),
+        ("file.seek(-4)", set()),
+    ],
+)
+def test_a_cut_file_that_the_system_refuses_is_a_checkpoint_where_one_is_loaded(
+    line: str, faults: set[str], tmp_path: Path
+) -> None:
+    text = f'Traceback (most recent call last):\n  File "/job/a.py", line 3, in <module>\n    {line}\n'
+    (tmp_path / "a.log").write_text(f"{text}OSError: [Errno 22] Invalid argument\n")
+    assert set(found(torchtriage.read([tmp_path / "a.log"]))) == faults
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "faults"),
+    [
+        ('self.scheduler.load_state_dict(ckpt["scheduler"])', "scheduler", {"checkpoint-incomplete"}),
+        ('start = checkpoint["epoch"] + 1', "epoch", {"checkpoint-incomplete"}),
+        ('self.model.load_state_dict(saved["model"])', "model", {"keys-mismatched"}),
+        ('weights = ckpt["state_dict"]', "state_dict", {"keys-mismatched"}),
+        ('labels = batch["labels"]', "labels", set()),
+        ('lr = config["optimizer"]["lr"]', "lr", set()),
+    ],
+)
+def test_a_key_that_is_asked_of_a_checkpoint_in_vain_is_named(
+    line: str, key: str, faults: set[str], tmp_path: Path
+) -> None:
+    text = f'Traceback (most recent call last):\n  File "/job/a.py", line 3, in <module>\n    {line}\n'
+    (tmp_path / "a.log").write_text(f"{text}KeyError: '{key}'\n")
+    assert set(found(torchtriage.read([tmp_path / "a.log"]))) == faults
+
+
+GROUP = """  + Exception Group Traceback (most recent call last):
+  |   File "/job/train.py", line 32, in <module>
+  |     Runner(Settings()).run()
+  |   File "/job/settings.py", line 20, in __init__
+  |     raise ExceptionGroup("bad settings", errors)
+  | ExceptionGroup: bad settings (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/job/settings.py", line 15, in __init__
+    |     setattr(self, key, cast(raw))
+    | ValueError: invalid literal for int() with base 10: '1e3'
+    | while reading STEPS
+    +---------------- 2 ----------------
+    | ValueError: could not convert string to float: 'x'
+    +------------------------------------
+"""
+
+
+def test_of_a_group_of_errors_the_first_part_is_told(logs) -> None:
+    told = logs(a=GROUP)
+    assert [(each.text.split(":")[0], each.tier) for each in told.said] == [
+        ("ExceptionGroup", 5), ("ValueError", 0), ("ValueError", 0)
+    ]  # fmt: skip
+    assert told.end is not None
+    assert (told.end.type, told.end.place.path, told.end.place.line) == ("ValueError", "/job/settings.py", 15)
+    assert told.end.message == "invalid literal for int() with base 10: '1e3'\nwhile reading STEPS"
+
+
+def test_an_assertion_without_words_says_what_it_checks(tmp_path: Path) -> None:
+    text = 'Traceback (most recent call last):\n  File "/job/losses.py", line 2, in mse\n'
+    (tmp_path / "a.log").write_text(f"{text}    assert pred.shape == target.shape\nAssertionError\n")
+    case = torchtriage.read([tmp_path / "a.log"])
+    assert set(found(case)) == {"shape-mismatch"}
+    assert case.measurements["end"]["message"] == "assert pred.shape == target.shape"
+
+
 LOOKALIKES = [
     "INFO no errors so far\nerror: 0.12 val_error=0.3\n",
     "UserWarning: something that nobody knows\n",
@@ -197,6 +312,9 @@ LOOKALIKES = [
     "0: 1\n",
     "Killed time: 3 s\nthe kill switch\n",
     "[INFO] saved to /tmp/Error/x\n",
+    "received SIGUSR1, saving\n" + "".join(f"step {step} loss 1.{step}\n" for step in range(9)),
+    "handlers of SIGTERM and SIGUSR1 are set\n",
+    "mean: error: 0.1\n",
 ]
 
 
@@ -296,6 +414,11 @@ STORIES: list[tuple[str, int | None, str]] = [
     ("[1.0] Out of memory: Killed process 77 (python3) total-vm:9kB\n", None, "the words of the host"),
     ("terminate called after throwing an instance of 'c10::DistBackendError'\n  what():  [PG ID 0 Rank 3] Watchdog\n"
      f"[rank2]: {TRACE.splitlines()[-1]}\n", 2, "mat1"),
+    (f"[rank0]: {TRACE.splitlines()[-1]}\n[rank1]: received SIGTERM, saving\n", 0, "mat1"),
+    ("WARNING received SIGTERM at step 45, leaving\n", None, "received SIGTERM"),
+    ("Caught signal SIGUSR1: checkpointing\nwrote last.pt\n", None, "Caught signal SIGUSR1"),
+    ("usage: t.py [-h] [--epochs N]\nt.py: error: argument --epochs: invalid int value: 'ten'\n", None, "--epochs"),
+    ("Usage: t.py [OPTIONS]\n\nError: No such option: --epoch\n", None, "No such option"),
     ("╭──── Traceback (most recent call last) ────╮\n│ a.py:3 │\n╰────╯\nValueError: too few\n", None, "too few"),
 ]  # fmt: skip
 
@@ -332,7 +455,9 @@ def test_an_explained_kill_is_told_of_its_rank(logs) -> None:
 def test_a_norm_that_stays_nan_beside_a_loss_of_zero_is_told(logs) -> None:
     row = "{{'loss': {}, 'grad_norm': {}, 'learning_rate': 1e-05, 'epoch': 0.1}}\n"
     text = row.format(1.2, 3.4) + row.format(0.0, "nan") * 12
-    assert [(each.name, each.line) for each in logs(a=text).lost] == [("grad_norm", 2)]
+    assert {(each.name, each.line) for each in logs(a=text).lost} == {("loss", 2), ("grad_norm", 2)}
+    assert [(each.name, each.bad) for each in logs(d=row.format(0.0, "nan") * 2).lost] == [("loss", 2)]
+    assert logs(e=row.format(0.0, 0.0) * 12).lost == ()
     assert logs(b=row.format(1.2, "inf") * 5 + row.format(1.1, 2.0)).lost == ()
     assert logs(c=row.format(1.2, "inf") * 5).lost == ()
 
@@ -347,3 +472,81 @@ def test_among_a_thousand_ranks_that_lost_their_peer_the_one_that_raised_is_foun
     assert len(told.said) < 100
     both = zip(lost.splitlines(), (own * 700).splitlines(), strict=False)
     assert logs(mixed="".join(f"{one}\n{other}\n" for one, other in both)).cause is not None
+
+
+MEGATRON = (
+    " iteration {0:8d}/    9000 | consumed samples: {0:9d} | elapsed time per iteration (ms): 301.2 | learning rate: "
+    "1.500E-04 | global batch size:    16 |{1} loss scale: 1.0 | grad norm: {2} | number of skipped iterations:   0 | "
+    "number of nan iterations:   {3} |\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "lost"),
+    [
+        ("".join(MEGATRON.format(at, " lm loss: NAN |", "nan", 0) for at in (1, 2, 3)), {("lm loss", 1)}),
+        ("".join(MEGATRON.format(at, "", "2.1", 1) for at in (4, 5)), {("lm loss", 1)}),
+        ("".join(MEGATRON.format(at, " lm loss: 1.03E+01 |", "2.1", 0) for at in (1, 2, 3)), set()),
+        ('| INFO | train_inner | {"epoch": 1, "loss": "nan", "gnorm": "nan"}\n' * 2, {("loss", 1)}),
+        ("epoch 001: 20 / 90 loss=2.5, nll_loss=2.4\n" + "epoch 001: 40 / 90 loss=nan, nll_loss=nan\n", {("loss", 2)}),
+        ("Epoch 0: 1/9, train_loss_step=2.31]\r" + "Epoch 0: 2/9, train_loss_step=nan.0]\r" * 2, {("train_loss", 1)}),
+        ("[10/90] loss: 3.1\nLoss is nan, stopping training\n", {("loss", 2)}),
+        ("loss_cls: 0.3 loss_box: 0.2\n" + "loss_cls: nan loss_box: 0.1\n" * 2, {("loss_cls", 2)}),
+        ("step 1 loss 0.5 loss_scale: inf loss_weight: nan\n" * 3, set()),
+        ("".join(f"OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {2**at}, reducing to {2 ** (at - 1)}\n" for at in range(16, 0, -1)), {("loss_scale", 1)}),
+        ("".join(f"OVERFLOW! Rank 0 Skipping step. Attempted loss scale: {2**at}, reducing to {2 ** (at - 1)}\n" for at in range(32, 16, -1)), set()),
+        ("Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 1024.0\n" * 40, {("loss_scale", 1)}),
+    ],
+)  # fmt: skip
+def test_the_losses_of_other_libraries_are_read(logs, text: str, lost: set[tuple[str, int]]) -> None:
+    assert {(each.name, each.line) for each in logs(log=text).lost} == lost
+
+
+def test_an_error_that_was_caught_is_no_end(logs) -> None:
+    caught = "RuntimeError: CUDA out of memory. Tried to allocate 3.00 GiB\n"
+    later = "".join(f"step {step} loss 0.{step}\n" for step in range(1, 9))
+    assert logs(log=f"{caught}trying a batch of 8\n{later}").cause is None
+    assert logs(log=f"{later}{caught}").cause is not None
+    assert logs(log=f"{caught}step 1 loss 0.5\n").cause is not None
+
+
+@pytest.mark.parametrize("after", ["ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 7)", "wandb: Waiting for W&B process to finish"])  # fmt: skip
+def test_what_a_launcher_says_next_is_no_part_of_a_message(logs, after: str) -> None:
+    told = logs(log=f"{TRACE}{after}\n")
+    assert told.cause is not None
+    assert told.cause.text == TRACE.splitlines()[-1]
+
+
+def test_a_message_of_several_paragraphs_is_read_to_its_end(logs) -> None:
+    text = "_pickle.UnpicklingError: Weights only load failed. Do this.\nWeightsUnpickler error: \n\nUnsupported operand 118\n"
+    told = logs(log=f"{text}\nstep 1 loss 0.5\n")
+    assert "Unsupported operand 118" in told.cause.text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2031-01-02 03:04:05,678 - ERROR - ValueError: Attempting to unscale FP16 gradients.",
+        "> ValueError: Attempting to unscale FP16 gradients.",
+        "E   ValueError: Attempting to unscale FP16 gradients.",
+        "**ValueError: Attempting to unscale FP16 gradients.**",
+    ],
+)
+def test_an_error_is_read_behind_what_a_logger_or_a_quotation_puts_before_it(logs, line: str) -> None:
+    assert [said.kind for said in logs(log=f"{line}\n").said] == ["raised"]
+
+
+def test_a_class_with_a_private_name_is_an_error_too(logs) -> None:
+    text = TRACE.replace("RuntimeError: mat1", "numpy.core._exceptions._ArrayMemoryError: mat1")
+    told = logs(log=text)
+    assert told.cause is not None
+    assert str(told.cause.frame) == "/job/train.py:27"
+
+
+def test_the_watchdog_that_says_what_failed_on_the_device_is_nearer_to_the_cause_than_lost_peers(logs) -> None:
+    error = (
+        "Process group watchdog thread terminated with exception: CUDA error: an illegal memory access was encountered"
+    )
+    told = logs(log=f"[rank0]: {PEER}\n[rank3]:[E1127 10:00:00.1 ProcessGroupNCCL.cpp:1414] [PG 0 Rank 3] {error}\n")
+    assert told.cause is not None
+    assert told.cause.rank == 3

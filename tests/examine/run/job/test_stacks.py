@@ -15,7 +15,10 @@ from torchtriage.examine.run.job.stacks import HERE, SAMPLES, Sampler
 
 @pytest.fixture
 def sampler() -> Sampler:
-    job: Any = SimpleNamespace(left=False, lost={}, watched=SimpleNamespace(thread=stacks._thread.get_ident()))
+    watched = SimpleNamespace(thread=stacks._thread.get_ident())
+    job: Any = SimpleNamespace(
+        left=False, lost={}, watched=watched, step=7, learning=True, clock=SimpleNamespace(row=0)
+    )
     return Sampler(job)
 
 
@@ -44,6 +47,41 @@ def test_a_line_outside_of_all_phases_is_other_and_a_probe_is_nobodys(sampler: S
     facts = sampler.facts()
     assert facts["parts"] == {"other": 1}
     assert facts["lines"][0][3:] == ["test_a_line_outside_of_all_phases_is_other_and_a_probe_is_nobodys", False, 1]
+
+
+def test_whole_stacks_are_told_with_the_step_its_part_and_the_time_they_stand_for(sampler: Sampler) -> None:
+    def made() -> None:
+        sampler._look(sys._getframe(), 5_000_000)
+
+    hook("_run")(made)
+    sampler.job.learning = False
+    hook("_run")(made)
+    sampler.job.clock.row = 1
+    made()
+    made()
+    facts = sampler.facts()
+    parts = [(step, part, inside, within, looks, nanoseconds)
+             for step, part, inside, _, within, _, looks, nanoseconds in facts["stacks"]]  # fmt: skip
+    assert parts[:2] == [(7, "forward", "", 1, 1, 5_000_000), (7, "evaluation", "", 1, 1, 5_000_000)]
+    assert [each[1] for each in parts[2:]] == ["loss", "loss"]
+    path, line, function = facts["frames"][facts["stacks"][0][5][0]]
+    assert (path.endswith("test_stacks.py"), line) == (True, made.__code__.co_firstlineno + 1)
+    assert function.endswith("<locals>.made")
+
+
+@pytest.mark.parametrize(
+    ("file", "library"),
+    [
+        ("/lib/site-packages/torch/nn/modules/linear.py", "torch"),
+        ("/lib/site-packages/torch/nn/utils/clip_grad.py", "training"),
+        ("/lib/site-packages/torch/optim/sgd.py", "training"),
+        ("/lib/site-packages/torch/utils/data/_utils/collate.py", ""),
+        ("/lib/site-packages/numpy/_core/fromnumeric.py", ""),
+        ("/tmp/torchinductor_me/ab/cab.py", "training"),
+    ],
+)
+def test_a_library_is_torch_a_part_of_every_training_or_neither(file: str, library: str) -> None:
+    assert stacks._library(file) == library
 
 
 def test_a_function_of_the_user_with_the_name_of_a_hook_is_none(sampler: Sampler) -> None:

@@ -36,3 +36,25 @@ def test_what_a_long_first_step_took_is_not_told_of_the_short_ones_after_it(monk
     clock = work.Work()
     told = [(clock.of(ended * MS) // MS, clock.queued // MS) for ended in (2000, 2020, 2040, 2100)]
     assert told == [(2000, 500), (4, 0), (4, 0), (13, 6)]
+
+
+@pytest.mark.parametrize(
+    ("took", "waited", "asking", "told"),
+    [
+        pytest.param([5, 5], [0, 0], [0, 0], [5, 5], id="neither waits"),
+        pytest.param([20, 20], [15, 15], [0, 0], [5, 5], id="the thread waits for a CPU"),
+        pytest.param([20, 5], [0, 0], [15, 0], [5, 5], id="who asks waits for a CPU"),
+        pytest.param([80, 5], [0, 0], [0, 0], [80, 5], id="who asks is kept by the thread"),
+        pytest.param([5, 20], [0, 25], [0, 0], [5, 0], id="a wait is known once it has ended"),
+        pytest.param([5, 20, 20], [0, 25, 0], [0, 0, 0], [5, 0, 15], id="and its rest is taken off later"),
+    ],
+)
+def test_what_a_thread_did_is_told_without_waits_for_a_cpu(
+    took: list[int], waited: list[int], asking: list[int], told: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([0, *itertools.accumulate(took)])
+    waits = {7: iter([0, *itertools.accumulate(waited)]), 0: iter([0, *itertools.accumulate(asking)])}
+    monkeypatch.setattr(work, "_waited", lambda thread=0: next(waits[thread]) * MS)
+    monkeypatch.setattr(work, "perf_counter_ns", lambda: next(times) * MS)
+    ran = work.Ran(7)
+    assert [ran.since(5 * MS) // MS for _ in took] == told

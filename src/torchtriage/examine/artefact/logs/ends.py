@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from signal import Signals
 
-from torchtriage.core.evidence import Inconclusive
+from msgspec.structs import replace
+
+from torchtriage.core.end import End
+from torchtriage.core.evidence import Inconclusive, Place
 from torchtriage.examine.artefact.logs.marks import CAUSE, KILLED, LAUNCHER, NOISE, WAITED
 from torchtriage.examine.artefact.logs.said import Exit, Logs, Said
+from torchtriage.examine.artefact.logs.tracebacks import ERROR
 
 END = "log/end"
 """The detector that cannot tell what came after a job broke off."""
@@ -32,6 +36,8 @@ _OTHERS = (
         "(OOMKilled), `dmesg`, `sacct -o State,MaxRSS`, and read what they say together with this log.",
     ),
 )
+_BY = "the process was ended by "
+_TYPED = re.compile(r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<says>.*)|:?\s*$)")
 _BY_HAND = re.compile(r"KeyboardInterrupt|got signal: 2\b|SIGINT")
 
 
@@ -42,7 +48,7 @@ def kills(exits: Sequence[Exit], said: Sequence[Said]) -> Iterator[Said]:
             continue
         by = next((one for one in said if one.pid is not None and one.pid == each.pid), None)
         why = f": {by.headline} ({by.path}:{by.line})" if by else ""
-        text = f"the process was ended by {signal(-each.code)}{why}"
+        text = f"{_BY}{signal(-each.code)}{why}"
         yield Said(each.path, each.line, each.rank, "ended", text, tier=CAUSE if by else KILLED, pid=each.pid)
 
 
@@ -73,21 +79,74 @@ def cause(logs: Logs) -> Said | None:
     return (of_root or near)[0]
 
 
+def end(logs: Logs, lines: Mapping[str, int] | None = None) -> End | None:
+    """How the job of LOGS ended badly; None where nothing says so, where it was stopped by hand, or goes on.
+
+    LINES: how many each file has; None where the job wrote the errors down itself.
+    """
+    first = logs.cause
+    if first is None or _BY_HAND.search(first.text) or (lines is not None and _goes_on(logs, lines)):
+        return None
+    frame, exits = first.frame, logs.exits
+    raised_at = Place(frame.path, frame.line, anchor=frame.code or None) if frame else Place()
+    kind, message = _split(first)
+    is_outside = first.kind == "ended"
+    code = next((each.code for each in sorted(exits, key=lambda one: (one.rank != first.rank, not one.is_root))), None)
+    if is_outside:
+        kind = signal(-code) if code is not None and code < 0 else ""
+        message = first.text.removeprefix(f"{_BY}{kind}").removeprefix(": ") if kind else first.text
+    return End(
+        "signal" if is_outside else "exception",
+        kind,
+        message,
+        first.at or replace(raised_at, rank=first.rank),
+        128 - code if code is not None and code < 0 else code,
+        next((each.says for each in first.decoded if each.says), ""),
+        first.met,
+        tuple(dict.fromkeys(fault for each in first.decoded for fault in each.faults[:1])),
+        first.place,
+        do=_way_out(first, out_of_memory(logs)) if first.kind != "raised" or first.tier != CAUSE else "",
+        followed=logs.followed,
+    )
+
+
+def out_of_memory(logs: Logs) -> Said | None:
+    """What the kernel or a scheduler says of memory that ran out."""
+    return next((each for each in logs.said if each.kind == "ended" and _MEMORY.search(each.text)), None)
+
+
+def _split(said: Said) -> tuple[str, str]:
+    """The type of an error, without its modules, and its message; a native message has no type."""
+    head, _, rest = said.text.strip().partition("\n")
+    found = ERROR.match(head) or _TYPED.match(head)
+    if said.kind != "raised" or found is None:
+        return "", said.text.strip()
+    return found["type"].rpartition(".")[2], "\n".join(part for part in ((found["says"] or "").strip(), rest) if part)
+
+
+def _goes_on(logs: Logs, lines: Mapping[str, int]) -> bool:
+    """Whether the log goes on for long after its last error: that one did not end the job."""
+    first = logs.cause
+    if first is None or logs.exits:
+        return False
+    last = max((each.line for each in logs.said if each.path == first.path), default=first.line)
+    return lines.get(first.path, 0) - last > ON
+
+
 def told(logs: Logs, lines: Mapping[str, int]) -> Iterator[Inconclusive]:
     """The end in one sentence, and the way out. LINES: how many each file has."""
     first = logs.cause
     if first is None:
         return
-    out_of_memory = next((each for each in logs.said if each.kind == "ended" and _MEMORY.search(each.text)), None)
     last = max(each.line for each in logs.said if each.path == first.path)
     after = lines.get(first.path, 0) - last
-    goes_on = after > ON and not logs.exits
+    goes_on = _goes_on(logs, lines)
     also = f"; {logs.followed} more follow from that" if logs.followed else ""
     also += f"; the log goes on for {after:,} lines after it" if goes_on else ""
     yield Inconclusive(
         "logs" if goes_on else END,
         f"{_who(first)}{first.headline}{_means(first)}{_held(first)}{also}",
-        _way_out(first, out_of_memory),
+        _way_out(first, out_of_memory(logs)),
     )
 
 
@@ -115,10 +174,10 @@ def _held(said: Said) -> str:
     return f" (it held {sizes.get('anon', 0.0):.1f} GiB of its own{shared})"
 
 
-def _way_out(said: Said, out_of_memory: Said | None) -> str:
+def _way_out(said: Said, no_memory: Said | None) -> str:
     if _BY_HAND.search(said.text):
         return "What the log shows until then has been judged."
-    if said.kind == "ended" and (do := _from_outside(said, out_of_memory)):
+    if said.kind == "ended" and (do := _from_outside(said, no_memory)):
         return do
     if said.tier == CAUSE and said.kind == "raised":
         return "`torchtriage ask` says where the message leads; what the log shows until then has been judged."
@@ -127,9 +186,9 @@ def _way_out(said: Said, out_of_memory: Said | None) -> str:
     )
 
 
-def _from_outside(said: Said, out_of_memory: Said | None) -> str:
+def _from_outside(said: Said, no_memory: Said | None) -> str:
     """What to do about a host, a cluster or a device that ended the job; "" where it is not known which did."""
-    if _MEMORY.search(said.text) or (said.tier == KILLED and out_of_memory is not None):
+    if _MEMORY.search(said.text) or (said.tier == KILLED and no_memory is not None):
         return (
             "The host or its container had no memory left. Ask for more of it (--mem, limits.memory), or take less: "
             "fewer DataLoader workers (each holds its own copy and prefetch_factor batches), nothing kept over the "

@@ -13,7 +13,8 @@ WORDS = (
     b"oot Cause", b"oom", b"out-of-memory", b"Killed", b"ut of memory", b"CANCELLED", b"tion fault", b"core dumped",
     b"terminate called", b"what()", b"NVRM", b"ssertion", b".cpp:", b"atchdog", b"No space left", b"torch._dynamo",
     b"Failures:", b"Exceeded ", b"terminated with", b"return code", b"died with",
-    b"[rank=", b" 137",
+    b"[rank=", b" 137", b"SIG", b"killed ", b"EADDRINUSE", b"corrupt", b"free(): ",
+    b"DataLoader worker", b".exc.", b"errors.", b"zipfile.",
 )  # fmt: skip
 """A line without any of these says nothing of an end."""
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|.)")

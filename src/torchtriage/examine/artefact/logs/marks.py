@@ -11,10 +11,18 @@ CAUSE, KILLED, WAITED, LOST, LAUNCHER, NOISE = range(6)
 
 _TIERS = (
     (
+        CAUSE,  # also where only the watchdog of NCCL says it, in the words of a lost peer
+        re.compile(
+            r"(?:CUDA|HIP) error: (?:an illegal|misaligned|uncorrectable|device-side|unspecified launch)|"
+            # the store of the first rank, in the class that also tells of lost peers
+            r"EADDRINUSE|[Aa]ddress already in use"
+        ),
+    ),
+    (
         LAUNCHER,
         re.compile(
-            r"ChildFailedError|SignalException|closing signal|death signal|KeyboardInterrupt|exitcode|"
-            r"killed by signal: (?:Terminated|Interrupt)|terminated with exit code|signal SIGTERM|"
+            r"ChildFailedError|ProcessRaisedException|SignalException|closing signal|death signal|KeyboardInterrupt|"
+            r"exitcode|killed by signal: (?:Terminated|Interrupt)|terminated with exit code|signal SIGTERM|"
             r"returned non-zero exit status|terminated with the following error"
         ),
     ),
@@ -28,8 +36,18 @@ _TIERS = (
         ),
     ),
     (WAITED, re.compile(r"[Tt]imed out|[Tt]ime ?out|Watchdog|watchdog")),
-    (KILLED, re.compile(r"ncclSystemError|ncclInternalError|terminated with signal|died with <Signals")),
+    (
+        KILLED,
+        re.compile(r"ncclSystemError|ncclInternalError|terminated with signal|died with <Signals|exited unexpectedly"),
+    ),
 )
+_EXCEPTION = re.compile(r"(?:[a-z_]\w{0,60}\.){0,8}(?:exc|errors|exceptions|zipfile)\.[A-Z]\w{1,60}: ")
+"""Classes of errors that are not called so: torch._dynamo.exc.Unsupported, zipfile.BadZipFile."""
+HANDLER = re.compile(
+    r"^[^'\"`]{0,160}?\b(?:[Rr]eceived|[Cc]aught|[Gg]ot|[Ii]nterrupted by)\W{1,3}"
+    r"(?:signal\W{1,3})?SIG(?:TERM|HUP|XCPU|USR[12])\b"
+)
+"""The words of a handler of the program's own, which saves and leaves."""
 _OURS = re.compile(r"python|^pt_|torch|ray|accelerate|deepspeed|train", re.IGNORECASE)
 """Names of processes, as the kernel gives them, that may belong to a training; it ends others as well."""
 _HARDWARE = frozenset({48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120})
@@ -58,6 +76,8 @@ def mark(text: str) -> Mark | None:
             groups = found.groupdict()
             rank, pid = (int(value) if (value := groups.get(name)) else None for name in ("rank", "pid"))
             return Mark(kind, _moved(tier, groups, text), rank, pid)
+    if _EXCEPTION.match(text):
+        return Mark("raised", tier_of(text))
     if ERROR.match(text) and "Warning" not in text.split(":", 1)[0]:
         return Mark("raised", tier_of(text))
     return None
@@ -93,7 +113,7 @@ _MARKS = tuple(
         ("srun", r"srun: error: \S+: tasks? (?P<rank>\d{1,6})[^:]{0,80}: (?P<how>[A-Z].{1,60})", "ended", KILLED),
         ("NVRM", r"NVRM: Xid \([^)]{1,60}\): (?P<xid>\d{1,4})", "ended", CAUSE),
         ("Fatal Python", r"Fatal Python error: ", "native", -1),
-        ("terminate called", r"^terminate called after", "native", -1),
+        ("terminate called", r"^terminate called after", "native", LOST),
         (
             "terminated with code",
             r"^\[rank: (?P<rank>\d{1,6})\] Child process with PID (?P<pid>\d{1,9}) terminated with code -(?!15\b)\d",
@@ -108,11 +128,57 @@ _MARKS = tuple(
         ),
         ("return code", r"exits with return code = -(?!15\b)\d", "ended", KILLED),
         ("what()", r"^\s*what\(\): ", "native", -1),
-        ("fault", r"Segmentation fault(?: *\(core dumped\))?\s*$", "ended", KILLED),
+        ("Killed", r"^(?:[^'\"`]{1,160}: line \d{1,9}: +)?(?:\d{1,9} )?Killed(?: {2,40}\S.{0,200})?$", "ended", KILLED),
+        (
+            "killed",
+            r"^(?:\w{0,8}sh: killed |\[\d{1,4}\] {1,4}[+-]? {0,4}(?P<pid>\d{1,9}) killed ) {1,20}\S",
+            "ended",
+            KILLED,
+        ),
+        (
+            "out of memory",
+            r"^\W{0,4}(?:CUDA|HIP|XPU|NPU|MPS backend) out of memory(?:\. Tried to allocate| \(MPS allocated)",
+            "native",
+            CAUSE,
+        ),
+        (
+            "DataLoader worker",
+            r"^\W{0,4}DataLoader worker \(pid\(?s?\)? [\d, ]{1,80}\) (?:is killed|exited)",
+            "native",
+            CAUSE,
+        ),
+        ("EADDRINUSE", r"EADDRINUSE", "native", CAUSE),
+        ("us error", r"Unexpected bus error encountered in worker", "native", CAUSE),
+        (
+            "fault",
+            r"(?:^|: line \d{1,9}: +\d{1,9} )Segmentation fault|Segmentation fault(?: *\(core dumped\))?\s*$",
+            "ended",
+            KILLED,
+        ),
+        (
+            "SIG",
+            HANDLER.pattern,
+            "ended",
+            LAUNCHER,
+        ),
+        (
+            "error: ",  # argparse
+            r"^[\w./-]{1,80}: error: (?:argument |the following arguments |unrecognized arg|one of the arg|ambiguous)",
+            "native",
+            CAUSE,
+        ),
+        (
+            "Error: ",  # click
+            r"^Error: (?:Invalid value|No such option|Missing (?:option|argument|parameter)|Got unexpected extra)",
+            "native",
+            CAUSE,
+        ),
+        ("Python.h", r"fatal error: Python\.h: No such file", "native", CAUSE),
+        ("nccl", r"^nccl[A-Z]\w{1,30}(?:Error|Usage|Argument): ", "native", -1),
         ("us error", r"Bus error(?: *\(core dumped\))?\s*$", "ended", KILLED),
         ("core dumped", r"(?:Aborted|Illegal instruction) *\(core dumped\)\s*$", "ended", KILLED),
         ("ssertion", r"ssertion `[^`']{1,200}['`] failed", "native", CAUSE),
-        (".cpp:", r"(?:^|\] ?)\[?[EF]\d{4} [\d:.]+ .{0,120}\.cpp:\d+\]", "native", -1),
+        (".cpp:", r"(?:^|\] ?)\[?[EF](?:\d{4} [\d:.]+)? .{0,120}\.cpp:\d+\]", "native", -1),
         ("atchdog", r"Watchdog caught collective operation timeout", "native", WAITED),
         ("NCCL WARN", r"NCCL WARN ", "native", LOST),
         ("No space left", r"No space left on device", "native", CAUSE),

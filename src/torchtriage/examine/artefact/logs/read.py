@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,8 @@ from torchtriage.examine.artefact.logs.scan import Decode, Scan
 from torchtriage.examine.artefact.opened import Unreadable
 
 _SHOWN = 50
+_LEADS = re.compile(r"[\s>|*`\"'\-]*(?:.{0,80}(?:error|exception|fail\w*|fatal)\b.{0,40}[:!>\]])?\s*", re.IGNORECASE)
+"""What may stand before a message on its line."""
 
 
 def _none(_: str) -> tuple[()]:
@@ -27,7 +30,7 @@ def read(paths: Sequence[str], decode: Decode = _none) -> Logs:
             scans.append(Scan(path, decode).through())
         except Unreadable as error:
             unseen.append(Inconclusive("logs", f"{path}: {error.why}", error.do))
-    said = tuple(each for scan in scans for each in scan.said)
+    said = tuple(each for scan in scans for each in scan.said or _bare(scan, decode))
     exits = _exits(scans)
     logs = Logs(
         tuple(paths),
@@ -39,8 +42,9 @@ def read(paths: Sequence[str], decode: Decode = _none) -> Logs:
         next((told for scan in scans if (told := scan.nccl.told())), {}),
         tuple(sorted({rank for scan in scans for rank in _ranks(scan)} | {each.rank for each in exits})),
     )
-    logs = replace(logs, cause=ends.cause(logs))
+    logs = replace(logs, cause=ends.cause(logs), is_usable=any(_is_usable(scan, said) for scan in scans))
     lines = {scan.path: scan.number for scan in scans}
+    logs = replace(logs, end=ends.end(logs, lines))
     return replace(logs, inconclusive=(*unseen, *_broken(scans), *ends.told(logs, lines)))
 
 
@@ -61,6 +65,30 @@ def measurements(logs: Logs) -> dict[str, Any]:
 def _row(said: Said) -> dict[str, Any]:
     where = {"path": said.path, "line": said.line, "rank": said.rank}
     return {**where, "says": said.headline, "raised_at": str(said.frame) if said.frame else None, "tier": said.tier}
+
+
+def _bare(scan: Scan, decode: Decode) -> Iterator[Said]:
+    """Messages of one meaning without the type of an error, in a short text in which nothing else tells of one.
+
+    Only where the message begins its line, or follows a word for an error: prose that speaks of a message quotes it.
+    What is followed by the losses of a training was survived.
+    """
+    text = (scan.short or b"").decode("utf-8", "replace")
+    for found in decode(text) if text and not scan.series.lines else ():
+        before = text[text.rfind("\n", 0, found.start) + 1 : found.start]
+        if len(found.faults) == 1 and _LEADS.fullmatch(before):
+            line = text.count("\n", 0, found.start) + 1
+            yield Said(scan.path, line, scan.rank, "native", found.text, (found,))
+
+
+def _is_usable(scan: Scan, said: Sequence[Said]) -> bool:
+    return bool(
+        any(each.path == scan.path for each in said)
+        or scan.series.lines
+        or scan.nccl.told()
+        or scan.summary.exits
+        or scan.summary.local
+    )
 
 
 def _thinned(pairs: Sequence[tuple[int | None, float]]) -> Sequence[tuple[int | None, float]]:

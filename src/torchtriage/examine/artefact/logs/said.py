@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchtriage.core.end import End
 from torchtriage.core.evidence import Inconclusive, Place
 from torchtriage.core.query import Decoded
 from torchtriage.examine.detector import CannotSee, Sighting, view
@@ -36,7 +37,8 @@ class Said:
     kind: "raised" a Python error, "warned" a warning, "native" a message of C++ or of the interpreter's end, "ended"
     what a kernel, scheduler or launcher says of the end of a process. tier: 0 may be the cause; what is higher follows
     from what is lower: 1 a process that was ended from outside, 2 the end of waiting, 3 a lost peer, 4 the launcher's
-    own end, 5 noise. rank: None where the log does not tell. moment: seconds of the launcher's clock, if it told.
+    own end, 5 noise. rank: None where the log does not tell. at: where the job itself stood, by its own record, which
+    is then no place in a log. met: the operands of the raising line, by the same record.
     """
 
     path: str
@@ -48,9 +50,13 @@ class Said:
     frame: Frame | None = None
     tier: int = 0
     pid: int | None = None
+    at: Place | None = None
+    met: str = ""
 
     @property
     def place(self) -> Place:
+        if self.at is not None:
+            return self.at
         return Place(self.path, self.line, rank=self.rank, anchor=self.frame.code or None if self.frame else None)
 
     @property
@@ -94,6 +100,8 @@ class Logs:
     """The logs of one job. said: in the order of the files and lines. ranks: those that a line or file names.
 
     lines: how many there were. cause: what the end of the job began with, None where nothing says that it ended badly.
+    end: the same as every report tells it; None also where the log goes on after the error. is_usable: whether any line
+    says something of a training or of how it ended: silence about any other text means nothing.
     """
 
     paths: tuple[str, ...]
@@ -106,6 +114,8 @@ class Logs:
     ranks: tuple[int, ...] = ()
     cause: Said | None = None
     inconclusive: tuple[Inconclusive, ...] = ()
+    end: End | None = None
+    is_usable: bool = True
 
     @property
     def causes(self) -> Iterator[Said]:
@@ -127,6 +137,13 @@ def _whole(logs: Logs) -> Iterable[Logs]:
     if not logs.lines:
         why = next(iter(logs.inconclusive), None)
         raise CannotSee(why.why if why else "no line could be read", why.unblock if why else "Name another log.")
+    if not logs.is_usable:
+        where = ", ".join(logs.paths[:3])
+        raise CannotSee(
+            f"{where}: no error, no warning, no loss and no word of a launcher in {logs.lines:,} "
+            f"{'line' if logs.lines == 1 else 'lines'}",
+            "Name the file that holds the training's own output, or its traceback.",
+        )
     return [logs]
 
 
@@ -154,6 +171,7 @@ def fact(logs: Logs, group: Sequence[Said], says: str) -> str:
     """SAYS in one sentence with what the log said, where in the code, on which ranks, and what followed from it."""
     first = group[0]
     where = f", raised at {first.frame} in {first.frame.function}" if first.frame else ""
+    where += f": {first.met}" if first.met else ""
     ranks = sorted({each.rank for each in group if each.rank is not None})
     on = f" on ranks {', '.join(map(str, ranks[:8]))}{' and more' if len(ranks) > 8 else ''}" if len(ranks) > 1 else ""
     times = f", {len(group)} times" if len(group) > 1 and not on else ""

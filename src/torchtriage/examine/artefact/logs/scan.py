@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from torchtriage.core.query import Decoded
 from torchtriage.examine.artefact.coded import utf8
 from torchtriage.examine.artefact.logs import series
+from torchtriage.examine.artefact.logs.continuation import continues, is_of_another, unquoted
 from torchtriage.examine.artefact.logs.elastic import Summary
 from torchtriage.examine.artefact.logs.lines import (
     WORDS,
@@ -24,11 +25,11 @@ from torchtriage.examine.artefact.logs.lines import (
     rank_of_file,
     told_rank,
 )
-from torchtriage.examine.artefact.logs.marks import CAUSE, NOISE, Mark, mark, tier_of
+from torchtriage.examine.artefact.logs.marks import CAUSE, HANDLER, NOISE, Mark, mark, tier_of
 from torchtriage.examine.artefact.logs.nccl import Nccl
 from torchtriage.examine.artefact.logs.said import Said
 from torchtriage.examine.artefact.logs.series import Series
-from torchtriage.examine.artefact.logs.tracebacks import START, Open, links
+from torchtriage.examine.artefact.logs.tracebacks import GROUP, START, Open, links, of_group
 from torchtriage.examine.artefact.opened import CHUNK, Opened
 
 Decode = Callable[[str], tuple[Decoded, ...]]
@@ -37,16 +38,23 @@ MOST = 500
 ALIKE = 40
 """Messages of one first line that are kept, whoever says it: thousands of ranks lose the same peer, and a device-side
 assert says itself once for each thread."""
+SHORT = 2**16
+"""Bytes of what may be an excerpt: people paste a message without the traceback that it came with."""
 PATIENCE = 500
 """Lines after which a traceback that does not go on is taken to be over."""
 LOOK = 128
 """Lines after which it is looked for such tracebacks: of thousands of ranks, each may have one."""
+_LATER = 5
+"""Losses that are printed after an error without a traceback: from so many on, the job has caught it and trained on."""
 _NESTED = ("log", "message", "msg", "exc_info", "exception", "error", "text", "py_callstack")
 
 
 @dataclass
 class Scan:
-    """What one file says, while it is read. rank: that of lines that name none. left: messages beyond MOST."""
+    """What one file says, while it is read. rank: that of lines that name none. left: messages beyond MOST.
+
+    short: the whole text of one that has no more than SHORT bytes, else None.
+    """
 
     path: str
     decode: Decode
@@ -55,11 +63,13 @@ class Scan:
     number: int = 0
     left: int = 0
     broken: str = ""
+    short: bytes | None = b""
     ranks: set[int] = field(default_factory=set)
     nccl: Nccl = field(default_factory=Nccl)
     _open: dict[Key, Open] = field(default_factory=dict)
     _last: dict[Key, int] = field(default_factory=dict)
     _noise: set[Key] = field(default_factory=set)
+    _groups: set[Key] = field(default_factory=set)
     _link: dict[Key, str] = field(default_factory=dict)
     _who: dict[str, int] = field(default_factory=dict)
     _alike: Counter[str] = field(default_factory=Counter)
@@ -74,20 +84,35 @@ class Scan:
     def through(self) -> Scan:
         """The whole file, in bounded memory; raises Unreadable where it cannot be opened."""
         with Opened(self.path) as file:
-            rest = b""
-            for chunk in utf8(file.chunks()):
-                body = rest + chunk.replace(b"\r\n", b"\n")
-                if not self.number:
-                    self._labelled, self.number = is_labelled(body[:CHUNK]), 1
-                cut = body.rfind(b"\n") + 1 or (len(body) if len(body) > 4 * CHUNK else 0)
-                self._body(body[:cut])
-                rest = body[cut:]
-            self._body(rest)
-            self.number -= bool(self.number and not rest)
+            self.over(utf8(file.chunks()))
             self.broken = file.broken
+        return self
+
+    def over(self, chunks: Iterable[bytes]) -> Scan:
+        """The whole text of CHUNKS, in UTF-8."""
+        rest = b""
+        for chunk in chunks:
+            body = rest + chunk.replace(b"\r\n", b"\n")
+            if self.short is not None:
+                self.short = self.short + body[len(rest) :] if len(self.short) + len(body) <= SHORT else None
+            if not self.number:
+                self._labelled, self.number = is_labelled(body[:CHUNK]), 1
+            cut = body.rfind(b"\n") + 1 or (len(body) if len(body) > 4 * CHUNK else 0)
+            self._body(body[:cut])
+            rest = body[cut:]
+        self._body(rest)
+        self.number -= bool(self.number and not rest)
         for key in list(self._open):
             self._close(key)
+        self.said = [self._judged(each) for each in self.said]
         return self
+
+    def _judged(self, said: Said) -> Said:
+        """SAID as noise where the job trained on: a search for the batch size that fits prints what it caught."""
+        is_caught = said.kind in ("raised", "native") and said.frame is None and said.tier == CAUSE
+        is_handled = HANDLER.search(said.text) is not None  # some write a checkpoint or their stacks, and train on
+        is_over = (is_caught or is_handled) and self.series.later(said.line) >= _LATER
+        return replace(said, tier=NOISE) if is_over else said
 
     def _body(self, body: bytes) -> None:
         """Lines that may matter, and all that follow while something is open; then the losses."""
@@ -146,8 +171,11 @@ class Scan:
 
     def _words(self, text: str, key: Key, line: int) -> None:
         held = self._open.get(key)
+        if "Exception Group Traceback" in text:
+            self._groups.add(key)
+        text = unquoted(of_group(text) if key in self._groups else text)
         if held is not None:
-            if held.takes(text, line):
+            if continues(held, text) or (not is_of_another(held, text) and held.takes(text, line)):
                 self._last[key] = line
                 return
             self._close(key)
@@ -176,11 +204,18 @@ class Scan:
         if held.is_broken:
             return
         text = "\n".join(held.message)
-        tier, rank = NOISE if held.is_noise else tier_of(text), self._rank(key)
-        if link == "cause" and tier == CAUSE and self.said and self.said[-1].rank == rank:
-            tier = NOISE  # the same error, told again by what it passed through
-        elif link == "handling" and self.said and self.said[-1].rank == rank and self.said[-1].tier == CAUSE:
-            self.said[-1] = replace(self.said[-1], tier=NOISE)
+        if text.strip() == "AssertionError" and held.frame and held.frame.code.startswith("assert "):
+            text = f"AssertionError: {held.frame.code}"  # a check without words says what it checks
+        is_noise = held.is_noise or GROUP.match(text)  # its parts, which follow, are what went wrong
+        tier, rank = NOISE if is_noise else tier_of(text), self._rank(key)
+        before = self.said[-1] if link and self.said and self.said[-1].rank == rank else None
+        if before is not None and link == "cause":
+            if tier == CAUSE:
+                tier = NOISE  # the same error, told again by what it passed through
+            if before.frame is None:  # raised within a library that raised another one from it, as DataLoader does
+                self.said[-1] = replace(before, frame=held.frame)
+        elif before is not None and before.tier == CAUSE:
+            self.said[-1] = replace(before, tier=NOISE)
         self._keep(Said(self.path, held.at, rank, "raised", text, frame=held.frame, tier=tier))
 
     def _keep(self, said: Said) -> None:

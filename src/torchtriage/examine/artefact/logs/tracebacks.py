@@ -13,18 +13,25 @@ LONGEST = 2000
 """Characters of a line of a message that are kept."""
 FOREIGN = 30
 """Lines of others between two of a traceback, at most."""
-START = re.compile(r"(?:Original )?Traceback \(most recent call last\):?\s*$")
+START = re.compile(r"(?:Original |Exception Group )?Traceback \(most recent call last\):?\s*$")
 ERROR = re.compile(
-    r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Iteration|Failure|Expired)|Exception))"
+    r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Iteration|Failure|Expired|ExceptionGroup)|Exception(?:Group)?))"
     r"(?:: (?P<says>.*)|:?\s*$)"
 )
 _TYPE = re.compile(r"(?:[a-z_]\w*\.)+[A-Z]\w*(?:: |:?\s*$)")
 _FRAME = re.compile(r'\s{1,8}File "(?P<path>[^"]{1,1000})", line (?P<line>\d{1,9})(?:, in (?P<function>.{1,200}))?')
-_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|^<|[/\\]bin[/\\]\w+$")
+_INSTALLED = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d|^<|[/\\]bin[/\\]\w+$|"
+    # our own hooks, also from a checkout, in logs of a job that was run under them
+    r"[/\\]torchtriage[/\\](?:examine[/\\]run[/\\](?:job|attach)|specialists[/\\]\w+[/\\]probes)[/\\]"
+)
 _NEXT = re.compile(
     r"[EWIF]\d{4} \d\d:|\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d|\[[EWIF]\d{4} |(?:srun|slurmstepd): |Exception ignored|=====|"
     r"During handling of the above|The above exception was|Traceback \(most|\[W|\w+:\d+:\d+ \[\d+\] NCCL"
 )
+GROUP = re.compile(r"(?:Base)?ExceptionGroup: ")
+_MARGIN = re.compile(r" {2,80}(?:\| ?|\+ (?=Exception Group)|\+-[+-]{3,80}(?: \d{1,4} )?-{3,80}\s*$)")
+"""What Python writes before the lines of a group of errors, and between its parts."""
 _HANDLING = re.compile(r"During handling of the above exception|The above exception was the direct cause")
 
 
@@ -90,6 +97,12 @@ class Open:
     def is_broken(self) -> bool:
         """A traceback whose error never came."""
         return not self.message
+
+
+def of_group(text: str) -> str:
+    """TEXT, a line of a group of errors, without its margin."""
+    found = _MARGIN.match(text)
+    return text[found.end() :] if found else text
 
 
 def links(text: str) -> str:

@@ -5,7 +5,7 @@ is one, runs as if this one had never been there. What stays is one finder that 
 """
 
 # pathlib would be imported at the start of every process of the job, most of which never need it.
-# ruff: noqa: PTH100, PTH118, PTH120
+# ruff: noqa: PTH100, PTH109, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -105,7 +105,11 @@ def loaded(name: str, folder: str) -> Any:
 
 def note(kind: str, why: str = "") -> None:
     """One line in the list of processes, by which the reader tells apart where the way to the first step ended."""
-    line = f'{{"kind":"{kind}","pid":{os.getpid()},"why":{_quoted(why)}}}\n'
+    write(f'{{"kind":"{kind}","pid":{os.getpid()},"why":{_quoted(why)}}}')
+
+
+def write(line: str) -> None:
+    """Appends LINE to the list of processes, whole."""
     flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
     name = os.environ.get("TORCHTRIAGE_NOTES", "processes.jsonl")
     try:
@@ -113,7 +117,7 @@ def note(kind: str, why: str = "") -> None:
     except OSError:
         return
     try:
-        os.write(file, line.encode())
+        os.write(file, f"{line}\n".encode())
     except OSError:
         pass
     finally:
@@ -124,6 +128,130 @@ def _quoted(text: str) -> str:
     """TEXT in JSON, without importing json into processes that may never need it."""
     plain = "".join(letter if letter.isprintable() and letter not in '"\\' else " " for letter in text)
     return f'"{plain[:500]}"'
+
+
+def watch_the_end() -> None:
+    """Notes the error that ends this process before it has torch, and the line that ends it by sys.exit.
+
+    What ends it once torch is there, the probes write down. A SystemExit leaves nothing behind that could be read at
+    the interpreter's end, so that the function itself is wrapped.
+    """
+    import atexit
+
+    leave = sys.exit
+
+    def exit(status: Any = None, /) -> Any:  # noqa: A001 - it takes the place of sys.exit, also in what inspect shows
+        if status is not None and status != 0:
+            try:
+                note_exit(status, sys._getframe(1))
+            except Exception as error:  # noqa: BLE001 - the process ends as it wanted to, and the record says why
+                note("exit-not-seen", f"{type(error).__name__}: {error}")
+        return leave(status)
+
+    exit.__doc__, exit.__module__, exit.__qualname__ = leave.__doc__, "sys", "exit"  # it is pickled by its name
+    sys.exit = exit
+
+    leave_at_once = os._exit
+
+    def _exit(status: int) -> Any:
+        frame = sys._getframe(1)
+        if status != 0 and not _is_installed(frame.f_code.co_filename):  # multiprocessing ends its children so
+            try:
+                note_exit(status, frame, at_once=True)
+            except Exception as error:  # noqa: BLE001 - the process ends as it wanted to, and the record says why
+                note("exit-not-seen", f"{type(error).__name__}: {error}")
+        return leave_at_once(status)
+
+    _exit.__doc__, _exit.__module__, _exit.__qualname__ = leave_at_once.__doc__, leave_at_once.__module__, "_exit"
+    os._exit = _exit
+    atexit.register(note_error)
+
+
+def _is_installed(file: str) -> bool:
+    own = os.path.dirname(os.path.dirname(HERE))
+    installed = (own, os.path.dirname(os.__file__), f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+    return any(each in file for each in installed)
+
+
+def note_exit(status: Any, frame: Any, *, at_once: bool = False) -> None:
+    """STATUS, or the message that sys.exit prints, and the nearest line outside of installed packages.
+
+    at_once: nothing of the interpreter's end follows, at which the job would write down the error that it handled.
+    """
+    import json
+
+    nearest = frame
+    while nearest is not None and _is_installed(nearest.f_code.co_filename):
+        nearest = nearest.f_back
+    nearest = nearest or frame
+    code = status & 255 if isinstance(status, int) else 1
+    told = {"kind": "exit", "pid": os.getpid(), "code": code}
+    job = sys.modules.get("_torchtriage_job")
+    said = _said_before(frame, job) if isinstance(status, int) else str(status)
+    told["message"] = cleaned(said[:2000].strip()) if said else ""
+    path = os.path.relpath(nearest.f_code.co_filename) if nearest else ""
+    told |= {"path": path, "line": nearest.f_lineno if nearest else 0}
+    error = sys.exc_info()[1]
+    try:
+        told["not_finite"] = job.crash.not_finite(nearest, nearest.f_lineno) if job else []
+    except Exception as failure:  # noqa: BLE001 - what the line names may refuse any question
+        told["not_finite_unseen"] = type(failure).__name__
+    try:
+        if job:
+            import linecache
+
+            line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+            job.handled.leave(error, frame, line, "" if isinstance(status, int) else str(status), at_once=at_once)
+        elif isinstance(error, Exception) and error.__traceback__ and error.__traceback__.tb_frame is frame:
+            write_error("handled", error)
+    except Exception as failure:  # noqa: BLE001 - an error of the user's may refuse any question
+        told["error_unseen"] = type(failure).__name__
+    write(json.dumps(told))
+
+
+def _said_before(frame: Any, job: Any) -> str:
+    """What argparse printed before it left by FRAME, which argument is wrong; or what JOB logged last as an error."""
+    if frame.f_code.co_name == "exit" and frame.f_code.co_filename.endswith(f"{os.sep}argparse.py"):
+        return str(frame.f_locals.get("message") or "")
+    return str(job.handled.words()) if job else ""
+
+
+def note_error() -> None:
+    """The error that the interpreter has just printed, of a process that never had torch.
+
+    Nothing of Ctrl-C: whatever is imported here may evaluate text, after which the interpreter no longer knows that it
+    was to end by the signal, and the exit code would be another.
+    """
+    error = getattr(sys, "last_value", None)
+    if error is None or isinstance(error, KeyboardInterrupt) or "_torchtriage_job" in sys.modules:
+        return
+    try:
+        write_error("error", error)
+    except Exception as failure:  # noqa: BLE001 - at the end of the interpreter, of an error of any kind
+        note("exit-not-seen", f"{type(failure).__name__}: {failure}")
+
+
+def write_error(kind: str, error: BaseException) -> None:
+    """ERROR with its traceback: "error" that nobody caught, or "handled" while the program left over it."""
+    import json
+    import time
+    import traceback
+
+    text = "".join(traceback.format_exception(error)).replace(f'File "{os.getcwd()}{os.sep}', 'File "')
+    told = {"kind": kind, "pid": os.getpid(), "error": type(error).__name__, "time": time.time_ns()}
+    write(json.dumps({**told, "message": cleaned(str(error)[:2000]), "traceback": cleaned(text[-16000:])}))
+
+
+def cleaned(text: str) -> str:
+    """TEXT without what looks like a secret."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    spec: Any = spec_from_file_location(
+        "_torchtriage_private", os.path.join(os.path.dirname(HERE), "job", "private.py")
+    )
+    private: Any = module_from_spec(spec)
+    spec.loader.exec_module(private)
+    return str(private.cleaned(text))
 
 
 def give_way() -> None:
@@ -138,5 +266,6 @@ if os.environ.get("TORCHTRIAGE_FOLDER"):
     note("attached")
     guarded()
     early()
+    watch_the_end()
     sys.meta_path.insert(0, Finder())
 give_way()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 OURS = Path(__file__).resolve().parents[3]  # the whole package: probes are ours too
 _user: dict[str, str | None] = {}
+_own: dict[str, bool] = {}
 
 
 class Roots:
@@ -71,6 +72,14 @@ def path_of(code: CodeType | str) -> str | None:
     return _user[path]
 
 
+def is_own(code: CodeType | str) -> bool:
+    """Whether CODE, or the file of that name, is of our package."""
+    path = code if isinstance(code, str) else code.co_filename
+    if path not in _own:
+        _own[path] = not path.startswith("<") and Path(_absolute(path)).resolve().is_relative_to(OURS)
+    return _own[path]
+
+
 def name_of(part: Any, roots: Roots) -> str | None:
     """The path of a module or parameter below its root; the root's class for the root; None for what is unknown."""
     kept = roots.names.get(id(part))
@@ -98,7 +107,7 @@ def _of_the_user(path: str) -> str | None:
     """PATH as the user would write it; None for what is installed, generated, or ours."""
     if "/ipykernel_" in path or path.startswith("<ipython-input"):
         return "cell"
-    if path.startswith("<"):
+    if path.startswith("<") or "/torchinductor_" in path:  # what torch.compile has written
         return None
     full = Path(_absolute(path)).resolve()
     libraries: tuple[str | Path, ...] = (

@@ -7,16 +7,16 @@ import os
 import re
 import sys
 import weakref
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing import current_process, parent_process
 from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
-from time import time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from . import batches, clips, device, gradients, membership, roots, setup, updates
+from . import batches, clips, crash, device, gradients, handled, membership, roots, setup, updates
 from .hangs import Hangs
 from .job import MACHINERY, Job
 from .writer import Writer
@@ -37,6 +37,8 @@ HOOKS = {
     "clips": clips.place,
     "device": device.place,
     "setup": setup.place,
+    "crash": crash.place,
+    "handled": handled.place,
 }
 TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)  # of a collective, in the words of gloo, NCCL and the store
 _LAST = -1000  # among what multiprocessing finalizes, highest first
@@ -82,8 +84,8 @@ def end(job: Job, error: BaseException | None = None) -> None:
     """The last lines, of a job that ends cleanly or with ERROR."""
     if not job.left:
         job.safely(_last_words, job, error)
-    if error is not None and not job.left:
-        job.record("error", **_described(error))
+    if error is not None:
+        job.safely(_record_error, job, error)
     job.leave("" if error is not None else "exit")
 
 
@@ -116,8 +118,17 @@ def _place_theme(module: str, room: str, job: Job) -> None:
 
 
 def _ended(job: Job) -> None:
-    """At the interpreter's end: cleanly, or with the error that it has just printed."""
-    end(job, getattr(sys, "last_value", None))
+    """At the interpreter's end: cleanly, with the error that it has just printed, or over one that the job printed.
+
+    A second Ctrl-C ends the last words too: the interpreter would print it with our frames, and go on as it does here.
+    """
+    error = getattr(sys, "last_value", None)
+    with suppress(KeyboardInterrupt):
+        if error is None and (told := handled.reason()) is not None:
+            job.safely(crash.write, job, "handled", told)
+        if error is not None and (told := handled.awaited(error)) is not None:
+            job.safely(crash.write, job, "error", told)
+        end(job, error)
 
 
 def _forked(job: Job | None) -> None:
@@ -138,9 +149,6 @@ def _ended_by_multiprocessing(job: Job) -> None:
         end(job, error if isinstance(error, Exception) else None)
 
 
-def _described(error: BaseException) -> dict[str, Any]:
-    from . import places, private
-
-    path, line = places.raised(error)
-    message = private.cleaned(str(error))[:2000]
-    return {"time": time_ns(), "error": type(error).__name__, "message": message, "path": path, "line": line}
+def _record_error(job: Job, error: BaseException) -> None:
+    """In the rank's record; where there is none, or it is closed, in the list of processes."""
+    crash.write(job, "error", crash.describe(error, job))

@@ -81,6 +81,10 @@ class Tools:
             self.older = places.older()  # one look for all probes: a notebook may hold millions of objects
         return [each for ref in self.older or () if (each := ref()) is not None and issubclass(type(each), kind)]
 
+    def waited(self) -> int:
+        """Nanoseconds so far, for which this thread waited for a CPU; 0 where the system does not tell."""
+        return work.waited()
+
     def waited_beside(self) -> int:
         """Nanoseconds so far, for which all threads but this one waited for a CPU; 0 where the system does not tell."""
         return work.waited_beside()

@@ -32,13 +32,43 @@ def _reader() -> Callable[[], int]:
 _read = _reader()
 
 
-def _waited() -> int:
-    """Nanoseconds for which this thread could have run, and others had the CPUs; 0 where the system does not tell."""
+def _waited(thread: int = 0) -> int:
+    """Nanoseconds for which this thread, or the one of that native number, could have run, and others had the CPUs; 0
+    where the system does not tell.
+    """
+    name = f"self/task/{thread}" if thread else "thread-self"
     try:
-        with open("/proc/thread-self/schedstat", "rb") as file:  # noqa: PTH123 - pathlib costs as much again
+        with open(f"/proc/{name}/schedstat", "rb") as file:  # noqa: PTH123 - pathlib costs as much again
             return int(file.read().split()[1])
     except (OSError, ValueError, IndexError):
         return 0
+
+
+class Ran:
+    """The time in which a thread, by its native number, ran or waited for something else than a CPU; asked by another
+    one, which may wait for a CPU itself.
+    """
+
+    def __init__(self, thread: int) -> None:
+        self._thread, self._left = thread, 0
+        self._at, self._waited, self._asking = perf_counter_ns(), _waited(thread), _waited()
+
+    def since(self, wanted: int) -> int:
+        """Nanoseconds since it was last asked, which should have been so many ago.
+
+        A wait is known once it has ended: its rest is taken off later ones. What the asking thread waited for a CPU
+        tells nothing of the other, but what kept it otherwise, as the interpreter's lock does, was the other's work.
+        """
+        at, waited, asking = perf_counter_ns(), _waited(self._thread), _waited()
+        ran = at - self._at - (waited - self._waited) + self._left
+        longest = max(at - self._at - (asking - self._asking), wanted)
+        self._at, self._waited, self._asking, self._left = at, waited, asking, min(ran, 0)
+        return min(max(ran, 0), longest)
+
+
+def waited() -> int:
+    """Nanoseconds so far, for which this thread could have run, and had no CPU; 0 where the system does not tell."""
+    return _waited()
 
 
 def waited_beside() -> int:

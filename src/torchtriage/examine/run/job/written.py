@@ -157,7 +157,12 @@ def file_of(code: CodeType) -> ast.AST | None:
 
 
 def file_at(path: str) -> ast.AST | None:
-    return _parsed("".join(linecache.getlines(path)), 1)
+    return _parsed("".join(lines_at(path)), 1) if lines_at(path) else None
+
+
+def lines_at(path: str) -> list[str]:
+    """The lines of a file; none of one that cannot be read."""
+    return linecache.getlines(path)
 
 
 def _parsed(text: str, first: int) -> ast.AST | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torchtriage.core.errors import USAGE, TriageError
+from torchtriage.examine.confinement import leads_out
 from torchtriage.examine.source.facts import Call
 from torchtriage.examine.source.files import closed, found
 from torchtriage.examine.source.parameters.assembly import Lost, Made, Meeting, Part, Value, inside, named
@@ -61,10 +62,10 @@ def read(paths: Sequence[str | Path]) -> Models:
     """The models in the Python files under PATHS; nothing of them is run.
 
     Raises TriageError for a path that is missing, that holds no Python file, or that cannot be read as Python.
-    Notebooks in a folder are passed over.
+    Notebooks in a folder are passed over, and links that lead out of what may be read.
     """
     named = [Path(path) for path in paths]
-    files = [path for path in found(named, USAGE) if path in named or path.suffix == ".py"]
+    files = [path for path in found(named, USAGE) if path in named or (path.suffix == ".py" and not leads_out(path))]
     return models([_script(path) for path in files])
 
 

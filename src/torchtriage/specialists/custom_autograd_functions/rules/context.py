@@ -10,6 +10,7 @@ from torchtriage.examine.source.classes import FunctionClass
 from torchtriage.examine.source.facts import Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.held import Inputs, edits, given, shared
+from torchtriage.examine.source.switches import applied_flags
 from torchtriage.specialists.custom_autograd_functions.rules.saved import is_asked
 
 # Attributes of ctx that the engine itself reads.
@@ -154,7 +155,9 @@ def dirty_not_marked(function: FunctionClass) -> Iterator[Sighting]:
     if any(call.tail == "mark_dirty" for scope in inputs.scopes for call in scope.calls) or function.is_open:
         return
     told: set[str] = set()
-    for edited in edits(function.script, function.forward):
+    words = [each.arg for each in function.inputs]
+    flags = applied_flags(function.script, function.scope, function.forward, words)
+    for edited in edits(function.script, function.forward, flags):
         source = shared(edited.target, function.forward, edited.by)
         found = next((each for each in function.inputs if source is not None and each is source.node), None)
         if found is None or found.arg in told or not (edited.is_sure or inputs.is_tensor(found)):

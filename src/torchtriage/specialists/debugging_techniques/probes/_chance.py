@@ -6,6 +6,9 @@ from typing import Any
 
 _ROWS = 256  # of a batch, at most, whose answers are handed on
 _NUMBERS = 1 << 20  # of logits, at most
+_VALUES = 1 << 14  # of a regression's targets, at most
+_FEW = 8  # targets, at least, whose variance is one
+_MASS = 1.5  # rows of log-probabilities add up to 1, but for rounding and what is added against log(0)
 _COLUMNS = 64  # of yes-or-no questions, at most, that are told apart
 
 
@@ -70,3 +73,42 @@ def gain(cost: Any, answers: Any, target: Any) -> Any:
         others = wanted.roll(rows // 2, 0)
         differ = (others != wanted).any().float()
         return (cost(mine, others) - cost(mine, wanted)) / differ  # not finite where all are of a kind
+
+
+def least(target: Any, classes: int, options: dict[str, Any]) -> Any:
+    """The entropy of the targets themselves, which no cross entropy is below: nothing for plain labels."""
+    import torch
+
+    eps = options.get("label_smoothing") or 0.0
+    if target.is_floating_point():
+        rows = target.detach().movedim(1, -1).reshape(-1, classes)[:_ROWS].float()
+        rows = (1 - eps) * rows + eps * rows.sum(-1, keepdim=True) / classes
+        return -torch.special.xlogy(rows, rows).sum(-1).mean()
+    shares = torch.full((classes,), eps / classes)
+    shares[0] += 1 - eps
+    return -torch.special.xlogy(shares, shares).sum()
+
+
+def mass_above_one(answers: Any) -> Any:
+    """The share of rows whose exponentials add up to more than probabilities can."""
+    rows = answers.detach().movedim(1, -1).reshape(-1, answers.shape[1])[:_ROWS].float()
+    return (rows.exp().sum(-1) > _MASS).float().mean()
+
+
+def share_outside(target: Any) -> Any:
+    """The share of answers to yes-or-no questions that are below 0 or above 1."""
+    numbers = target.detach().flatten()[:_NUMBERS]
+    return ((numbers < 0) | (numbers > 1)).float().mean()
+
+
+def spread_of(target: Any) -> dict[str, Any]:
+    """What predicting the mean of a batch's targets costs, by their own variance, and what predicting 0 costs.
+
+    Nothing of a batch of a few.
+    """
+    rows = target.detach().reshape(len(target), -1) if target.dim() and len(target) >= _FEW else None
+    if rows is None or not rows.numel():
+        return {}
+    columns = max(1, _VALUES // len(rows))
+    rows = rows[:, :: max(1, -(-rows.shape[1] // columns))].float()
+    return {"prior": rows.var(0).mean(), "zero": rows.square().mean()}

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import _nodes
-from ._chance import Guesses, gain
+from ._chance import Guesses, gain, least, mass_above_one, share_outside, spread_of
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _ENTROPY = ("weight", "reduction", "ignore_index", "label_smoothing")  # what follows logits and targets
 _BINARY = ("weight", "pos_weight", "reduction")
 _PROBABLE = ("weight", "reduction")
+_COSTS = ("prior", "even")
+_SUM = 2  # of torch's numbers for reductions
 
 
 class Lines:
@@ -66,6 +68,11 @@ class Lines:
         for name in ("mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss"):
             job.wrap(_nn, name, self.noting_given)
 
+    def distances(self, job: Job) -> None:
+        from torch._C import _nn  # pyright: ignore  # it has no stub
+
+        job.wrap(_nn, "mse_loss", self.noting_distance)
+
     def differences(self, job: Job) -> None:
         import torch
 
@@ -101,13 +108,18 @@ class Lines:
                 options = {**dict(zip(_ENTROPY, args, strict=False)), **kwargs}
                 more = {name: each for name, each in options.items() if name not in ("reduction", "weight")}
                 guesses = self.guesses.setdefault(("entropy", logits.shape[1]), Guesses())
-                costs = guesses.cross_entropy(logits, target, options)
+                costs = dict(zip(_COSTS, guesses.cross_entropy(logits, target, options), strict=True))
 
                 def cost(answers: Any, wanted: Any) -> Any:
                     return raw(answers, wanted, options.get("weight"), 1, **more)
 
-                gained = gain(cost, logits, target)
-                self.note_guess(result, guesses, costs, gained, logits, logits.shape[1])
+                read = {"gain": gain(cost, logits, target), "floor": least(target, logits.shape[1], options)}
+                if "nll" in original.__name__:
+                    read["above"] = mass_above_one(logits)
+                summed = target.numel() if _reduction(args, kwargs) == _SUM else 1
+                plain = {"labels": guesses.labels, "classes": logits.shape[1], "summed": summed}
+                plain["whole"] = not result.dim()
+                self.note_guess(result, logits, {**plain, "mark": self.mark(target)}, {**read, **costs})
             return result
 
         return noted
@@ -122,29 +134,54 @@ class Lines:
                 options = {**dict(zip(names, args, strict=False)), **kwargs}
                 more = {name: each for name, each in options.items() if name == "pos_weight"}
                 guesses = self.guesses.setdefault(("binary", answers.dim()), Guesses())
-                costs = guesses.yes_or_no(target, options)
-                plain = options.get("weight") is None
+                costs = dict(zip(_COSTS, guesses.yes_or_no(target, options), strict=True))
+                weighted = options.get("weight") is not None
 
                 def cost(given: Any, wanted: Any) -> Any:
                     return raw(given, wanted, reduction=1, **more)
 
-                gained = gain(cost, answers, target) if plain else None
-                self.note_guess(result, guesses, costs, gained, answers, 2)
+                read = {"gain": None if weighted else gain(cost, answers, target), "outside": share_outside(target)}
+                summed = target.numel() if kwargs.get("reduction", options.get("reduction")) == _SUM else 1
+                plain = {"labels": guesses.labels, "classes": 2, "summed": summed}
+                plain["whole"] = not result.dim() and not weighted
+                self.note_guess(result, answers, {**plain, "mark": self.mark(target)}, {**read, **costs})
             return result
 
         return noted
 
-    def note_guess(
-        self, result: Any, guesses: Guesses, costs: tuple[Any, Any], gained: Any, answers: Any, classes: int
-    ) -> None:
-        facts: dict[str, Any] = {"at": self.job.step, "labels": guesses.labels, "classes": classes}
-        read = {"value": result.detach().mean(), "prior": costs[0], "even": costs[1], "gain": gained}
+    def note_guess(self, result: Any, answers: Any, plain: dict[str, Any], read: dict[str, Any]) -> None:
+        """PLAIN facts are known, the numbers of READ will be. `whole`: no mask of the script's own comes after."""
+        facts: dict[str, Any] = {"at": self.job.step, **plain}
+        read = {"value": result.detach().mean(), **read}
         if answers.dim() <= 2 and len(answers) > 1:
             read["spread"] = answers.detach().float().std(0).mean()
-        for name, number in read.items():
+        self.read(facts, read)
+        self.note(result, guess=facts)
+
+    def mark(self, target: Any) -> int | None:
+        """To tell batches apart; None on a device, which would be waited for."""
+        return next((mark for _, mark, _ in self.job.marks(target)), None)
+
+    def read(self, facts: dict[str, Any], numbers: dict[str, Any]) -> None:
+        for name, number in numbers.items():
             if number is not None:
                 self.job.late.read(number.float(), partial(facts.__setitem__, name))
-        self.note(result, guess=facts)
+
+    def noting_distance(self, original: Any) -> Any:
+        """The value of a mean squared error, and what a constant prediction costs."""
+
+        def noted(first: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(first, target, *args, **kwargs)
+            if getattr(result, "grad_fn", None) is not None and not target.requires_grad:
+                facts: dict[str, Any] = {"kind": "targets", "at": self.job.step, "classes": 0}
+                summed = result.numel() == 1 < target.numel() and _reduction((None, *args), kwargs) == _SUM
+                facts["summed"] = target.numel() if summed else 1
+                read = {"value": result.detach().mean(), **spread_of(target)}
+                self.read(facts, read)
+                self.note(result, guess=facts)
+            return result
+
+        return noted
 
     def noting_given(self, original: Any) -> Any:
         """Only where the shapes are not meant to meet."""
@@ -168,6 +205,11 @@ class Lines:
             module = _module()
             named = self.job.module_name(module) if module is not None else None
             _nodes.mark(node, path=path, line=line, module=named, **facts)
+
+
+def _reduction(args: Any, kwargs: dict[str, Any]) -> Any:
+    """Torch's number for the reduction of a call: what follows the weight."""
+    return kwargs.get("reduction", args[1] if len(args) > 1 else None)
 
 
 def _given(first: Any, second: Any) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ _TIMES = frozenset({3, 10, 100, 1000, 10_000})  # when something that keeps happ
 _FOLLOWED = frozenset({2, 32, 128, 512, 2048})  # sightings of a classifier's loss after which one step is followed
 _ATTEMPTS = 3  # to follow what is suspicious
 _POINTWISE = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
+_DISTANCES = frozenset({"MseLoss"})
 _PAIRED = {"Sub": "differences", "Mul": "products"}  # an error, or a term times its weight: what is followed
 _OPAQUE = frozenset({"Div", "CompiledFunction"})
 _ENTROPIES = frozenset({"NllLoss", "NllLoss2D"})
@@ -52,6 +53,8 @@ class _Losses:
         self.job, self.lines = job, Lines(job)
         self.seen: dict[tuple[str, str], _Seen] = {}
         self.classes: dict[int, int] = {}  # sightings by number of classes
+        self.distances: dict[str, int] = {}  # sightings of losses of a regression, by kind
+        self.bare = 0  # of likelihoods that were given something else than the output of log_softmax
         self.guessed: list[tuple[dict[str, Any], dict[str, Any]]] = []  # what was noted of them, and what is to be told
         self.loader: Any = None  # weakly: the one that delivered last
         self.outputs = {False: 0, True: 0}  # outputs of opaque modules, by whether they are probabilities
@@ -60,8 +63,10 @@ class _Losses:
         self.loader = weakref.ref(loader)
 
     def watching(self) -> None:
-        if self.classes:
+        if self.classes or self.bare:
             self.lines.follow("entropies", _WINDOW)
+        if self.distances:
+            self.lines.follow("distances", _WINDOW)
 
     def forwarded(self, _module: Any, output: Any) -> None:
         """An output whose making is hidden, in a compiled graph or by hand, is looked at itself."""
@@ -82,9 +87,11 @@ class _Losses:
             for node, alone in _nodes.near(root.grad_fn) if root.grad_fn is not None else ():
                 name, told = _nodes.kind(node), _nodes.marked(node)
                 if "guess" in told:
-                    self.look_at_guess(told, alone)
+                    self.look_at_guess(told, alone, bare=_is_bare(node))
                 if name in _BINARY:
                     self.count(2)
+                if name in _DISTANCES:
+                    self.measure(name)
                 if name in _ENTROPIES:
                     self.look_at_entropy(node)
                 elif name == "BinaryCrossEntropyWithLogits":
@@ -94,19 +101,25 @@ class _Losses:
                 elif name in _POINTWISE or name in _PAIRED:
                     self.look_at_shapes(node, name)
 
-    def look_at_guess(self, told: dict[str, Any], alone: bool) -> None:
-        """Keeps what a classifier's loss has noted until its numbers have arrived."""
-        where = {"alone": alone, "others": len(self.classes) - 1, **_place(told)}
-        self.guessed.append((told["guess"], where))
+    def look_at_guess(self, told: dict[str, Any], alone: bool, *, bare: bool) -> None:
+        """Keeps what a loss has noted until its numbers have arrived."""
+        kinds = len(self.classes) + len(self.distances) + bool(self.bare)
+        where = {"alone": alone, "others": kinds - 1, **_place(told)}
+        kind = "scores" if bare else "classes"
+        self.guessed.append(({"kind": kind, **told["guess"]}, where))
         self.settle(self.job.step - _ARRIVED)
 
     def settle(self, until: int) -> None:
         while self.guessed and self.guessed[0][0]["at"] <= until:
             facts, where = self.guessed.pop(0)
-            self.job.record("classes", **facts, **where)
+            self.job.record(**facts, **where)
 
     def look_at_entropy(self, node: Any) -> None:
         below, _ = _nodes.source(node, 0)  # of sequences it stands below a reshape
+        if _is_bare(node):
+            self.bare += 1
+            if self.bare in _FOLLOWED:
+                self.lines.follow("entropies")
         if below is None or _nodes.kind(below) != "LogSoftmax":
             return
         self.look_at_activation(below, ("Softmax",), "cross_entropy", node)
@@ -121,6 +134,11 @@ class _Losses:
         loader = self.loader() if number == min(_FOLLOWED) and self.loader is not None else None
         if loader is not None:
             self.job.record("samples", further=[*samples(self.job, loader), *orders(self.job, loader)])
+
+    def measure(self, kind: str) -> None:
+        self.distances[kind] = number = self.distances.get(kind, 0) + 1
+        if number in _FOLLOWED:
+            self.lines.follow("distances")
 
     def look_at_activation(self, node: Any, words: tuple[str, ...], loss: str, consumer: Any) -> None:
         """NODE takes the softmax or sigmoid of its input: is that one already?"""
@@ -193,6 +211,12 @@ class _Losses:
         for seen in self.seen.values():
             if seen.times:
                 self.write(seen)
+
+
+def _is_bare(node: Any) -> bool:
+    """Whether a negative log-likelihood was given something else than the output of a log_softmax."""
+    below = _nodes.source(node, 0)[0] if _nodes.kind(node) in _ENTROPIES else None
+    return below is not None and _nodes.kind(below) != "LogSoftmax"
 
 
 def _place(told: dict[str, Any]) -> dict[str, Any]:

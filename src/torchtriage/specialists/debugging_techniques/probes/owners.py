@@ -6,6 +6,7 @@ import weakref
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from ._astray import Astray
 from ._free import free, made_at
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class _Unowned:
         self.next = 1  # backward pass at which to look
         self.met = 0  # the one at which an orphan was met last
         self.told = False
+        self.turns = Astray(job, lambda leaf: self.orphans.of(leaf) is not None)
         self.astray = False  # no optimizer has any parameter of a module that is called
         self.largest: tuple[str, tuple[str, int]] = ("", ("", 0))  # optimizer, and where it was built
         self.owned, self.born, self.loaded, self.orphans = _Noted(), _Noted(), _Noted(), _Noted()
@@ -183,6 +185,7 @@ class _Unowned:
                 if not root:
                     self.made[name] = made_at(self.job, name)
                 self.met = self.backwards
+                self.turns.follow()
             for orphan in self.orphans.of(parameter) or ():
                 orphan.look(self.job, parameter)
 
@@ -238,7 +241,8 @@ class _Unowned:
             self.job.record("unowned", groups=told, backwards=self.backwards, steps=self.steps, last=last)
 
     def described(self, root: str, born: tuple[str, int] | None, names: list[str]) -> dict[str, Any]:
-        optimizer, built = self.largest
+        suspect = self.turns.suspect() if born is None else None
+        optimizer, built = self.sized(suspect)[1:] if suspect is not None else self.largest
         path, line = born or built
         module = (_shared(names) or (names[0] if len(names) == 1 else root)) if root else None
         named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": module}
@@ -247,7 +251,7 @@ class _Unowned:
         further += [(f"{names[0]} comes from here", *self.job.written.made(each, names[0])) for each in roots]
         if not root:
             further += [(f"{names[0]} comes from here", *each) for each in self.made.get(names[0], ())]
-        told = {"later": born is not None, "optimizer": optimizer, "further": further}
+        told = {"later": born is not None, "instead": suspect is not None, "optimizer": optimizer, "further": further}
         return {**named, **told, "path": path, "line": line}
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import isfinite, log, nan, sqrt
-from statistics import mean, median, stdev
+from statistics import mean, stdev
 from typing import Any, NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.training import sole_loss
+from torchtriage.specialists.debugging_techniques.readings.diverged import learning_rate_too_high
 from torchtriage.specialists.debugging_techniques.readings.gradients import dead_units, gradients_vanishing
 
 ENOUGH = 100  # steps: before, the loss of a healthy network may still stand at chance
 BLOCKS = 10  # means of neighbouring steps, which are nearly independent where single steps are not
 NEAR = 0.01  # of ln(classes) below it: who has learned the classes' frequencies alone is further down than that
 FAR = 0.25  # above it: that is a loss that diverges
-ROUND = 0.05  # a loss is divided by a whole number of micro-batches, whose losses differ by so much
 SURE = 2.0  # standard errors
 LOOSE = 0.04  # by which the cost of a guess may be wrong where it goes by the frequencies that were seen
 GAINS = 4  # late steps, at least, in which answers were handed on
@@ -60,7 +61,8 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     homeless = any(event["groups"] for event in record.all("unowned")[-1:])
     if len(values) < ENOUGH or homeless or any(record.all(kind) for kind in OTHERS) or _passing(record):
         return
-    if any(each for look in (gradients_vanishing, dead_units) for each in look.look(record)):
+    named = (gradients_vanishing, dead_units, learning_rate_too_high)
+    if any(each for look in named for each in look.look(record)):
         return  # the reason has a name
     late = values[len(values) // 2 :]
     gains = [each["gain"] for each in told if each["at"] >= len(values) // 2 and isfinite(each.get("gain") or nan)]
@@ -125,17 +127,11 @@ def _ignorant(gains: Sequence[float], blocks: Sequence[float], guess: _Guess) ->
 
 def _losses(record: RankRecord, told: list[dict[str, Any]]) -> list[float]:
     """The cross entropies of all steps; empty unless a single one of them, but for a scale, was the whole loss."""
-    single = len({(event["line"], event["classes"]) for event in told}) == 1
-    if not single or not all(event["alone"] and not event["others"] for event in told) or told[0]["classes"] < 2:
+    sole = sole_loss(record) if told else None
+    if sole is None or sole.kind != "classes":
         return []
-    rows = {row["step"]: row.get("loss") for row in record.every_step if not row.get("boundary")}
-    pairs = [(rows.get(event["at"]), event.get("value")) for event in told]
-    ratios = [value / loss for loss, value in pairs if loss and value and isfinite(loss)]
-    if not ratios or max(ratios) > 1.5 * min(ratios):  # micro-batches of one step differ a little
-        return []
-    scale = max(1, round(median(ratios)))
-    whole = abs(median(ratios) / scale - 1) < ROUND
-    return [loss * scale for loss in rows.values() if loss is not None and isfinite(loss)] if whole else []
+    rows = [row.get("loss") for row in record.every_step if not row.get("boundary")]
+    return [loss * sole.divided for loss in rows if loss is not None and isfinite(loss)]
 
 
 def _blocks(values: Sequence[float]) -> list[float]:

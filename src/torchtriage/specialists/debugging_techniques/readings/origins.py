@@ -46,17 +46,16 @@ def input_not_finite(record: RankRecord) -> Iterator[Sighting]:
     """The batch that made the loss or a gradient NaN held NaN or infinity itself."""
     for event in record.all("non-finite"):
         if _brought_in(event):
-            yield from _in_batch(
-                record, event, f"{_seen(event)} is not finite at step {event.get('at', event['step'])}"
-            )
+            yield from in_batch(record, event, f"{_seen(event)} is not finite at step {event.get('at', event['step'])}")
             return
     for event in record.all("refused")[-1:]:
         times = event["times"]
         if times >= SEVERAL:
-            yield from _in_batch(record, event, f"the model gave NaN, and {times} such batches were left aside")
+            yield from in_batch(record, event, f"the model gave NaN, and {times} such batches were left aside")
 
 
-def _in_batch(record: RankRecord, event: dict[str, Any], then: str) -> Iterator[Sighting]:
+def in_batch(record: RankRecord, event: dict[str, Any], then: str) -> Iterator[Sighting]:
+    """The batch of EVENT that held what is not finite, and what came of it."""
     batch, step = event["batch"], event.get("at", event["step"])
     spot = batch if batch.get("line") else event
     wrong = batch["tensors"][0]

@@ -44,6 +44,8 @@ def _fact(group: dict[str, Any], backwards: int) -> str:
     more = f" and {group['count'] - len(group['names'])} more" if group["count"] > len(group["names"]) else ""
     whose = f"of {group['root']}" if group["root"] else "(of no module)"
     fact = f"{', '.join(group['names'])}{more} {whose} got gradients and stood still over {backwards} "
+    if group.get("instead"):
+        return f"{fact}backward passes: {group['optimizer']}, which steps after them, was given other parameters"
     return f"{fact}backward passes: " + (
         f"made after {group['optimizer']} was built, they are in no optimizer"
         if group["later"]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PASSES = 4  # over each loader, that are looked at
 BATCHES = 6, 3  # of the first pass, and of the others
+PEEKED = 2  # batches, at most, of a pass that was no training's
 FORWARDS = 8  # passes of each root in training
 
 
@@ -73,6 +74,7 @@ class _Shards:
         self.keys: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self.counts: dict[tuple[str, int], int] = {}
         self.open: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # batches of the pass so far
+        self.began: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # backward passes before it
         self.sketches: weakref.WeakKeyDictionary[Any, Sketch] = weakref.WeakKeyDictionary()  # of first passes
 
     def building(self, original: Any) -> Any:
@@ -86,17 +88,29 @@ class _Shards:
         import torch
 
         number = self.passes.get(loader, 0)
+        if self.peeked(loader):
+            number -= 1
+            self.sketches.pop(loader, None)
         self.passes[loader] = number + 1
+        self.began[loader] = self.job.clock.count("backwards")
         self.went(loader)
         if number >= PASSES or not several(torch):
             self.open.pop(loader, None)
             return
         if not number:
-            self.tell(loader)
+            if loader not in self.keys:
+                self.tell(loader)
             self.sketches[loader] = Sketch()
         self.job.withdraw(self.inner)
         self.job.place(self.inner, lambda job: job.listen(self.batch))
         self.open[loader] = 0
+
+    def peeked(self, loader: Any) -> bool:
+        """Whether the pass before was only a look at the data, such as next(iter(loader)) for its shapes: one or two
+        batches, and nothing learned. What comes next is the pass that was looked ahead into.
+        """
+        given, began = self.open.get(loader), self.began.get(loader)
+        return given is not None and 0 < given <= PEEKED and began == self.job.clock.count("backwards")
 
     def tell(self, loader: Any) -> None:
         """What a loader is, once. Its key is the same on all ranks that have built it alike."""

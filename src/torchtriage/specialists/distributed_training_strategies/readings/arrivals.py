@@ -10,10 +10,9 @@ from msgspec import Struct
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.measure import own_seconds
 from torchtriage.examine.run.ranks.meetings import Meeting, meetings
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.run.series import interval_of_median
+from torchtriage.examine.run.series import interval_of_median, own_seconds
 from torchtriage.examine.run.unseen import world_size
 from torchtriage.specialists.distributed_training_strategies.readings import delays
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.measure import cpu_got, own_seconds
+from torchtriage.examine.run.measure import cpu_got
 from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import Event, RunRecord
+from torchtriage.examine.run.series import own_seconds
 from torchtriage.examine.run.unseen import world_size
 from torchtriage.specialists.distributed_training_strategies.readings import delays
 

@@ -8,9 +8,9 @@ from statistics import median
 
 from msgspec import Struct
 
-from torchtriage.examine.run.measure import own_seconds
 from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.series import own_seconds
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")
 PART = 0.2  # of the delay, from which a phase is named

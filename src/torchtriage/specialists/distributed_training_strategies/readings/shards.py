@@ -79,7 +79,8 @@ def _batches(record: RankRecord, key: str) -> Seen:
 
 def _learns(record: RankRecord, key: str) -> bool:
     """Whether a backward came after most of the batches: an evaluation may well see the same on every rank."""
-    return _followed([event for event in record.all("shard") if event["loader"] == key])
+    last = {(event["pass"], event["number"]): event for event in record.all("shard") if event["loader"] == key}
+    return _followed(list(last.values()))  # a look at the data bears the number of the pass that follows it
 
 
 def _followed(rows: list[Event]) -> bool:

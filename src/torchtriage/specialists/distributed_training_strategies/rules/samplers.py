@@ -45,8 +45,9 @@ def _is_hidden(script: Script) -> bool:
     """Whether a framework, or what a star import may have brought into a training step, can set the epoch."""
     if script.names.framework() is not None:
         return True
-    steps = training_steps(script) if script.facts.stars else ()
-    return bool(script.facts.stars) and (not steps or any(step.hidden for step in steps))
+    stars = script.links.unknown_stars
+    steps = training_steps(script) if stars else ()
+    return bool(stars) and (not steps or any(step.hidden for step in steps))
 
 
 def _said(again: Block, told: list[Call]) -> str:

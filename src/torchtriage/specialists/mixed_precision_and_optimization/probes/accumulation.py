@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from . import losses
+from ._rates import is_divided, remarks
 from .filled import Book, sample
 
 if TYPE_CHECKING:
@@ -46,21 +47,23 @@ class _Accumulation:
     def __init__(self, job: Job) -> None:
         import weakref
 
-        self.job = job
+        import torch
+
+        self.job, self.with_gradients = job, torch.is_grad_enabled
         self.probe = job.placing
         self.book = Book(job)
         self.turns: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.walks = _WALKS
         self.unscaled: dict[int, tuple[Any, Any]] = {}  # by a scaled node: it, and the node of the loss itself
         self.part: _Part | None = None
-        self.loaders: list[int] = []  # of the batches since the last turn
-        self.length = 0  # of the last batch
+        self.batches: list[_Batch] = []  # since the last turn
         self.begun = 0  # length of the first input of the first call since the last backward
         self.calls: list[_Spot] = []  # the first input of each call since the last backward
         self.delivered: set[int] = set()  # addresses of the tensors of the last batch
         self.within = False  # whether the first of them went on from an earlier call
         self.given: set[int] = set()  # addresses of what the last call gave
         self.fed_back = False
+        self.divided: dict[tuple[Any, ...], bool | None] = {}  # by rate, passes and files
         self.roots: dict[tuple[str, int], int] = {}  # by the line of a backward: that which made its loss
 
     def scale(self, original: Any) -> Any:
@@ -78,11 +81,17 @@ class _Accumulation:
         self.job.withdraw(self.probe)
 
     def batch(self, loader: Any, batch: Any) -> None:
-        self.loaders.append(id(loader))
         tensors = _tensors([*batch.values()] if isinstance(batch, dict) else batch)
-        self.length, self.delivered = _length(next(iter(tensors), None)), {losses.address(each) for each in tensors}
+        self.batches.append(_Batch(id(loader), _length(next(iter(tensors), None))))
+        self.delivered = {losses.address(each) for each in tensors}
 
     def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
+        """A pass without gradients is an evaluation between the micro-batches, or a teacher: no part of the loss."""
+        learns = self.with_gradients()
+        for batch in self.batches[-1:]:
+            batch.learned, batch.evaluated = batch.learned or learns, batch.evaluated or not learns
+        if not learns:
+            return
         first, *others = [*args, *kwargs.values()] or [None]
         self.fed_back = self.fed_back or bool(self.given.intersection(_addresses(others)))
         begins = next(iter(_tensors(first)), None)
@@ -98,6 +107,8 @@ class _Accumulation:
         return tensor.grad_fn is not None or losses.address(tensor) in self.given
 
     def forwarded(self, _module: Any, output: Any) -> None:
+        if not self.with_gradients():
+            return
         self.given = {*_addresses(output)}
 
     def backward(self, roots: Any) -> None:
@@ -141,27 +152,29 @@ class _Accumulation:
             self._tell(optimizer, filled)
         filled.clear()
         filled.accept()
-        self.loaders, self.fed_back = [], False
+        self.batches, self.fed_back = [], False
         if all(turns >= _TURNS for turns in self.turns.values()):
             self.job.withdraw(self.probe)
 
     def _tell(self, optimizer: Any, filled: Filled) -> None:
         parts: list[_Part] = filled.parts
-        group = optimizer.param_groups[0]
+        rate = _number(optimizer.param_groups[0].get("initial_lr", optimizer.param_groups[0].get("lr")))
         path, line = next(iter(parts[0].places), ("", 0))
         pairs = list(pairwise(parts))
+        batches = [each for each in self.batches if each.learned or not each.evaluated]
         self.job.record(
             "accumulated",
             optimizer=type(optimizer).__name__,
-            rate=_number(group.get("initial_lr", group.get("lr"))),
+            rate=rate,
+            divided=self._divides(optimizer, rate, len(parts), path),
             passes=len(parts),
             kinds=sorted({part.kind for part in parts}),
             places=len({tuple(part.places) for part in parts}),
             reached=len({part.leaves for part in parts if part.leaves is not None}),
             calls=[len(part.calls) for part in parts],
-            batches=len(self.loaders),
-            loaders=len(set(self.loaders)),
-            length=self.length,
+            batches=len(batches),
+            loaders=len({each.loader for each in batches}),
+            length=batches[-1].length if batches else 0,
             lengths=[part.length for part in parts],
             delivered=all(part.delivered for part in parts),
             again=sum(a.is_again(b) for a, b in pairs),
@@ -171,6 +184,28 @@ class _Accumulation:
             line=line,
             root=self.roots.get((path, line), 0),
         )
+
+    def _divides(self, optimizer: Any, rate: float | None, passes: int, path: str) -> bool | None:
+        """Whether a file that builds the optimizer, or runs the backward, divides the rate; None where none can be
+        read.
+        """
+        written = self.job.written
+        files = {file for file in (self.job.built.at(optimizer)[0], path) if file}
+        key = (rate, passes, *sorted(files))
+        if key not in self.divided:
+            trees = [tree for file in files if (tree := written.file_at(file)) is not None]
+            lines = [line for file in files for line in written.lines_at(file)]
+            meant = is_divided(trees, rate, passes, written.words) or remarks(lines, written.words)
+            self.divided[key] = meant if trees else None
+        return self.divided[key]
+
+
+class _Batch:
+    """What a loader gave, and whether a model was called on it with gradients, or without."""
+
+    def __init__(self, loader: int, length: int) -> None:
+        self.loader, self.length = loader, length
+        self.learned = self.evaluated = False
 
 
 class _Part:

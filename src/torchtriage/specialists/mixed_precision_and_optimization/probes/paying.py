@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 _WARM = 4  # steps that are left out
 _LEAST, _MOST = 0.01, 1.0  # seconds of a forward pass: less is a toy, more is too dear to repeat
 _PAIRS = 4  # measured one step after the other; the first one warms up
+_BUSY = 0.1  # of a pair's time, for which the process waited for a CPU: on a busy machine any ratio comes out
+_TRIES = 16  # pairs that are repeated until enough of them are undisturbed
 
 
 def paying(job: Job) -> None:
@@ -30,11 +32,12 @@ class _Paying:
         self.job = job
         self.probe = job.placing
         self.calls = job.calls()
-        self.began = 0.0
-        self.seconds: list[float] = []  # of the job's own passes
+        self.began, self.waited = 0.0, 0  # of the pass that is under way: seconds, nanoseconds
+        self.seconds: list[float] = []  # of the job's own passes, without what they waited for a CPU
         self.place: tuple[str, int] = ("", 0)
         self.format = ""
         self.pairs: list[list[float]] = []
+        self.disturbed = 0  # pairs that other processes took the CPUs from
 
     def forward(self, module: Any, args: Any, kwargs: Any) -> None:
         import torch
@@ -45,11 +48,11 @@ class _Paying:
             self.calls.keep(module, args, kwargs)
             self.place = self.job.caller()
             self.format = str(torch.get_autocast_dtype("cpu")).removeprefix("torch.")
-            self.began = perf_counter()
+            self.began, self.waited = perf_counter(), self.job.waited()
 
     def forwarded(self, _module: Any, _output: Any) -> None:
         if self.calls and self.calls[-1].autocast:
-            self.seconds.append(perf_counter() - self.began)
+            self.seconds.append(perf_counter() - self.began - (self.job.waited() - self.waited) * 1e-9)
 
     def backward(self, _roots: Any) -> None:
         import torch
@@ -65,15 +68,22 @@ class _Paying:
             self.tell(why)
             return
         order = (True, False) if len(self.pairs) % 2 else (False, True)
+        before = self.job.waited() + self.job.waited_beside()
         try:
             times = {autocast: self.job.seconds_of(self.calls[-1], autocast=autocast) for autocast in order}
         except RuntimeError as error:  # a collective, above all, which one rank must not enter by itself
             self.tell(f"it cannot be repeated: {error}"[:300])
             return
         self.calls.clear()
-        self.pairs.append([times[True], times[False]])
+        waited = self.job.waited() + self.job.waited_beside() - before
+        if waited * 1e-9 < _BUSY * sum(times.values()):
+            self.pairs.append([times[True], times[False]])
+        else:
+            self.disturbed += 1
         if len(self.pairs) > _PAIRS:
             self.tell("")
+        elif self.disturbed > _TRIES - _PAIRS:
+            self.tell("other processes had the CPUs meanwhile")
 
     def ending(self) -> None:
         if self.seconds and min(self.seconds) >= _LEAST:

@@ -52,7 +52,11 @@ def _cut(event: dict[str, Any]) -> bool:
 
 
 def _divided_rate(event: dict[str, Any]) -> bool:
-    """Whether the learning rate looks as if it had been divided by the number of passes: times it, it is rounder."""
+    """Whether the script divides the learning rate instead of the loss. Where no source could be read, the digits
+    decide in favour of the script: a rate that is rounder when multiplied by the number of passes was divided.
+    """
+    if event.get("divided") is not None:
+        return bool(event["divided"])
     rate, passes = event["rate"], event["passes"]
     if not rate:
         return False

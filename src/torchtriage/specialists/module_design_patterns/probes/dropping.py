@@ -114,6 +114,7 @@ class _Dropping:
         if "rate" not in note:
             words = job.written.words(f"{type(owner).__name__} {frame.f_code.co_name}")
             note |= {"rate": rate, "layer": layer is not None, "module": job.module_name(owner), "words": sorted(words)}
+            note["attention"] = not stated  # which takes no word about the mode
             note["from"] = [str(job.path_of(within.f_code)), within.f_lineno] if within is not frame else None
         if layer is None:
             note["passes"] += note.get("last") != self.passes

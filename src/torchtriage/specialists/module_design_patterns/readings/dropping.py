@@ -22,6 +22,7 @@ def dropout_always_on(record: RankRecord) -> Iterator[Sighting]:
             continue
         place = Place(path=event["path"], line=event["line"], rank=record.rank, module=event["module"])
         what = "a dropout layer made for the call" if event["layer"] else "a functional dropout"
+        what = "dropout_p of scaled_dot_product_attention" if event.get("attention") else what
         fact = f"{what} dropped values (p = {event['rate']:g}) in {event['passes']} passes in evaluation mode"
         yield Sighting(place, fact, float(event["passes"]), "passes")
         if event.get("from"):

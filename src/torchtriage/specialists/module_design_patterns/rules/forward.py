@@ -60,8 +60,11 @@ def _in_attention(net: Net) -> Iterator[Sighting]:
     for call in net.calls("scaled_dot_product_attention"):
         rate = _attention_rate(net, call)
         if rate is not None and not _is_meant(net, call):
-            fact = f"dropout_p={net.script.source(rate)} drops attention in evaluation too: this function knows no mode"
-            yield net.script.seen(call.node, fact)
+            word, own = net.script.source(rate), call.scope.receiver
+            fact = f"dropout_p={word} drops attention in evaluation too: this function knows no mode"
+            code = f"{word} if {own}.training else 0.0"
+            edits = net.script.replaced("zero-in-evaluation", rate, code) if own not in ("", "cls") else ()
+            yield net.script.seen(call.node, fact, edits)
     if "Dropout" not in "".join(net.script.facts.calls):
         return
     for call in (call for method in net.methods.values() for call in method.calls):

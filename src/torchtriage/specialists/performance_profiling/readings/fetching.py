@@ -9,12 +9,14 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.measure import own_seconds
+from torchtriage.examine.run import hotspots
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.series import own_seconds
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating, sharing
 
 ENOUGH_BATCHES = 8
 ENOUGH_STEPS = 20
+PART = 0.10  # of a step, from which a function that makes batches is named
 WAITS = 0.30, 0.002, 0.00002  # share of a step, seconds, and seconds per sample, from which it matters who makes them
 
 
@@ -58,6 +60,7 @@ def places_and_parts(record: RankRecord, loader: dict[str, Any]) -> tuple[list[P
         function = tuple(loader["collate"])
     ordered = [*lines, function] if line is not None and line.within else [function, *lines]
     told = f"{said}; {line.said}" if line is not None and line.within else said
+    told += _function(record, loader)
     known = [each for each in dict.fromkeys(ordered) if each[0]] or [(None, None)]
     return [Place(path=path, line=number, rank=record.rank) for path, number in known], told
 
@@ -88,6 +91,19 @@ def _parts(record: RankRecord, loader: dict[str, Any]) -> str:
         return ""
     by = f" in each of {workers} workers" if workers else ""
     return f"; making a batch takes {_ms(parts[0])} for its samples and {_ms(parts[1])} in collate_fn{by}"
+
+
+def _function(record: RankRecord, loader: dict[str, Any]) -> str:
+    """The user's function that takes most of the making of a batch, and of the step where the loop makes it."""
+    if loader.get("num_workers"):
+        looks = [look for event in record.all("making") for look in hotspots.making(event)]
+        if (top := hotspots.top(looks)) is None:
+            return ""
+        (path, function), line, share = top
+        return f"; a worker spends {share:.0%} of making a batch in `{function}` ({path}:{line})"
+    samples = hotspots.Samples(record)
+    spots = hotspots.functions(samples, samples.made(), PART) if samples.enough else []
+    return f"; {spots[0].of.share:.0%} of the step is spent in {spots[0].named}" if spots else ""
 
 
 def _ms(seconds: float) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run import trend
-from torchtriage.examine.run.measure import PHASES, own_seconds
+from torchtriage.examine.run.measure import PHASES
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.series import own_seconds
 from torchtriage.examine.run.unseen import world_size
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating
 

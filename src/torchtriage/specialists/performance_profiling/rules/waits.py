@@ -37,12 +37,12 @@ def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
     waits = finder.found()
     if not waits or not _is_on_device(step) or is_full_batch(step):
         return
+    if not finder.is_worth_telling(waits):
+        return
     lines = sorted({node.lineno for node in waits})
-    weight = sum(finder.weight(node) for node in waits if not isinstance(node, ast.Subscript))
-    weight += any(isinstance(node, ast.Subscript) for node in waits)
     often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
     fact = f"every {turn(step)} waits for the device {often}"
-    yield Sighting(step.script.place(waits[0]), fact, float(weight), "waits for each batch")
+    yield Sighting(step.script.place(waits[0]), fact)
 
 
 def _words(lines: list[int]) -> str:
@@ -91,7 +91,12 @@ class _Waits:
         self.repeats = Repeats(step)
         self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
-    def weight(self, node: ast.expr) -> int:
+    def is_worth_telling(self, waits: list[ast.expr]) -> bool:
+        """Whether WAITS are more than one number that the program goes on with."""
+        weight = sum(self._weight(node) for node in waits if not isinstance(node, ast.Subscript))
+        return weight + any(isinstance(node, ast.Subscript) for node in waits) > 1
+
+    def _weight(self, node: ast.expr) -> int:
         """1 for one number that the program goes on with, as a sum of losses; 2 for what is shown, copied, sought.
 
         A guard against a loss that is no number is worth its wait: 1.

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.tensor_operations_and_memory.readings.growth import (
     Growth,
     allocated_anew,
@@ -16,6 +16,8 @@ from torchtriage.specialists.tensor_operations_and_memory.readings.growth import
     series,
 )
 from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
+
+_SIGKILL = 137  # 128 + 9, as a shell tells it
 
 
 @detector("run/host-memory-growth")
@@ -34,6 +36,19 @@ def host_memory_growth(record: RankRecord) -> Iterator[Sighting]:
         said = f"private memory of the job's process grows by {own[0] / 1024:.0f} KiB per step"
         in_second_epoch(record, said)
         yield _sighting(Place(rank=record.rank), f"{said}, newly allocated, and no container with a name", own)
+
+
+@detector("run/host-out-of-memory")
+def host_out_of_memory(record: RunRecord) -> Iterator[Sighting]:
+    """The host or the memory limit of its container killed a process of the job."""
+    killed = record.ended.get("oom")
+    if not killed or not (killed["by"] == "cgroup" or record.ended.get("code") == _SIGKILL):
+        return  # the counter of the whole host also counts what belongs to others
+    whose = "the memory limit of its control group" if killed["by"] == "cgroup" else "the host"
+    named = f": {killed['name']} (process {killed['pid']})" if killed.get("pid") else ""
+    held = f", which held {killed['resident'] / 2**30:.1f} GiB" if killed.get("resident") else ""
+    fact = f"while the job ran, {whose} killed {killed['kills']} of its processes for memory{named}{held}"
+    yield Sighting(Place(step=record.step), fact, float(killed["kills"]))
 
 
 def _of_workers(record: RankRecord) -> tuple[int, Growth] | None:

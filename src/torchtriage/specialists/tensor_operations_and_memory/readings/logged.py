@@ -1,15 +1,30 @@
-"""What logs say of memory: the figures in an out-of-memory message."""
+"""What logs say of memory: the figures in an out-of-memory message, and processes that the host ended."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.artefact.logs import Logs
+from torchtriage.examine.artefact.logs.messages import meaning, sightings
 from torchtriage.examine.artefact.logs.said import Said, fact
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.specialists.tensor_operations_and_memory.allocator import figures
+from torchtriage.specialists.tensor_operations_and_memory.allocator import contradictions, figures
 
 GIB = 2**30
+_KILLED = re.compile(r"ut of memory|oom[-_]kill|out-of-memory|OOMKilled|memory limit", re.IGNORECASE)
+"""That a process was killed is not enough: schedulers and people send SIGKILL as well."""
+
+
+@detector("log/host-out-of-memory")
+def host_out_of_memory(logs: Logs) -> Iterator[Sighting]:
+    """The host, its container or its scheduler had no memory left."""
+    known = list(sightings(logs, "host-out-of-memory"))
+    yield from known
+    ended = (said for said in logs.causes if said.kind == "ended" and _KILLED.search(said.text))
+    said = next((each for each in ended if meaning(each) is None), None)
+    if said is not None and not known:
+        yield Sighting(said.place, fact(logs, [said], said.headline))
 
 
 @detector("log/fragmentation")
@@ -40,4 +55,5 @@ def _out_of_memory(logs: Logs) -> Iterator[tuple[Said, dict[str, float]]]:
     """The messages of the CUDA allocator, each with its figures in bytes."""
     for said in logs.causes:
         if any(each.signature == "cuda-out-of-memory" for each in said.decoded):
-            yield said, figures(said.text)
+            sizes = figures(said.text)
+            yield said, {} if contradictions(sizes) else sizes

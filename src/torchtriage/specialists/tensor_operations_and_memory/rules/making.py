@@ -11,6 +11,7 @@ from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.flow import loops
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import FACTORIES, Tensors, bound_inside, is_batches
+from torchtriage.specialists.tensor_operations_and_memory.rules.grad_free import is_grad_free
 
 _RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
 _DEVICES = frozenset({"device", "dev", "gpu", "rank", "local_rank", "cuda_device", "cuda"})
@@ -34,13 +35,21 @@ def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
             or not tensors.is_tensor(given, call, call.scope)
         ):
             continue
-        text = script.source(given)
-        edits = _replacement(script, call, f"{text}.detach().clone()", "detach-and-clone") if _is_bare(call) else ()
-        yield script.seen(
-            call.node,
-            f"{text} is a tensor already: torch.tensor() warns, copies it, and cuts it off from its graph",
-            edits,
+        yield _copied(script, call, given)
+
+
+def _copied(script: Script, call: Call, given: ast.expr) -> Sighting:
+    text = script.source(given)
+    if is_grad_free(script, given, call):
+        remedy, code = "detach-and-clone", f"{text}.detach().clone()"
+        fact = f"{text} is a tensor already: torch.tensor() warns, and copies it as {code} does"
+    else:
+        remedy, code = "keep-the-gradient", f"{text}.clone()"
+        fact = (
+            f"{text} is a tensor already: torch.tensor() warns, and copies it without its graph, so no gradient "
+            f"reaches what computed it; {code} keeps the gradient"
         )
+    return script.seen(call.node, fact, _replacement(script, call, code, remedy) if _is_bare(call) else ())
 
 
 def _is_given_back(call: Call, given: ast.expr) -> bool:

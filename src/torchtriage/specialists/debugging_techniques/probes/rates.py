@@ -1,0 +1,98 @@
+"""What a run writes down about learning rates, and about the loss that each of several optimizers follows."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.run.job.job import Job
+
+_CHANGED = 1.25  # times: a rate that has changed by less is not written down again
+_LINES = 200  # of one optimizer, at most
+_FIRST, _LAST = 5, 32  # losses of each optimizer that are kept
+_MANY = 8  # optimizers
+
+
+def rates(job: Job) -> None:
+    """The learning rate of each optimizer at its first turn and when it has changed, and the losses around it.
+
+    A schedule changes the rate in small steps: each quarter of it is written, and the highest one is always exact.
+    """
+    job.spaced()
+    watch = _Rates(job)
+    job.listen(watch.stepped, watch.ending)
+
+
+class _Rate:
+    """Of one optimizer: the rate that was written last, the highest one, and its first and last losses."""
+
+    def __init__(self, optimizer: Any, number: int, built: tuple[str, int]) -> None:
+        self.optimizer, self.number, self.built = type(optimizer).__name__, number, built
+        self.maximizes = any(group.get("maximize") for group in optimizer.param_groups)
+        self.written: float | None = None
+        self.latest: float | None = None
+        self.highest = 0.0
+        self.lines = self.at = self.turns = 0
+        self.first: list[float] = []
+        self.last: deque[float] = deque(maxlen=_LAST)
+
+    def changed(self) -> bool:
+        before, now = self.written, self.latest
+        if now is None or self.lines >= _LINES:
+            return False
+        if not before or not now:
+            return before != now
+        return max(now / before, before / now) >= _CHANGED
+
+    def facts(self) -> dict[str, Any]:
+        path, line = self.built
+        losses = {"first": self.first, "last": list(self.last)}
+        rates = {"lr": self.latest, "highest": self.highest, "maximizes": self.maximizes}
+        named = {"optimizer": self.optimizer, "number": self.number, "path": path, "line": line}
+        return {"at": self.at, "turns": self.turns, **named, **rates, "losses": losses}
+
+
+class _Rates:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.known: weakref.WeakKeyDictionary[Any, _Rate] = weakref.WeakKeyDictionary()
+        self.every: list[_Rate] = []  # also of optimizers that are gone by the end
+
+    def stepped(self, optimizer: Any) -> None:
+        rate = self.known.get(optimizer)
+        if rate is None:
+            if len(self.every) >= _MANY:
+                return
+            rate = self.known[optimizer] = _Rate(optimizer, len(self.every), self.job.built.at(optimizer))
+            self.every.append(rate)
+        rate.at, rate.turns = self.job.step, rate.turns + 1
+        rate.latest = _highest(optimizer)
+        rate.highest = max(rate.highest, rate.latest or 0.0)
+        loss = self.job.loss
+        if loss is not None:
+            rate.last.append(loss)
+            if len(rate.first) < _FIRST:
+                rate.first.append(loss)
+        if rate.changed():
+            self.write(rate)
+
+    def write(self, rate: _Rate) -> None:
+        rate.written, rate.lines = rate.latest, rate.lines + 1
+        self.job.record("rate", **rate.facts())
+
+    def ending(self) -> None:
+        for rate in self.every:
+            self.job.record("rate", **rate.facts())
+
+
+def _highest(optimizer: Any) -> float | None:
+    """The highest learning rate of an optimizer's groups; None where one lies on a device: nobody waits for it."""
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    here = [float(rate) for rate in rates if isinstance(rate, (int, float)) or _is_on_cpu(rate)]
+    return max(here) if here and len(here) == len(rates) else None
+
+
+def _is_on_cpu(rate: Any) -> bool:
+    return getattr(getattr(rate, "device", None), "type", "") == "cpu" and rate.numel() == 1
