@@ -9,6 +9,7 @@ import pytest
 from torchtriage import triage
 from torchtriage.catalog import load
 from torchtriage.catalog.audit import audit
+from torchtriage.examine.source.execution.training import Trainings
 
 DETECTORS = {"source/clip-before-unscale", "run/clips", "run/compute-share"}
 
@@ -32,6 +33,12 @@ def test_a_detector_that_shows_nothing_is_reported(house: Path) -> None:
     ("name", "old", "new", "why"),
     [
         ("faults/clip-before-unscale.md", "loss-scale-trouble", "no-such", "explains the unknown symptom no-such"),
+        (
+            "faults/clip-before-unscale.md",
+            "proof =",
+            'refines = ["no-such"]\nproof =',
+            "refines the unknown fault no-such",
+        ),
         ("symptoms.toml", '["clip-before-unscale"]', '["no-such"]', "points to the unknown fault no-such"),
         ("verdicts.toml", 'unseen = "a profiler trace"\n', "", "verdict launch-bound: needs either signs or"),
         ("verdicts.toml", 'unseen = "a', 'signs = ["run/clips"]\nunseen = "a', "verdict launch-bound: needs either"),
@@ -54,6 +61,7 @@ def test_a_name_that_is_taken_twice_is_reported(house: Path) -> None:
 
 
 def test_the_catalogue_of_this_installation_keeps_all_its_promises() -> None:
-    names = [each.name for part in ("rules", "readings") for each in triage.detectors(part)]
-    assert len(set(names)) == len(names)
+    looks = [each for part in ("rules", "readings") for each in triage.detectors(part)]
+    names = {each.name for each in looks}
+    assert len({(each.name, each.looks_at is Trainings) for each in looks}) == len(looks)  # of a file, or of a program
     assert audit(load.catalog(), names) == ()

@@ -203,6 +203,42 @@ def test_the_target_is_the_projects_wherever_one_stands(
     assert call("check", str(project / "tests/old.py")).code == 0
 
 
+OLD = "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"  # deprecated from torch 2.4 on
+
+
+@pytest.fixture
+def two_projects(tmp_path: Path, project: Path) -> Path:
+    """The projects old, which supports torch 2.0, and new, which needs 2.6, and a file of neither."""
+    for name, bound in (("old", "2.0"), ("new", "2.6")):
+        (tmp_path / name / "src").mkdir(parents=True)
+        (tmp_path / name / "requirements.txt").write_text(f"torch>={bound}\n")
+        (tmp_path / name / "src/scaled.py").write_text(OLD)
+    (tmp_path / "scaled.py").write_text(OLD)
+    return tmp_path
+
+
+def test_the_target_of_a_file_is_that_of_its_own_project(two_projects: Path, call: Any) -> None:
+    assert files(call("check", "old", "new", "--json")) == ["new/src/scaled.py"]
+    assert files(call("check", "new", "scaled.py", "--json")) == ["new/src/scaled.py", "scaled.py"]
+    (two_projects / "requirements.txt").write_text("torch>=2.1\n")
+    assert files(call("check", "old", "new", "scaled.py", "--json")) == ["new/src/scaled.py"]
+    (two_projects / "new/requirements.txt").write_text("numpy\n")
+    assert files(call("check", "old", "new", "scaled.py", "--json")) == []
+
+
+def test_a_target_that_is_set_outweighs_requirements_below_it(two_projects: Path, call: Any) -> None:
+    assert files(call("check", "old", "new", "--target-torch", "2.0", "--json")) == []
+    settings(two_projects, 'target-torch = "2.5"')
+    assert files(call("check", "old", "new", "--json")) == ["new/src/scaled.py", "old/src/scaled.py"]
+    settings(two_projects / "new", 'target-torch = "2.3"')
+    assert files(call("check", "old", "new", "--json")) == ["old/src/scaled.py"]
+    settings(two_projects / "new", 'target-torch = "newest"')
+    said = call("check", "old", "new")
+    assert (said.code, "new/pyproject.toml" in said.err) == (2, True)
+    (two_projects / "new/pyproject.toml").write_text("= 1")
+    assert files(call("check", "old", "new", "--json")) == ["new/src/scaled.py", "old/src/scaled.py"]
+
+
 @pytest.mark.parametrize(
     ("baseline", "said"),
     [

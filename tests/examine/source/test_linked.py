@@ -167,10 +167,20 @@ def slugs(path: Path) -> list[tuple[str, str, int | None]]:
             for each in triage.check([path]).findings for item in each.evidence]  # fmt: skip
 
 
-@pytest.mark.parametrize("body", ["optimizer.step()\n    optimizer.zero_grad()", "optimizer.step()", "pass"])
-def test_nothing_is_missing_that_another_file_may_do(tmp_path: Path, body: str) -> None:
-    write(tmp_path, {"train.py": LOOP, "helpers.py": f"def update(optimizer):\n    {body}\n"})
-    assert slugs(tmp_path / "train.py") == []
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("optimizer.step()\n    optimizer.zero_grad()", []),
+        ("optimizer.step()", [("gradients-not-zeroed", "train.py", 10)]),
+        ("pass", [("step-missing", "train.py", 10)]),
+        ("other.update(optimizer)", []),
+    ],
+)
+def test_only_what_the_other_file_does_not_do_is_missing(
+    tmp_path: Path, body: str, found: list[tuple[str, str, int]]
+) -> None:
+    write(tmp_path, {"train.py": LOOP, "helpers.py": f"import other\n\ndef update(optimizer):\n    {body}\n"})
+    assert slugs(tmp_path / "train.py") == found
 
 
 MODEL = "from torch import nn\n\n\nclass Net(nn.Module):\n    pass\n\n\ndef make():\n    return Net()\n"
@@ -184,6 +194,13 @@ def test_what_another_file_makes_plays_its_part(tmp_path: Path) -> None:
     assert slugs(tmp_path / "train.py") == []
 
 
+@pytest.mark.parametrize("nets", [MODEL + "def other():\n    global make\n", "from zoo import make\n" + MODEL])
+def test_a_name_that_is_only_mentioned_again_is_what_it_was(tmp_path: Path, nets: str) -> None:
+    train = "import torch\nfrom nets import make\nnet = make()\nloss.backward()\ntorch.save(net, 'net.pt')\n"
+    write(tmp_path, {"train.py": train, "nets.py": nets})
+    assert slugs(tmp_path / "train.py") == [("whole-object-saved", "train.py", 5)]
+
+
 @pytest.mark.parametrize(
     "nets",
     [
@@ -191,12 +208,10 @@ def test_what_another_file_makes_plays_its_part(tmp_path: Path) -> None:
         MODEL + "if fast:\n    def make():\n        return {}\n",
         MODEL + "try:\n    from fast import make\nexcept ImportError:\n    pass\n",
         MODEL + "from zoo import *\n",
-        MODEL + "def other():\n    global make\n",
         MODEL.replace("def make", "@state\ndef make"),
         MODEL.replace("def make", "@state(\n    1,\n)\ndef make"),
         MODEL.replace("def make", "@state  # why\n# this\ndef make"),
         MODEL.replace("def make", "text = '''\ndef make") + "'''\nmake = dict\n",
-        "from zoo import make\n" + MODEL,
     ],
 )
 def test_a_name_that_may_stand_for_something_else_is_unknown(tmp_path: Path, nets: str) -> None:

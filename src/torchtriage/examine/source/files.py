@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
+from torchtriage.examine.confinement import DO, WHY, leads_out
 from torchtriage.examine.detector import Detector
 from torchtriage.examine.source.ignored import Ignored
 from torchtriage.examine.source.seen import Memory, Seen, look, mentions_torch
@@ -63,8 +64,9 @@ def examine(paths: Sequence[Path], detectors: Sequence[Detector], means: Means |
     Inconclusive and the others are examined all the same.
     """
     means = replace(means or Means(), asked=frozenset(paths))
-    merged = _Merged(detectors)
-    for seen in _shown(found(paths, passes_over=means.passes_over), detectors, means):
+    files = found(paths, passes_over=means.passes_over)
+    merged = _Merged(detectors, {each.as_posix() for each in files})
+    for seen in _shown(files, detectors, means):
         merged.add(seen)
     return Examined(merged.outcomes(), merged.files, merged.silenced)
 
@@ -157,8 +159,9 @@ def _whole_file_at_once() -> Iterator[None]:
 class _Merged:
     """What the files examined so far have shown."""
 
-    def __init__(self, detectors: Sequence[Detector]) -> None:
-        self.detectors = detectors
+    def __init__(self, detectors: Sequence[Detector], names: Set[str]) -> None:
+        """NAMES: of all files that are examined; what shows in others of their project is not asked for."""
+        self.detectors, self.names = detectors, names
         self.evidence: dict[str, dict[Evidence, None]] = {}
         self.inconclusive: list[Inconclusive] = []
         self.files = self.silenced = 0
@@ -170,13 +173,14 @@ class _Merged:
         self.files += seen.is_read
         self.silenced += seen.silenced
         self.inconclusive += seen.inconclusive
-        for item in seen.evidence:
+        for item in (*seen.evidence, *(each for each in seen.elsewhere if each.place.path in self.names)):
             self.evidence.setdefault(item.detector, {})[item] = None
 
     def outcomes(self) -> tuple[Outcome, ...]:
         """A detector that could look at no file has observed nothing."""
         blind = {each.detector for each in self.inconclusive} - self.evidence.keys()
-        names = [each.name for each in self.detectors if self.files and each.name not in blind]
+        known = dict.fromkeys(each.name for each in self.detectors)  # one fault may be shown by several looks
+        names = [each for each in known if self.files and each not in blind]
         observed = (Observed(name, tuple(sorted(self.evidence.get(name, ()), key=_where))) for name in names)
         return (*observed, *self.inconclusive)
 
@@ -185,6 +189,8 @@ def closed(path: Path) -> tuple[str, str] | None:
     """Why PATH is not opened at all, and what to do; None for a file that can be read as Python."""
     if path == STDIN:
         return None
+    if leads_out(path):
+        return WHY, DO
     if path.is_symlink() and not path.exists():
         return f"the link's target {path.readlink().as_posix()} is missing", "Restore the target, or leave it out."
     if path.exists() and not path.is_file():

@@ -14,8 +14,10 @@ from msgspec.structs import replace
 
 from torchtriage.catalog.cache import folder
 from torchtriage.core.evidence import Evidence, Inconclusive
+from torchtriage.examine import confinement
 from torchtriage.examine.detector import Detector, perform
 from torchtriage.examine.source import notebook
+from torchtriage.examine.source.execution.training import Trainings
 from torchtriage.examine.source.linked import is_module
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.suppressions import applied
@@ -28,11 +30,13 @@ _MENTIONED = (b"torch", b"accelerate", b"lightning")
 class Seen(Struct, frozen=True):
     """What one file showed. silenced: how many places a comment silenced. is_read: whether it could be read.
 
-    linked: the files of its project that were looked into for it, and a digest of what each held. absent: where
-    modules of the project were looked for, and were not.
+    elsewhere: what its execution showed in other files of its project. linked: the files of its project that were
+    looked into for it, and a digest of what each held. absent: where modules of the project were looked for, and were
+    not.
     """
 
     evidence: tuple[Evidence, ...] = ()
+    elsewhere: tuple[Evidence, ...] = ()
     inconclusive: tuple[Inconclusive, ...] = ()
     silenced: int = 0
     is_read: bool = True
@@ -53,22 +57,42 @@ def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
         text, unread = text_of(path, data)
         script = Script(path, text.data, text)
     except UnreadableError as reason:
-        return Seen((), (Inconclusive("source", reason.why, reason.unblock),), is_read=False)
+        return Seen(inconclusive=(Inconclusive("source", reason.why, reason.unblock),), is_read=False)
     if not mentions_torch(data):
         return Seen()
     evidence: list[Evidence] = []
     inconclusive = [Inconclusive("source", why, "Mend the cell: the others are examined.") for why in unread]
-    for outcome in perform(detectors, script):
+    for outcome in perform([each for each in detectors if each.looks_at is not Trainings], script):
         if isinstance(outcome, Inconclusive):
             inconclusive.append(replace(outcome, why=f"{path}: {outcome.why}"))
         else:
             # what shows in a file that this one imports is said where that one is examined
-            evidence.extend(each for each in dict.fromkeys(outcome.evidence) if each.place.path == path)
-    kept, complaints = applied(text, evidence)
+            evidence += [each for each in dict.fromkeys(outcome.evidence) if each.place.path == path]
+    shown = {each.detector for each in evidence}
+    executed: list[Evidence] = []
+    for outcome in perform([each for each in detectors if each.looks_at is Trainings], script):
+        if isinstance(outcome, Inconclusive):  # which keeps all rules about the program from looking: it is told once
+            told = replace(outcome, detector="source/execution", why=f"{path}: {outcome.why}")
+            inconclusive += [told] if told not in inconclusive else []
+        elif outcome.detector not in shown:  # what a rule about the file says is not said again
+            executed += dict.fromkeys(outcome.evidence)
+    kept, complaints = applied(text, [*evidence, *(each for each in executed if each.place.path == path)])
+    silenced = len(evidence) + sum(each.place.path == path for each in executed) - len(kept)
     links = script.links
+    elsewhere = _not_silenced(script, [each for each in executed if each.place.path != path])
     linked = tuple((file.path.as_posix(), _digest(file.content)) for file in links.used.values())
     absent = tuple(each.as_posix() for each in links.absent)
-    return Seen(kept, (*inconclusive, *complaints), len(evidence) - len(kept), linked=linked, absent=absent)
+    return Seen(kept, elsewhere, (*inconclusive, *complaints), silenced, linked=linked, absent=absent)
+
+
+def _not_silenced(script: Script, elsewhere: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """What was shown ELSEWHERE, without what a comment there silences."""
+    found: dict[str, list[Evidence]] = {}
+    for each in elsewhere:
+        found.setdefault(each.place.path or "", []).append(each)
+    texts = {script.links.shown(file.path): file.content for file in script.links.used.values()}
+    mine = {path: applied(Text(path, texts[path]), items)[0] for path, items in found.items() if path in texts}
+    return tuple(item for items in mine.values() for item in items)
 
 
 def _digest(data: bytes) -> str:
@@ -118,7 +142,8 @@ class Memory:
 
     def _file(self, path: str, data: bytes) -> Path:
         # also by the folder in which it lies: what it imports lies there, too
-        whole = f"{path}\0{Path(path).absolute()}\0".encode("utf-8", "surrogateescape")
+        parts = (path, Path(path).absolute(), *confinement.folders(), "")
+        whole = "\0".join(map(str, parts)).encode("utf-8", "surrogateescape")
         name = blake2b(whole + data, digest_size=16).hexdigest()
         return self.home / name[:2] / f"{name[2:]}.json"
 

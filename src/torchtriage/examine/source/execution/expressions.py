@@ -1,0 +1,449 @@
+"""Expressions: what they come to, with Python's own meaning where the values are known."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar
+
+from torchtriage.examine.source.execution.frames import Frame
+from torchtriage.examine.source.execution.values import (
+    LONGEST,
+    Arguments,
+    Class,
+    External,
+    Function,
+    Keywords,
+    Object,
+    Tensor,
+    Unknown,
+    Value,
+    bounded,
+    is_concrete,
+    truth,
+)
+
+_WIDTH = re.compile(r"%[^a-zA-Z%]*(?:\d{4}|\*)")
+"""A conversion that pads a text to thousands of characters, or to as many as an argument says."""
+PERIOD = 64
+"""From here on a period is one of printing or evaluating, not of accumulation: a condition that holds now and then."""
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+}
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_DISTINCT = (Object, Class, Function, External, Tensor)
+
+
+class Expressions(ABC):
+    """What calls, attributes and loops do is left to the executor."""
+
+    _works: ClassVar[dict[type[ast.AST], Callable[..., Value]]] = {}
+
+    @abstractmethod
+    def count(self) -> None:
+        """One more step."""
+
+    @abstractmethod
+    def attribute(self, value: Value, name: str, node: ast.AST) -> Value: ...
+
+    @abstractmethod
+    def assign(self, value: Value, name: str, new: Value, node: ast.AST) -> None: ...
+
+    @abstractmethod
+    def call(self, called: Value, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value: ...
+
+    @abstractmethod
+    def item(self, value: Value, key: Value, node: ast.AST) -> Value: ...
+
+    @abstractmethod
+    def items(self, value: Value, node: ast.AST) -> Iterator[Value]: ...
+
+    @abstractmethod
+    def builtin(self, name: str, frame: Frame) -> Value: ...
+
+    @abstractmethod
+    def imports(self, node: ast.Import, frame: Frame) -> None: ...
+
+    @abstractmethod
+    def imports_from(self, node: ast.ImportFrom, frame: Frame) -> None: ...
+
+    @abstractmethod
+    def decorated(self, value: Value, decorator: ast.expr, frame: Frame) -> Value: ...
+
+    @abstractmethod
+    def accumulate(self, name: str, value: Value, node: ast.AST) -> None:
+        """The variable NAME has become VALUE by an assignment like +=."""
+
+    @abstractmethod
+    def enter(self, value: Value, node: ast.AST) -> tuple[Callable[[], None], Value]: ...
+
+    @abstractmethod
+    def loop(self, node: ast.AST) -> AbstractContextManager[Any]: ...
+
+    @abstractmethod
+    def goes_on(self, loop: Any) -> bool:
+        """Whether one more iteration of LOOP may show something."""
+
+    @abstractmethod
+    def note_period(self, number: int) -> None:
+        """Something happens every NUMBER iterations of the loop under way."""
+
+    @abstractmethod
+    def guard(self, node: ast.If, way: bool) -> AbstractContextManager[None]:
+        """A region that only some ranks come to."""
+
+    @abstractmethod
+    def guard_rest(self, node: ast.If, way: bool) -> None:
+        """The rest of the function under way is such a region."""
+
+    @abstractmethod
+    def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool: ...
+
+    @abstractmethod
+    def combine(self, operands: Iterable[Value], node: ast.AST, op: ast.operator | None = None) -> Value:
+        """What an operation on OPERANDS gives that are no plain values."""
+
+    @abstractmethod
+    def function(self, node: Any, frame: Frame, name: str) -> Function: ...
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """What NODE comes to in FRAME."""
+        if isinstance(node, ast.Constant):
+            return node.value
+        self.count()
+        work = self._works.get(type(node))
+        return work(self, node, frame) if work is not None else Unknown(type(node).__name__)
+
+    def _name(self, node: ast.Name, frame: Frame) -> Value:
+        home = frame.home(node.id)
+        return home[node.id] if home is not None else self.builtin(node.id, frame)
+
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> Value:
+        return self.attribute(self.evaluate(node.value, frame), node.attr, node)
+
+    def _call(self, node: ast.Call, frame: Frame) -> Value:
+        called = self.evaluate(node.func, frame)
+        arguments: list[Value] = []
+        for each in node.args:
+            if isinstance(each, ast.Starred):
+                value = self.evaluate(each.value, frame)
+                arguments += list(value) if isinstance(value, list | tuple) else [Unknown("*")]
+            else:
+                arguments.append(self.evaluate(each, frame))
+        keywords: dict[str, Value] = {}
+        for keyword in node.keywords:
+            value = self.evaluate(keyword.value, frame)
+            if keyword.arg is not None:
+                keywords[keyword.arg] = value
+            elif isinstance(value, dict):
+                keywords |= {key: each for key, each in value.items() if isinstance(key, str)}
+            else:
+                keywords["**"] = value
+        if isinstance(called, External) and called.name == "builtins.super":
+            return self.parent(arguments, frame)
+        return self.call(called, tuple(arguments), keywords, node)
+
+    @abstractmethod
+    def parent(self, arguments: list[Value], frame: Frame) -> Value:
+        """super(…) in FRAME."""
+
+    def _list(self, node: ast.List, frame: Frame) -> Value:
+        return list(self._spread(node.elts, frame))
+
+    def _tuple(self, node: ast.Tuple, frame: Frame) -> Value:
+        return tuple(self._spread(node.elts, frame))
+
+    def _set(self, node: ast.Set, frame: Frame) -> Value:
+        found = list(self._spread(node.elts, frame))
+        return set(found) if is_concrete(found) and all(map(is_hashable, found)) else Unknown("a set")
+
+    def _spread(self, nodes: list[ast.expr], frame: Frame) -> Iterator[Value]:
+        for each in nodes:
+            if isinstance(each, ast.Starred):
+                value = self.evaluate(each.value, frame)
+                yield from value if isinstance(value, list | tuple) else [Unknown("*")]
+            else:
+                yield self.evaluate(each, frame)
+
+    def _dict(self, node: ast.Dict, frame: Frame) -> Value:
+        made: dict[Value, Value] = {}
+        for key, each in zip(node.keys, node.values, strict=True):
+            value = self.evaluate(each, frame)
+            if key is None:
+                if not isinstance(value, dict):
+                    return Unknown("**")
+                made |= value
+                continue
+            name = self.evaluate(key, frame)
+            if not is_hashable(name):
+                return Unknown("a key")
+            made[name] = value
+        return made
+
+    def _subscript(self, node: ast.Subscript, frame: Frame) -> Value:
+        return self.item(self.evaluate(node.value, frame), self.evaluate(node.slice, frame), node)
+
+    def _slice(self, node: ast.Slice, frame: Frame) -> Value:
+        parts = [
+            self.evaluate(each, frame) if each is not None else None for each in (node.lower, node.upper, node.step)
+        ]
+        return slice(*parts) if is_concrete(parts) else Unknown("a slice")
+
+    def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
+        return self.binary(node.op, self.evaluate(node.left, frame), self.evaluate(node.right, frame), node)
+
+    def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST, *, in_place: bool = False) -> Value:
+        """LEFT OP RIGHT; a list is extended IN_PLACE."""
+        if in_place and isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list | tuple):
+            left.extend(right[:LONGEST])
+            return bounded(left)
+        if isinstance(op, ast.Mod) and isinstance(left, int) and isinstance(right, int):
+            if right > PERIOD:
+                return Unknown("a period")
+            self.note_period(right)
+        plain = (list, tuple, dict, set, str, int, float, bool)
+        work = _BINARY.get(type(op))
+        if work is None or not isinstance(left, plain) or not isinstance(right, plain) or _is_large(op, left, right):
+            return self.combine((left, right), node, op)
+        try:
+            return bounded(work(left, right))
+        except Exception:  # noqa: BLE001 - what Python refuses here, it would refuse in the program
+            return Unknown("an error")
+
+    def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
+        value = self.evaluate(node.operand, frame)
+        if isinstance(node.op, ast.Not):
+            known = truth(value)
+            return Unknown("not", is_of_rank=is_of_rank(value)) if known is None else not known
+        if isinstance(value, int | float):
+            if isinstance(node.op, ast.USub):
+                return -value
+            return +value if isinstance(node.op, ast.UAdd) else ~int(value)
+        return self.combine((value,), node)
+
+    def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
+        is_and = isinstance(node.op, ast.And)
+        value: Value = None
+        unknown = of_rank = False
+        for each in node.values:
+            value = self.evaluate(each, frame)
+            known = truth(value)
+            if known is None:
+                unknown, of_rank = True, of_rank or is_of_rank(value)
+            elif known is not is_and:
+                return value  # whatever the unknown ones are, the result counts as this one does
+        return Unknown("and" if is_and else "or", is_of_rank=of_rank) if unknown else value
+
+    def _compare(self, node: ast.Compare, frame: Frame) -> Value:
+        left = self.evaluate(node.left, frame)
+        unknown: Value = None
+        for op, each in zip(node.ops, node.comparators, strict=True):
+            right = self.evaluate(each, frame)
+            found = self.compare(op, left, right)
+            known = truth(found)
+            if known is False:
+                return False
+            unknown = found if known is None else unknown
+            left = right
+        return unknown if unknown is not None else True
+
+    def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        is_of_tensors = isinstance(left, Tensor) or isinstance(right, Tensor)
+        if is_of_tensors and not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+            return Tensor()
+        if isinstance(left, Unknown) or isinstance(right, Unknown):
+            return Unknown("a comparison", is_of_rank=is_of_rank(left) or is_of_rank(right))
+        if isinstance(op, ast.Is | ast.IsNot):
+            return (left is right or (is_concrete(left) and left == right)) is isinstance(op, ast.Is)
+        if isinstance(op, ast.In | ast.NotIn):
+            return self._contains(right, left, isinstance(op, ast.In))
+        return self._compared(op, left, right)
+
+    def _compared(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        if is_concrete(left) and is_concrete(right):
+            try:
+                return bool(_COMPARED[type(op)](left, right))
+            except TypeError:
+                return Unknown("an error")
+        is_equality = isinstance(op, ast.Eq | ast.NotEq)
+        if is_equality and isinstance(left, _DISTINCT[:4]) and isinstance(right, (*_DISTINCT[:4], str, type(None))):
+            return (left == right) is isinstance(op, ast.Eq)
+        return Unknown("a comparison")
+
+    def _contains(self, held: Value, value: Value, wanted: bool) -> Value:
+        if isinstance(held, str) and isinstance(value, str):
+            return (value in held) is wanted
+        if isinstance(held, dict) and is_hashable(value):
+            return (value in held) is wanted
+        if isinstance(held, list | tuple | set) and not any(isinstance(each, Unknown) for each in held):
+            return any(each is value or (is_concrete(each) and each == value) for each in held) is wanted
+        return Unknown("in")
+
+    def _either(self, node: ast.IfExp, frame: Frame) -> Value:
+        found = self.evaluate(node.test, frame)
+        known = truth(found)
+        if known is None:
+            known = self.decide(node, found, [])
+        return self.evaluate(node.body if known else node.orelse, frame)
+
+    def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
+        return self.function(node, frame, "<lambda>")
+
+    def _comprehension(self, node: Any, frame: Frame) -> Value:
+        inside = Frame(frame.file, {}, frame, frame.function, frame.owner)
+        made = list(self._comprehended(node, node.generators, inside))
+        if isinstance(node, ast.SetComp):
+            return set(made) if is_concrete(made) and all(map(is_hashable, made)) else Unknown("a set")
+        return made
+
+    def _dict_comprehension(self, node: ast.DictComp, frame: Frame) -> Value:
+        inside = Frame(frame.file, {}, frame, frame.function, frame.owner)
+        pairs = list(self._comprehended(node, node.generators, inside))
+        return dict(pairs) if all(is_hashable(key) for key, _ in pairs) else Unknown("a dict")
+
+    def _comprehended(self, node: Any, generators: list[ast.comprehension], frame: Frame) -> Iterator[Value]:
+        if not generators:
+            if isinstance(node, ast.DictComp):
+                yield self.evaluate(node.key, frame), self.evaluate(node.value, frame)
+            else:
+                yield self.evaluate(node.elt, frame)
+            return
+        first, *rest = generators
+        with self.loop(first) as loop:
+            for item in self.items(self.evaluate(first.iter, frame), first):
+                if not self.goes_on(loop):
+                    return
+                self.bind(first.target, item, frame)
+                if all(truth(self.evaluate(test, frame)) is not False for test in first.ifs):
+                    yield from self._comprehended(node, rest, frame)
+
+    def _walrus(self, node: ast.NamedExpr, frame: Frame) -> Value:
+        value = self.evaluate(node.value, frame)
+        self.bind(node.target, value, frame)
+        return value
+
+    def _awaited(self, node: ast.Await, frame: Frame) -> Value:
+        return self.evaluate(node.value, frame)
+
+    def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
+        parts: list[str] = []
+        for each in node.values:
+            value = self.evaluate(each.value if isinstance(each, ast.FormattedValue) else each, frame)
+            has_format = isinstance(each, ast.FormattedValue) and each.format_spec is not None
+            if has_format or not is_concrete(value):
+                return Unknown("text")
+            parts.append(str(value))
+        return "".join(parts)[:LONGEST]
+
+    def bind(self, target: ast.expr, value: Value, frame: Frame) -> None:
+        """Gives the names, attributes and entries of TARGET their part of VALUE."""
+        match target:
+            case ast.Name(id=name):
+                frame.store(name, value)
+            case ast.Attribute(value=held, attr=name):
+                self.assign(self.evaluate(held, frame), name, value, target)
+            case ast.Subscript(value=held, slice=key):
+                self._put(self.evaluate(held, frame), self.evaluate(key, frame), value, target)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                self._unpack(parts, value, frame)
+            case ast.Starred(value=inner):
+                self.bind(inner, Unknown("*"), frame)
+
+    def _put(self, held: Value, key: Value, value: Value, node: ast.AST) -> None:
+        if (isinstance(held, dict) and is_hashable(key) and not isinstance(key, Unknown)) or (
+            isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)
+        ):
+            held[key] = value
+        elif isinstance(held, Object):
+            self.call(self.attribute(held, "__setitem__", node), (key, value), {}, node)
+
+    def _unpack(self, parts: list[ast.expr], value: Value, frame: Frame) -> None:
+        starred = next((place for place, each in enumerate(parts) if isinstance(each, ast.Starred)), None)
+        if isinstance(value, list | tuple) and (len(value) == len(parts) or starred is not None):
+            behind = len(parts) - (starred or 0) - 1
+            for place, part in enumerate(parts):
+                if starred is None or place < starred:
+                    self.bind(part, value[place] if place < len(value) else Unknown(), frame)
+                elif place == starred and isinstance(part, ast.Starred):
+                    self.bind(part.value, list(value[place : len(value) - behind]), frame)
+                else:
+                    self.bind(part, value[place - len(parts)], frame)
+            return
+        for place, part in enumerate(parts):
+            inner = part.value if isinstance(part, ast.Starred) else part
+            self.bind(inner, self.item(value, place, part), frame)
+
+
+def is_of_rank(value: Value) -> bool:
+    """Whether VALUE is known to differ among the ranks."""
+    return isinstance(value, Unknown) and value.is_of_rank
+
+
+def is_hashable(value: Value) -> bool:
+    """Whether VALUE may be a key."""
+    return not isinstance(value, list | dict | set | slice) and not (
+        isinstance(value, tuple) and any(not is_hashable(each) for each in value)
+    )
+
+
+def _is_large(op: ast.operator, left: Value, right: Value) -> bool:
+    """Whether the result may be far larger than its operands."""
+    sizes = [len(each) if isinstance(each, str | list | tuple) else abs(each) if isinstance(each, int | float) else 1
+             for each in (left, right)]  # fmt: skip
+    if isinstance(op, ast.Pow | ast.LShift):
+        return sizes[0] > LONGEST or sizes[1] > 64
+    if isinstance(op, ast.Mod) and isinstance(left, str):
+        return _WIDTH.search(left) is not None
+    return (
+        isinstance(op, ast.Mult)
+        and isinstance(left, str | list | tuple) | isinstance(right, str | list | tuple)
+        and (sizes[0] * sizes[1] > LONGEST)
+    )
+
+
+Expressions._works = {
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.Call: Expressions._call,
+    ast.List: Expressions._list,
+    ast.Tuple: Expressions._tuple,
+    ast.Set: Expressions._set,
+    ast.Dict: Expressions._dict,
+    ast.Subscript: Expressions._subscript,
+    ast.Slice: Expressions._slice,
+    ast.BinOp: Expressions._binary,
+    ast.UnaryOp: Expressions._unary,
+    ast.BoolOp: Expressions._boolean,
+    ast.Compare: Expressions._compare,
+    ast.IfExp: Expressions._either,
+    ast.Lambda: Expressions._lambda,
+    ast.ListComp: Expressions._comprehension,
+    ast.SetComp: Expressions._comprehension,
+    ast.GeneratorExp: Expressions._comprehension,
+    ast.DictComp: Expressions._dict_comprehension,
+    ast.NamedExpr: Expressions._walrus,
+    ast.Await: Expressions._awaited,
+    ast.JoinedStr: Expressions._text,
+}

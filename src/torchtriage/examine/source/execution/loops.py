@@ -1,0 +1,46 @@
+"""How often the loops of a program are executed: as often as shows what they do."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from torchtriage.examine.source.execution import events
+
+ROUNDS = 3
+"""Iterations of a loop without a known end: the third shows whether the second has left something behind."""
+ACCUMULATED = 70
+"""Iterations of a loop that trains, at most, until an optimizer has stepped twice: recipes accumulate up to 64."""
+EPOCHS, PERIODS = 2, 26
+"""Iterations of a loop around one that trains; at most until what happens every so many epochs has happened."""
+ELEMENTS = 256
+"""Iterations of a loop over something known in which nothing is trained: the layers of a model."""
+
+
+@dataclass(eq=False)
+class Loop:
+    """A loop under way. depth: loops around it. first: events before it. count: iterations begun, from 0.
+
+    is_endless: what it goes over has no known end. period: the longest of those that its code asks for (step % 10).
+    """
+
+    node: ast.AST
+    depth: int
+    first: int
+    count: int = -1
+    is_endless: bool = False
+    period: int = 0
+
+    def goes_on(self, happened: list[events.Event]) -> bool:
+        """Whether one more iteration may show something, after what has HAPPENED within it."""
+        self.count += 1
+        trains = [each for each in happened if isinstance(each, events.Backward)]
+        if not trains:
+            return self.count < (ROUNDS if self.is_endless else ELEMENTS)
+        if any(len(each.loops) > self.depth + 1 for each in trains):
+            return self.count < max(EPOCHS, min(self.period + 1, PERIODS))
+        steps = {self._turn(each) for each in happened if isinstance(each, events.OptimizerStep)}
+        return self.count < ROUNDS or (len(steps) < 2 and self.count < ACCUMULATED)
+
+    def _turn(self, event: events.Event) -> int:
+        return event.loops[self.depth][1] if len(event.loops) > self.depth else -1

@@ -1,0 +1,47 @@
+"""What an execution has to know of torch, from library.toml and the engine's own table of names."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torchtriage.examine.source.names import matches, table
+from torchtriage.examine.source.roles import gives_model
+
+MODULE = "torch.nn.Module"
+_SAMPLER = "torch.utils.data.distributed.DistributedSampler"
+_NO_LAYERS = frozenset({"Parameter", "Buffer", "UninitializedParameter"})
+_BASES = ("pytorch_lightning.LightningModule", "transformers.PreTrainedModel")
+
+
+@cache
+def lore() -> dict[str, Any]:
+    """What torch does, as data."""
+    return tomllib.loads(Path(__file__).with_name("library.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def kind_of(name: str) -> str:
+    """The kind of an instance of the class of a package with that real NAME; "" for others."""
+    if name in lore()["wrappers"]["names"]:
+        return "wrapper"
+    if name == _SAMPLER:
+        return "sampler"
+    if name == "torch.optim.Optimizer":
+        return "optimizer"
+    for role in ("scheduler", "optimizer", "scaler", "loader"):
+        if matches(name, tuple(table()["roles"][role]["made"])):
+            return role
+    words = name.split(".")
+    is_layer = words[:2] == ["torch", "nn"] and len(words) == 3 and words[2][:1].isupper()
+    if (is_layer and words[2] not in _NO_LAYERS) or name in _BASES or gives_model(name):
+        return "module"
+    return ""
+
+
+def is_loss(name: str) -> bool:
+    """Whether NAME, the name of a class, is that of a loss."""
+    last = name.rpartition(".")[2]
+    return last in lore()["losses"] or last.endswith(("Loss", "Criterion"))

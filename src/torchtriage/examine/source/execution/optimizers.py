@@ -1,0 +1,192 @@
+"""Optimizers and what goes with them: gradients, loss scaling, schedules, loaders, states."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.modules import Modules
+from torchtriage.examine.source.execution.values import (
+    Arguments,
+    Function,
+    Keywords,
+    Object,
+    Parameter,
+    Tensor,
+    Unknown,
+    Value,
+    truth,
+)
+
+
+class Optimizers(Modules):
+    """The optimizers of an execution."""
+
+    optimizers: list[Object]
+    _of_others: ClassVar[dict[tuple[str, str], Callable[..., Value]]] = {}
+
+    def blur(self, parameters: Iterable[Parameter] | None) -> None:
+        """Of the gradients of PARAMETERS, or of all, nothing is known any more."""
+        raise NotImplementedError
+
+    def make_optimizer(self, made: Object, node: ast.AST) -> None:
+        """The parameters that the optimizer MADE is given."""
+        self.optimizers.append(made)
+        made.state["groups"] = self._groups(made.argument("params", 0, Unknown()), node)
+        self._note_known(made)
+
+    def _note_known(self, optimizer: Object) -> None:
+        held = [each for group in optimizer.state["groups"] for each in group["params"]]
+        optimizer.state["is_known"] = all(isinstance(each, Parameter) for each in held)
+
+    def _groups(self, given: Value, node: ast.AST) -> list[dict[str, Value]]:
+        found = [given] if isinstance(given, dict) else self.listed(given, node)
+        if not isinstance(found, list):
+            return [{"params": [Unknown("parameters")]}]
+        if not any(isinstance(each, dict) for each in found):
+            return [{"params": _of_pairs(found)}]
+        return [self._group(each, node) for each in found]
+
+    def _group(self, given: Value, node: ast.AST) -> dict[str, Value]:
+        options = given if isinstance(given, dict) else {}
+        held = options.get("params", Unknown())
+        inside = [held] if isinstance(held, Tensor) else self.listed(held, node)
+        return {**options, "params": _of_pairs(inside) if isinstance(inside, list) else [Unknown("parameters")]}
+
+    def optimized(self, optimizer: Object) -> list[Parameter]:
+        """The parameters that OPTIMIZER holds, as far as they are known."""
+        groups = optimizer.state.get("groups", ())
+        return [each for group in groups for each in group["params"] if isinstance(each, Parameter)]
+
+    def step(self, optimizer: Value, node: ast.AST, scaler: Object | None = None) -> None:
+        """OPTIMIZER.step(), by itself or by SCALER."""
+        if not isinstance(optimizer, Object) or optimizer.kind != "optimizer":
+            self.blur(None)
+            return
+        held = self.optimized(optimizer)
+        known = tuple((each, each.grad) for each in held if each.grad is not None and each.is_gradient_known)
+        if scaler is not None:  # its step unscales what nobody has unscaled
+            known = tuple((each, replace(gradient, scaled=None)) for each, gradient in known)
+        self.happen(events.OptimizerStep(self.spot(node), optimizer, scaler, known))
+        for each, gradient in known:
+            each.grad = replace(gradient, used=len(gradient.by))
+
+    def zero(self, parameters: Iterable[Parameter], node: ast.AST) -> None:
+        """The gradients of PARAMETERS are dropped."""
+        found = tuple(parameters)
+        self.happen(events.ZeroGrad(self.spot(node), found))
+        for each in found:
+            each.grad, each.is_gradient_known = None, True
+
+    def clip(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """clip_grad_norm_ and its kin."""
+        given = arguments[0] if arguments else keywords.get("parameters", Unknown())
+        found = [given] if isinstance(given, Tensor) else self.listed(given, node)
+        held = found if isinstance(found, list) else [Unknown("parameters")]
+        known = tuple(each for each in held if isinstance(each, Parameter))
+        gradients = tuple(each.grad for each in known if each.grad is not None and each.is_gradient_known)
+        self.happen(events.Clip(self.spot(node), gradients))
+        return Tensor(self.spot(node))
+
+    def operate(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """HELD.NAME(…) of one of torch's own things; NotImplemented where that is not executed here."""
+        work = self._of_others.get((held.kind, name)) or self._of_others.get(("", name))
+        if work is not None and held.kind in _KINDS:
+            return work(self, held, arguments, keywords, node)
+        if held.kind in ("module", "wrapper"):
+            return self.module_method(held, name, arguments, keywords, node)
+        if held.kind in ("parser", "defaultdict"):
+            return self.object_method(held, name, arguments, keywords, node)
+        return Unknown(name) if held.kind in ("scheduler", "loader") else NotImplemented
+
+    def _step_of(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        closure = arguments[0] if arguments else keywords.get("closure")
+        if isinstance(closure, Function):
+            self.call(closure, (), {}, node)
+        self.step(held, node)
+        return None
+
+    def _zero_of(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.zero(self.optimized(held) if held.kind == "optimizer" else self.parameters(held), node)
+        return None
+
+    def _add_group(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        held.state["groups"] += self._groups(arguments[0] if arguments else Unknown(), node)
+        self._note_known(held)
+        return None
+
+    def _scale(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        first = arguments[0] if arguments else Unknown()
+        is_on = truth(held.argument("enabled", None, True)) is not False
+        return replace(first, scaled=held) if isinstance(first, Tensor) and is_on else first
+
+    def _unscale(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        first = arguments[0] if arguments else Unknown()
+        if not isinstance(first, Object) or first.kind != "optimizer":
+            self.blur(None)
+            return None
+        for each in self.optimized(first):
+            each.grad = replace(each.grad, scaled=None) if each.grad is not None else None
+        return None
+
+    def _step_by(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.step(arguments[0] if arguments else Unknown(), node, held)
+        return None
+
+    def _update(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.ScalerUpdate(self.spot(node), held))
+        return None
+
+    def _schedule(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.SchedulerStep(self.spot(node), held))
+        return None
+
+    def _set_epoch(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.SetEpoch(self.spot(node), held))
+        return None
+
+    def _state_of(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """HELD.state_dict(), and at which event it was taken."""
+        return Object("state", spot=self.spot(node), state={"of": held, "at": len(self.events)})
+
+    def _restore(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.Restore(self.spot(node), held, arguments[0] if arguments else keywords.get("state_dict")))
+        for each in self.parameters(held) if held.kind in ("module", "wrapper") else ():
+            each.is_empty = False
+        return Unknown("the keys that do not fit")
+
+    def batch(self, loader: Object, node: ast.AST) -> Value:
+        return Tensor(self.spot(node))
+
+
+def _of_pairs(values: list[Value]) -> list[Value]:
+    """Parameters, of which some were given with their names."""
+    return [each[1] if isinstance(each, tuple) and len(each) == 2 else each for each in values]
+
+
+def _nothing(*_: Any) -> Value:
+    return None
+
+
+_KINDS = frozenset({"optimizer", "scaler", "scheduler", "sampler", "module", "wrapper"})
+Optimizers._of_others = {
+    ("", "state_dict"): Optimizers._state_of,
+    ("", "load_state_dict"): Optimizers._restore,
+    ("module", "zero_grad"): Optimizers._zero_of,
+    ("wrapper", "zero_grad"): Optimizers._zero_of,
+    ("optimizer", "step"): Optimizers._step_of,
+    ("optimizer", "zero_grad"): Optimizers._zero_of,
+    ("optimizer", "add_param_group"): Optimizers._add_group,
+    ("optimizer", "__init__"): _nothing,
+    ("scaler", "scale"): Optimizers._scale,
+    ("scaler", "unscale_"): Optimizers._unscale,
+    ("scaler", "step"): Optimizers._step_by,
+    ("scaler", "update"): Optimizers._update,
+    ("scaler", "get_scale"): lambda *_: Unknown("a scale"),
+    ("scaler", "is_enabled"): lambda *_: Unknown("enabled"),
+    ("scheduler", "step"): Optimizers._schedule,
+    ("sampler", "set_epoch"): Optimizers._set_epoch,
+}
