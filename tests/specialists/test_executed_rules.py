@@ -61,6 +61,7 @@ class Net(nn.Module):
 """,
     "engine.py": """
 import copy
+from contextlib import nullcontext
 
 import torch
 from torch import nn
@@ -71,6 +72,9 @@ class Stepper:
         self.optimizer, self.parameters, self.cfg = optimizer, parameters, cfg
         self.scaler = torch.amp.GradScaler("cuda")
         self.seen = 0
+
+    def hold(self, model):
+        return model.no_sync() if (self.seen + 1) % self.cfg.accumulate else nullcontext()
 
     def __call__(self, loss):
         self.scaler.scale(loss / self.cfg.accumulate).backward()
@@ -108,9 +112,10 @@ def evaluate(model, loader, mean):
 def train_epoch(model, loader, stepper, mean):
     criterion = nn.CrossEntropyLoss()
     for x, y in loader:
-        with torch.autocast("cuda", dtype=torch.float16):
-            loss = criterion(model(x), y)
-        stepper(loss)
+        with stepper.hold(model):
+            with torch.autocast("cuda", dtype=torch.float16):
+                loss = criterion(model(x), y)
+            stepper(loss)
         mean.add(loss)
 """,
     "main.py": """
@@ -205,6 +210,192 @@ if __name__ == "__main__":
     main([])
 """,
 }
+LETTERS = {
+    "data.py": """
+import random
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+class Noise:
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x):
+        return x + 0.1 * self.rng.normal()
+
+class Letters(Dataset):
+    def __init__(self, root):
+        self.root, self.change = root, [Noise()]
+
+    def __getitem__(self, index):
+        x = torch.load(f"{self.root}/{index}.pt", weights_only=True)
+        for change in self.change:
+            x = change(x)
+        return x, random.randint(0, 3)
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        for line in open("lines"):
+            yield torch.tensor([float(line)]), 0
+
+def loader(dataset, sampler=None, workers=0):
+    return DataLoader(dataset, 32, sampler=sampler, num_workers=workers)
+""",
+    "ops.py": """
+import torch
+
+def keep(ctx, x):
+    ctx.save_for_backward(x)
+
+def halve(gradient):
+    return gradient * 0.5
+
+class Halve(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        keep(ctx, x)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return halve(gradient), None
+""",
+    "model.py": """
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from ops import Halve
+
+class Part(nn.Module):
+    def __init__(self):
+        self.prepare()
+        self.inner = nn.Linear(8, 8)
+
+    def prepare(self):
+        super().__init__()
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.part, self.head = Part(), nn.Linear(8, 4)
+        self.gain = nn.Parameter(torch.ones(8))
+
+    def forward(self, x):
+        h = checkpoint(self.part.inner, Halve.apply(x, 2), use_reentrant=False)
+        h = torch.exp(h)
+        h = h + 1
+        return self.head(h * self.gain)
+
+class Weighted(nn.Module):
+    def forward(self, logits, y):
+        return nn.functional.nll_loss(torch.log_softmax(logits, 1), y)
+""",
+    "state.py": """
+import os
+
+import torch
+
+def save(path, model, optimizer, scheduler, epoch):
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "scheduler": scheduler.state_dict()}
+    torch.save({**state, "epoch": epoch}, path + ".tmp")
+    os.replace(path + ".tmp", path)
+
+def load(path, model, optimizer, scheduler):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    scheduler.load_state_dict(state["scheduler"])
+    return state["epoch"] + 1
+""",
+    "main.py": """
+import argparse
+import os
+import random
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data.distributed import DistributedSampler
+
+from data import Letters, Stream, loader
+from model import Net, Weighted
+from state import load, save
+
+def parse():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--resume", action="store_true")
+    return parser.parse_args()
+
+def seed():
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+
+def watch(module, inputs, output):
+    pass
+
+def total(values):
+    return values.sum()
+
+@torch.no_grad()
+def evaluate(model, batches):
+    model.eval()
+    right = torch.zeros(1, device="cuda")
+    for x, y in batches:
+        right += (model(x.cuda()).argmax(1) == y.cuda()).sum()
+    dist.all_reduce(right)
+    model.train()
+    return right.item()
+
+def update(model, criterion, optimizer, x, y):
+    optimizer.zero_grad()
+    loss = criterion(model(x), y)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss
+
+def main():
+    args = parse()
+    seed()
+    dist.init_process_group("nccl")
+    local = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(local)
+    inner = Net().cuda()
+    model = DistributedDataParallel(inner, device_ids=[local])
+    criterion = Weighted()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    start = load("last.pt", model, optimizer, scheduler) if args.resume else 0
+    train, valid = Letters("train"), Letters("valid")
+    sampler = DistributedSampler(train)
+    training, validation = loader(train, sampler), loader(valid, DistributedSampler(valid, shuffle=False))
+    handle = inner.register_forward_hook(watch)
+    profiler = torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=2))
+    for epoch in range(start, 9):
+        sampler.set_epoch(epoch)
+        mean = torch.zeros(1, device="cuda")
+        for x, y in training:
+            loss = update(model, criterion, optimizer, x.cuda(), y.cuda())
+            mean += loss.detach()
+            profiler.step()
+        scheduler.step()
+        shared = dist.all_reduce(mean, async_op=True)
+        shared.wait()
+        evaluate(model, validation)
+        if dist.get_rank() == 0:
+            save("last.pt", model, optimizer, scheduler, epoch)
+    handle.remove()
+
+if __name__ == "__main__":
+    main()
+""",
+}
 CHANGED: list[tuple[str, str, str, str]] = [
     ("clip-before-unscale", "engine.py", "            self.scaler.unscale_(self.optimizer)\n", ""),
     ("scaler-bypassed", "engine.py", "            self.scaler.unscale_(self.optimizer)\n            clip_grad_norm_(self.parameters, self.cfg.clip)\n            self.scaler.step(self.optimizer)", "            self.optimizer.step()"),
@@ -217,7 +408,7 @@ CHANGED: list[tuple[str, str, str, str]] = [
     ("mode-left-in-eval", "engine.py", "    model.train()\n    return", "    return"),
     ("mode-left-in-train", "engine.py", "    model.eval()\n", ""),
     ("eval-builds-graph", "engine.py", "@torch.no_grad()\n", ""),
-    ("backward-in-autocast", "engine.py", "        stepper(loss)", "            stepper(loss)"),
+    ("backward-in-autocast", "engine.py", "            stepper(loss)", "                stepper(loss)"),
     ("softmax-before-cross-entropy", "config.py", '"none"', '"softmax"'),
     ("layers-shared-by-repetition", "model.py", "[copy.deepcopy(layer) for _ in range(n)]", "[layer] * n"),
     ("unregistered-modules", "model.py", "nn.ModuleList(self.make(cfg.widths))", "self.make(cfg.widths)"),
@@ -239,6 +430,44 @@ CHANGED: list[tuple[str, str, str, str]] = [
     ("clip-after-step", "train.py", "        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n        optimizer.step()\n", "        optimizer.step()\n        nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n"),
     ("step-missing", "train.py", "        optimizer.step()\n        scheduler", "        scheduler"),
     ("scheduler-before-optimizer", "train.py", "        optimizer.zero_grad()\n        loss = nn.functional.cross_entropy(model(x), y)\n        loss.backward()\n        nn", "        scheduler.step()\n        optimizer.zero_grad()\n        loss = nn.functional.cross_entropy(model(x), y)\n        loss.backward()\n        nn"),
+    ("resume-off-by-one", "state.py", 'state["epoch"] + 1', 'state["epoch"]'),
+    ("keys-mismatched", "main.py", "save(\"last.pt\", model,", "save(\"last.pt\", inner,"),
+    ("mismatch-swallowed", "state.py", 'load_state_dict(state["model"])', 'load_state_dict(state["model"], strict=False)'),
+    ("checkpoint-incomplete", "state.py", '    scheduler.load_state_dict(state["scheduler"])\n', ""),
+    ("loads-to-saved-device", "state.py", 'map_location="cpu", ', ""),
+    ("save-not-atomic", "state.py", 'path + ".tmp")\n    os.replace(path + ".tmp", path)', "path)"),
+    ("seeds-incomplete", "main.py", "    random.seed(0)\n", ""),
+    ("dataset-owned-rng", "data.py", "workers=0", "workers=2"),
+    ("iterable-not-sharded", "main.py", "loader(valid, Dist", "loader(Stream(), workers=4), loader(valid, Dist"),
+    ("same-data-on-ranks", "main.py", "loader(train, sampler)", "loader(train)"),
+    ("moved-after-wrapping", "main.py", "    inner = Net().cuda()\n    model = DistributedDataParallel(inner, device_ids=[local])", "    inner = Net()\n    model = DistributedDataParallel(inner).cuda()"),
+    ("no-sync-missing", "main.py", "    optimizer.zero_grad()\n    loss = criterion(model(x), y)\n    loss.backward()", "    optimizer.zero_grad()\n    for _ in range(4):\n        loss = criterion(model(x), y) / 4\n        loss.backward()"),
+    ("global-rank-as-device", "main.py", 'int(os.environ["LOCAL_RANK"])', "dist.get_rank()"),
+    ("handle-not-waited", "main.py", "        shared.wait()\n", ""),
+    ("metrics-not-reduced", "main.py", "    dist.all_reduce(right)\n", ""),
+    ("forward-called-directly", "main.py", "criterion(model(x), y)", "criterion(model.forward(x), y)"),
+    ("hook-handle-dropped", "main.py", "        scheduler.step()\n", "        scheduler.step()\n        inner.register_forward_hook(watch)\n"),
+    ("parameter-then-moved", "model.py", "nn.Parameter(torch.ones(8))", "nn.Parameter(torch.ones(8)).cuda()"),
+    ("super-init-missing", "model.py", "        super().__init__()\n\nclass Net", "        pass\n\nclass Net"),
+    ("built-in-loop", "main.py", "    optimizer.zero_grad()\n    loss", "    optimizer = torch.optim.AdamW(model.parameters())\n    loss"),
+    ("loader-args-invalid", "data.py", "sampler=sampler,", "shuffle=True, sampler=sampler,"),
+    ("profiler-without-step", "main.py", "            profiler.step()\n", ""),
+    ("sync-bound", "main.py", "mean += loss.detach()", "mean += loss.item()\n            torch.cuda.synchronize()"),
+    ("loss-detached", "main.py", "criterion(model(x), y)", "criterion(model(x).detach(), y)"),
+    ("method-not-called", "main.py", "        scheduler.step()\n", "        scheduler.step\n"),
+    ("failure-swallowed", "main.py", "            loss = update(model, criterion, optimizer, x.cuda(), y.cuda())\n", "            try:\n                loss = update(model, criterion, optimizer, x.cuda(), y.cuda())\n            except Exception:\n                continue\n"),
+    ("grown-by-cat", "main.py", "mean += loss.detach()", "mean = torch.cat([mean, loss.detach().view(1)])"),
+    ("retain-graph-needless", "main.py", "loss.backward()", "loss.backward(retain_graph=True)"),
+    ("result-dropped", "main.py", "    loss.backward()\n", "    loss.clamp(min=0.0)\n    loss.backward()\n"),
+    ("created-then-moved", "main.py", "    loss.backward()\n", "    loss = loss + torch.zeros(1).cuda()\n    loss.backward()\n"),
+    ("unstable-composition", "model.py", "torch.log_softmax(logits, 1)", "torch.log(torch.softmax(logits, 1))"),
+    ("inplace-breaks-autograd", "model.py", "h = h + 1", "h += 1"),
+    ("no-gradient-by-design", "model.py", "        return self.head(h * self.gain)", "        return torch.round(self.head(h * self.gain))"),
+    ("tensor-on-ctx", "ops.py", "ctx.save_for_backward(x)", "ctx.kept = x"),
+    ("saved-non-tensor", "ops.py", "ctx.save_for_backward(x)", "ctx.save_for_backward(x, 2)"),
+    ("grad-output-edited", "ops.py", "return gradient * 0.5", "return gradient.mul_(0.5)"),
+    ("gradient-count", "ops.py", "halve(gradient), None", "halve(gradient)"),
+    ("dirty-not-marked", "ops.py", "return x.clone()", "return x.mul_(2.0)"),
 ]  # fmt: skip
 
 
@@ -250,7 +479,7 @@ def found(files: dict[str, str], folder: Path) -> set[str]:
     return {each.fault.slug for each in case.findings if each.fault.severity.value != "info"}
 
 
-@pytest.mark.parametrize("files", [PICTURES, SENTENCES], ids=["pictures", "sentences"])
+@pytest.mark.parametrize("files", [PICTURES, SENTENCES, LETTERS], ids=["pictures", "sentences", "letters"])
 def test_nothing_is_found_in_a_healthy_project(files: dict[str, str], tmp_path: Path) -> None:
     assert found(files, tmp_path) == set()
 
@@ -259,6 +488,5 @@ def test_nothing_is_found_in_a_healthy_project(files: dict[str, str], tmp_path: 
 def test_what_one_line_of_a_project_does_to_the_whole_is_found(
     slug: str, file: str, before: str, after: str, tmp_path: Path
 ) -> None:
-    files = PICTURES if file in PICTURES else SENTENCES
-    assert before in files[file]
+    files = next(each for each in (PICTURES, SENTENCES, LETTERS) if before in each.get(file, ""))
     assert slug in found({**files, file: files[file].replace(before, after)}, tmp_path)

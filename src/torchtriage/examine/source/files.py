@@ -163,6 +163,7 @@ class _Merged:
         """NAMES: of all files that are examined; what shows in others of their project is not asked for."""
         self.detectors, self.names = detectors, names
         self.evidence: dict[str, dict[Evidence, None]] = {}
+        self.elsewhere: list[Evidence] = []
         self.inconclusive: list[Inconclusive] = []
         self.files = self.silenced = 0
 
@@ -173,11 +174,21 @@ class _Merged:
         self.files += seen.is_read
         self.silenced += seen.silenced
         self.inconclusive += seen.inconclusive
-        for item in (*seen.evidence, *(each for each in seen.elsewhere if each.place.path in self.names)):
+        for item in seen.evidence:
             self.evidence.setdefault(item.detector, {})[item] = None
+        self.elsewhere += (each for each in seen.elsewhere if each.place.path in self.names)
 
     def outcomes(self) -> tuple[Outcome, ...]:
-        """A detector that could look at no file has observed nothing."""
+        """A detector that could look at no file has observed nothing.
+
+        What a program shows in another file is left out where that file, or another program, has shown it already.
+        """
+        shown = {(each.detector, each.place.path, each.place.line) for one in self.evidence.values() for each in one}
+        for item in self.elsewhere:
+            key = item.detector, item.place.path, item.place.line
+            if key not in shown:
+                shown.add(key)
+                self.evidence.setdefault(item.detector, {})[item] = None
         blind = {each.detector for each in self.inconclusive} - self.evidence.keys()
         known = dict.fromkeys(each.name for each in self.detectors)  # one fault may be shown by several looks
         names = [each for each in known if self.files and each not in blind]

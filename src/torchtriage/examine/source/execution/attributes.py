@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.expressions import is_hashable
+from torchtriage.examine.source.execution.expressions import is_hashable, is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.imports import Imports
 from torchtriage.examine.source.execution.loops import ELEMENTS, Loop
@@ -23,6 +23,7 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Gradient,
     Keywords,
+    Loaded,
     Method,
     Namespace,
     Object,
@@ -37,6 +38,7 @@ from torchtriage.examine.source.execution.values import (
 from torchtriage.examine.source.names import canonical
 
 CONTAINERS = (list, tuple, dict, set, frozenset, str, int, float, bytes, range)
+FUNCTION = "torch.autograd.Function"
 _ELEMENTS_OF = {"dataset": 0, "batch_size": 1, "sampler": 3, "batch_sampler": None}
 """What a loader was made with, and at which place."""
 
@@ -45,8 +47,11 @@ class Attributes(Imports):
     """Attributes and elements, by the kind of thing that they are asked of. loops: those under way."""
 
     loops: list[Loop]
+    outside: int
+    """How many of them are outside of the generator under way; more than there are where none is."""
     _attributes: ClassVar[dict[type, Callable[..., Value]]] = {}
     _assignments: ClassVar[dict[type, Callable[..., None]]] = {}
+    _elements: ClassVar[dict[type, Callable[..., Value]]] = {}
 
     def call_function(self, function: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """FUNCTION(…)."""
@@ -63,7 +68,11 @@ class Attributes(Imports):
         return Operation(value, name) if isinstance(value, Unknown) else Unknown(name)
 
     def _of_namespace(self, value: Namespace, name: str, node: ast.AST) -> Value:
-        return value.values if name == "__dict__" else value.values.get(name, Unknown(name))
+        if name == "__dict__":
+            return value.values
+        if name not in value.values and value.holds_settings:
+            return Operation(value, name)
+        return value.values.get(name, Unknown(name))
 
     def _of_external(self, value: External, name: str, node: ast.AST) -> Value:
         return External(canonical(f"{value.name}.{name}"))
@@ -73,14 +82,10 @@ class Attributes(Imports):
         return function.name if name in ("__name__", "__qualname__") else Unknown(name)
 
     def _of_object(self, value: Object, name: str, node: ast.AST) -> Value:
-        method = value.method(name)
-        if method is not None and method.kind == "property":
-            return self.call_function(method, (value,), {}, node)
-        if name in value.values:
-            return value.values[name]
-        if value.cls is not None and value.cls.has(name):
-            return self.bound(value, value.cls.get(name))
-        special = self._special(value, name)
+        own = self._own(value, name)
+        if own is not NotImplemented:
+            return own
+        special = self.special(value, name)
         if special is not NotImplemented:
             return special
         late = value.method("__getattr__")
@@ -89,12 +94,28 @@ class Attributes(Imports):
         is_of_package = bool(value.kind) and (value.cls is None or bool(value.cls.externals))
         return Operation(value, name) if is_of_package else Unknown(name)
 
-    def _special(self, value: Object, name: str) -> Value:
+    def _own(self, value: Object, name: str) -> Value:
+        """What VALUE itself, or its class in the project, has under NAME; NotImplemented where neither has it."""
+        method = value.method(name)
+        kind = method.kind if method is not None else ""
+        if method is not None and kind == "cached" and name not in value.values:
+            value.values[name] = self.call_function(method, (value,), {}, method.node)
+        if name in value.values and kind != "property":
+            return value.values[name]
+        if method is not None and kind == "property":
+            return self.call_function(method, (value,), {}, method.node)
+        if value.cls is not None and value.cls.has(name):
+            return self.bound(value, value.cls.get(name))
+        return NotImplemented
+
+    def special(self, value: Object, name: str) -> Value:
         """Attributes that Python or torch gives to VALUE; NotImplemented where NAME is none."""
         if name in ("__dict__", "__class__"):
             return value.values if name == "__dict__" else value.cls or Unknown(name)
         if name == "param_groups" and "groups" in value.state:
             return value.state["groups"]
+        if value.kind == "context" and name in ("saved_tensors", "saved_variables"):
+            return value.state.get("saved", Unknown(name))
         if value.kind == "loader" and name in _ELEMENTS_OF:
             return value.argument(name, _ELEMENTS_OF[name])
         return self._of_module(value, name) if is_module(value) else NotImplemented
@@ -116,6 +137,8 @@ class Attributes(Imports):
         return Method(value.cls if found.kind == "class" else value, found)
 
     def _of_class(self, value: Class, name: str, node: ast.AST) -> Value:
+        if name == "apply" and FUNCTION in value.externals and not value.has(name):
+            return Operation(value, name)
         found = value.get(name, value.name if name == "__name__" else Unknown(name))
         return Method(value, found) if isinstance(found, Function) and found.kind == "class" else found
 
@@ -134,7 +157,7 @@ class Attributes(Imports):
         return Operation(receiver, name) if is_package and (is_known or name == "__init__") else Unknown(name)
 
     def _inherited(self, receiver: Value, found: Value) -> Value:
-        if isinstance(found, Function) and found.kind == "property":
+        if isinstance(found, Function) and found.kind in ("property", "cached"):
             return self.call_function(found, (receiver,), {}, found.node)
         return Method(receiver, found) if isinstance(found, Function) and found.kind != "static" else found
 
@@ -151,6 +174,11 @@ class Attributes(Imports):
         return Super(frame.values.get(first[0].arg), function.owner) if first else Unknown("super")
 
     # what is put into a thing
+
+    def name(self, value: Value, node: ast.Attribute) -> None:
+        owner = value.receiver if isinstance(value, Operation | Method) else None
+        if isinstance(owner, Object | Tensor):
+            self.happen(events.Named(self.spot(node), owner, node.attr))
 
     def assign(self, value: Value, name: str, new: Value, node: ast.AST) -> None:
         work = self._assignments.get(type(value))
@@ -173,12 +201,19 @@ class Attributes(Imports):
             self.happen(events.Kept(self.spot(node), value, name, new))
             if new.created and value.kind == "module" and not self.under:
                 new.attribute = self.spot(node)
+        if isinstance(new, Parameter) and new.owner is None and is_module(value):
+            new.owner = value
+        is_layer = isinstance(new, Parameter) or is_module(new)
+        if value.kind == "module" and is_layer and value.state.get("is_made") is False and not value.has_escaped:
+            self.happen(events.EarlyAssignment(self.spot(node), name))
         if is_module(value):
             modules = tuple(each for each in _inside(new) if is_module(each))
             if modules:
                 self.happen(events.PlainContainer(self.spot(node), value, name, modules))
             if name == "requires_grad":
                 self.happen(events.Setting(self.spot(node), name, new, value))
+        if value.kind == "context":
+            value.state.setdefault("spots", {})[name] = self.spot(node)
         value.values[name] = new
 
     def _set_of_parameter(self, value: Parameter, name: str, new: Value, node: ast.AST) -> None:
@@ -196,22 +231,40 @@ class Attributes(Imports):
     # elements
 
     def item(self, value: Value, key: Value, node: ast.AST) -> Value:
-        if isinstance(value, dict):
-            return value[key] if is_hashable(key) and key in value else Unknown("an entry")
-        if isinstance(value, list | tuple | str | range):
-            return _element(value, key)
-        if isinstance(value, Tensor):
-            result = self.merged((value,), node)
-            result.activation = value.activation
-            return result
-        if isinstance(value, Object):
-            return self._item_of(value, key, node)
-        if isinstance(value, External):  # typing.List[int]
-            return self.environment(key) if value.name == "os.environ" else value
-        return value.make(key if isinstance(key, int) else 0) if isinstance(value, Endless) else Unknown("an element")
+        if is_of_rank(key) or type(value) is Unknown:
+            return Unknown.of("an element", key, value)
+        work = self._elements.get(type(value))
+        return work(self, value, key, node) if work is not None else Unknown("an element")
+
+    def _entry(self, value: dict[Value, Value], key: Value, node: ast.AST) -> Value:
+        return value[key] if is_hashable(key) and key in value else Unknown("an entry")
+
+    def _element(self, value: Any, key: Value, node: ast.AST) -> Value:
+        try:
+            return value[key] if isinstance(key, int | slice) else Unknown("an element")
+        except (IndexError, TypeError, ValueError):
+            return Unknown("an element")
+
+    def _part(self, value: Tensor, key: Value, node: ast.AST) -> Value:
+        result = self.merged((value,), node)
+        result.activation = value.activation
+        return result
+
+    def _of_file(self, value: Loaded, key: Value, node: ast.AST) -> Value:
+        is_key = is_hashable(key) and not isinstance(key, Unknown)
+        return replace(value, keys=(*value.keys, key), spot=self.spot(node)) if is_key else Unknown("an entry")
+
+    def _setting(self, value: Namespace, key: Value, node: ast.AST) -> Value:
+        return value.values.get(key, Unknown("an entry")) if isinstance(key, str) else Unknown("an entry")
+
+    def _of_package(self, value: External, key: Value, node: ast.AST) -> Value:
+        return self.environment(key) if value.name == "os.environ" else value  # typing.List[int]
+
+    def _of_stream(self, value: Endless, key: Value, node: ast.AST) -> Value:
+        return value.make(key if isinstance(key, int) else 0)
 
     def _item_of(self, value: Object, key: Value, node: ast.AST) -> Value:
-        items = value.state.get("items")
+        items = self.entries_of(value) if value.kind == "state" else value.state.get("items")
         if value.kind == "defaultdict" and is_hashable(key) and not isinstance(key, Unknown):
             if key not in value.state["items"] and value.state["make"] is not None:
                 value.state["items"][key] = self.call(value.state["make"], (), {}, node)
@@ -226,19 +279,21 @@ class Attributes(Imports):
         return Unknown("an entry")
 
     def items(self, value: Value, node: ast.AST) -> Iterator[Value]:
-        known = self.entries(value)
+        known, most = self.entries(value), LONGEST
         if known is not None:
             self._note_endless(isinstance(value, range) and len(value) > ELEMENTS)
             yield from known
             return
         loader = value if isinstance(value, Object) and value.kind == "loader" else self.source_of(value)
         if loader is not None:
-            self.happen(events.Iteration(self.spot(node), loader))
+            is_cycled = any(isinstance(each.node, ast.While) for each in self.loops[self.outside :])
+            self.happen(events.Iteration(self.spot(node), loader, is_cycled))
+            most = 2 if is_cycled else most
         elif isinstance(value, Object) and value.method("__iter__"):
             yield from self.items(self.call(self.attribute(value, "__iter__", node), (), {}, node), node)
             return
         self._note_endless(True)
-        for number in range(LONGEST):
+        for number in range(most):
             is_iterator = isinstance(value, Object) and value.kind == "iterator"
             found = self.next_of((value,), {}, node) if is_iterator else self.element(value, number, node)
             if found is OVER or (isinstance(found, tuple) and OVER in found):
@@ -248,13 +303,6 @@ class Attributes(Imports):
     def _note_endless(self, is_endless: bool) -> None:
         if self.loops and is_endless:
             self.loops[-1].is_endless = True
-
-
-def _element(value: Any, key: Value) -> Value:
-    try:
-        return value[key] if isinstance(key, int | slice) else Unknown("an element")
-    except (IndexError, TypeError, ValueError):
-        return Unknown("an element")
 
 
 def _inside(value: Value) -> Iterator[Value]:
@@ -282,4 +330,14 @@ Attributes._assignments = {
     Class: Attributes._set_in_class,
     Object: Attributes._set_of_object,
     Parameter: Attributes._set_of_parameter,
+}
+Attributes._elements = {
+    dict: Attributes._entry,
+    **dict.fromkeys((list, tuple, str, range), Attributes._element),
+    **dict.fromkeys((Tensor, Parameter), Attributes._part),
+    Loaded: Attributes._of_file,
+    Namespace: Attributes._setting,
+    Object: Attributes._item_of,
+    External: Attributes._of_package,
+    Endless: Attributes._of_stream,
 }

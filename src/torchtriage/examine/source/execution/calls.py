@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.attributes import CONTAINERS, Attributes
+from torchtriage.examine.source.execution.attributes import CONTAINERS, FUNCTION
+from torchtriage.examine.source.execution.configuration import optional
 from torchtriage.examine.source.execution.frames import Frame, Return
+from torchtriage.examine.source.execution.functions import Functions
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import kind_of, lore
 from torchtriage.examine.source.execution.modules import is_module
@@ -21,7 +24,9 @@ from torchtriage.examine.source.execution.values import (
     External,
     Function,
     Keywords,
+    Loaded,
     Method,
+    Namespace,
     Object,
     Operation,
     Partial,
@@ -32,17 +37,20 @@ from torchtriage.examine.source.execution.values import (
 
 DEEP = 40
 """Calls within calls."""
-_BLIND = frozenset({"step", "zero_grad", "backward", "train", "eval", "update", "unscale_", "set_epoch"})
+_SETTINGS = re.compile(r"(Config|Cfg|Args|Arguments|Options|Opts?|Settings|Params|Hparams|Flags)$", re.IGNORECASE)
+_BLIND = frozenset(
+    {"step", "zero_grad", "backward", "train", "eval", "update", "unscale_", "set_epoch", "wait", "seed"}
+)
 """Methods whose calls on unknown things keep rules from saying that nothing calls them."""
 
 
-class Calls(Attributes):
+class Calls(Functions):
     """The calls of an execution. under_call: the calls that led to where it is, the outermost first.
 
     blind: names of methods that were called on things that are not known.
     """
 
-    under_call: list[ast.AST]
+    under_call: list[tuple[str, ast.AST]]
     stack: list[Function]
     guards: list[tuple[int, bool]]
     blind: set[str]
@@ -56,6 +64,10 @@ class Calls(Attributes):
         return self.beyond(called, "", arguments, keywords)
 
     def _method(self, called: Method, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        is_forward = called.function.name == "forward" and is_module(called.receiver)
+        if is_forward and called.receiver not in self.under and _is_by_name(node):
+            self.happen(events.DirectForward(self.spot(node), called.receiver))
+            return self.call_module(called.receiver, arguments, keywords, node)
         return self.call_function(called.function, (called.receiver, *arguments), keywords, node)
 
     def _package(self, called: External, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -66,6 +78,8 @@ class Calls(Attributes):
 
     def _operation(self, called: Operation, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         held, name = called.receiver, called.name
+        if isinstance(held, Class):
+            return self.apply(held, arguments, node)
         if isinstance(held, Tensor):
             return self.tensor_method(held, name, arguments, keywords, node)
         if isinstance(held, Object):
@@ -75,6 +89,13 @@ class Calls(Attributes):
             if isinstance(held, list) and name == "append" and arguments and isinstance(arguments[0], Tensor):
                 self.happen(events.Kept(self.spot(node), held, "", arguments[0]))
             return self.container_method(held, name, arguments, keywords, node)
+        return self._method_of_rest(held, name, arguments, keywords, node)
+
+    def _method_of_rest(self, held: Value, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        if isinstance(held, Namespace) and held.holds_settings:
+            return self.settings_method(held, name, arguments, keywords)
+        if isinstance(held, Loaded) and name in ("get", "pop") and arguments:
+            return self.item(held, arguments[0], node)
         if name in _BLIND:
             self.blind.add(name)
         return self.beyond(held, name, arguments, keywords)
@@ -106,7 +127,10 @@ class Calls(Attributes):
             made.has_escaped = True
         if cls.fields is not None:
             self._fill(made, cls, arguments, keywords, node)
+        if FUNCTION in cls.externals:
+            self.happen(events.FunctionInstance(self.spot(node)))
         first, late = cls.method("__init__"), cls.method("__post_init__")
+        made.state["is_made"] = first is None
         if first is not None:
             self.call_function(first, (made, *arguments), keywords, node)
         elif kind == "optimizer":
@@ -119,6 +143,7 @@ class Calls(Attributes):
 
     def _fill(self, made: Object, cls: Class, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """The fields of a data class."""
+        holds_settings = _SETTINGS.search(cls.name) is not None
         for place, name in enumerate(cls.fields or ()):
             if name in keywords:
                 value = keywords[name]
@@ -133,7 +158,8 @@ class Calls(Attributes):
                         if maker is None
                         else self.call(maker, (), {}, node)
                     )
-            made.values[name] = value
+            is_given = name in keywords or place < len(arguments)
+            made.values[name] = optional(name, value) if holds_settings and not is_given else value
 
     def call_function(self, function: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if len(self.under_call) >= DEEP or self.stack.count(function) > 3:
@@ -144,7 +170,7 @@ class Calls(Attributes):
         frame = Frame(
             outer.file, values, None if outer.values is outer.file.values else outer, function, function.owner
         )
-        before = self.is_grad
+        before = self.is_grad, self.autocast
         if function.is_generator:
             body = self._suspended(function, frame, node)
             if function.kind == "context":
@@ -153,6 +179,8 @@ class Calls(Attributes):
         with self._inside(function, node):
             if function.grad is not None:
                 self.is_grad = function.grad
+            if function.autocast is not None:
+                self.autocast = function.autocast
             try:
                 if isinstance(function.node, ast.Lambda):
                     return self.evaluate(function.node.body, frame)
@@ -160,13 +188,12 @@ class Calls(Attributes):
             except Return as given:
                 return given.value
             finally:
-                if function.grad is not None:
-                    self.is_grad = before
+                self.is_grad, self.autocast = before
         return None
 
     @contextmanager
     def _inside(self, function: Function, node: ast.AST) -> Iterator[None]:
-        self.under_call.append(node)
+        self.under_call.append((self.paths[-1], node))
         self.paths.append(function.frame.file.path)
         self.stack.append(function)
         guards = len(self.guards)
@@ -185,12 +212,14 @@ class Calls(Attributes):
         while True:
             with self._inside(function, node):
                 outer, self.loops = self.loops, [*self.loops, *own]
+                before, self.outside = self.outside, len(outer)
                 try:
                     value = next(body)
                 except (StopIteration, Return):
                     return
                 finally:
                     own, self.loops = self.loops[len(outer) :], outer
+                    self.outside = before
             yield value
 
     def _streamed(self, body: Iterator[Value]) -> Value:
@@ -256,6 +285,13 @@ class Calls(Attributes):
     def _leave(self, value: Object, node: ast.AST) -> None:
         if value.method("__exit__"):
             self.call(self.attribute(value, "__exit__", node), (None, None, None), {}, node)
+
+
+def _is_by_name(node: ast.AST) -> bool:
+    """Whether NODE calls something.forward(…)."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "forward":
+        return False
+    return not isinstance(node.func.value, ast.Name) or node.func.value.id != "self"  # a method of its own that uses it
 
 
 def _resume(body: Iterator[Value]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -53,9 +54,10 @@ class ZeroGrad(Event):
 
 @dataclass(eq=False)
 class Clip(Event):
-    """gradients: of the parameters that are given, those that are known."""
+    """gradients: of the PARAMETERS that are given, those that are known."""
 
     gradients: tuple[Gradient, ...]
+    parameters: tuple[Parameter, ...] = ()
 
 
 @dataclass(eq=False)
@@ -79,10 +81,94 @@ class SchedulerStep(Event):
 
 
 @dataclass(eq=False)
+class Made(Event):
+    """An optimizer, a wrapper, a loader, a scheduler … is made."""
+
+    made: Object
+
+
+@dataclass(eq=False)
+class Handle(Event):
+    """HANDLE is used by its method NAME: waited for, removed, stepped."""
+
+    handle: Object
+    name: str
+
+
+@dataclass(eq=False)
+class Move(Event):
+    """MODULE is moved to DEVICE, or cast to FORMAT ("float16")."""
+
+    module: Object
+    format: str = ""
+    device: Value = None
+
+
+@dataclass(eq=False)
+class DirectForward(Event):
+    """The method forward of MODULE is called by its name, past its hooks."""
+
+    module: Object
+
+
+@dataclass(eq=False)
+class HookMade(Event):
+    """A hook is registered on MODULE."""
+
+    module: Object
+    handle: Object
+
+
+@dataclass(eq=False)
+class Read(Event):
+    """The host asks for the value of TENSOR, by the function NAME ("item")."""
+
+    tensor: Tensor
+    name: str
+
+
+@dataclass(eq=False)
+class Composed(Event):
+    """The function NAME is applied to what comes out of INNER ("log" of "softmax")."""
+
+    name: str
+    inner: str
+
+
+@dataclass(eq=False)
+class Copy(Event):
+    """TENSOR is copied to a device."""
+
+    tensor: Tensor
+
+
+@dataclass(eq=False)
+class Lost(Event):
+    """The result of the operation NAME on TENSOR, which leaves that as it is, is dropped."""
+
+    tensor: Tensor
+    name: str
+
+
+@dataclass(eq=False)
+class Named(Event):
+    """A statement that only names the method NAME of OWNER."""
+
+    owner: Value
+    name: str
+
+
+@dataclass(eq=False)
+class Joined(Event):
+    """torch.cat of what the same line has given before, and of more."""
+
+
+@dataclass(eq=False)
 class Iteration(Event):
-    """An epoch of a loader begins."""
+    """An epoch of a loader begins. is_cycled: in a generator that begins the next one by itself."""
 
     loader: Object
+    is_cycled: bool = False
 
 
 @dataclass(eq=False)
@@ -157,6 +243,7 @@ class Restore(Event):
 
     part: Object
     state: Value
+    strict: Value = True
 
 
 @dataclass(eq=False)
@@ -166,6 +253,64 @@ class LibraryCall(Event):
     name: str
     arguments: tuple[Value, ...]
     keywords: Mapping[str, Value]
+
+
+@dataclass(eq=False)
+class Silence(Event):
+    """A step stands in a `try` whose handler drops any error without a word: HANDLER."""
+
+    handler: ast.ExceptHandler
+
+
+@dataclass(eq=False)
+class ContextValue(Event):
+    """A tensor that an autograd function gets or gives is kept as the attribute NAME of its context."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class GradientCount(Event):
+    """The backward of an autograd function gives NUMBER gradients for WANTED inputs."""
+
+    number: int
+    wanted: int
+
+
+@dataclass(eq=False)
+class SavedValue(Event):
+    """save_for_backward is given VALUE, which is no tensor."""
+
+    value: Value
+
+
+@dataclass(eq=False)
+class GradientEdit(Event):
+    """The gradient that a backward is given is changed in place."""
+
+
+@dataclass(eq=False)
+class DirtyInput(Event):
+    """The forward of an autograd function changes an input in place, and does not mark it dirty."""
+
+
+@dataclass(eq=False)
+class FunctionInstance(Event):
+    """An autograd function is made as an object."""
+
+
+@dataclass(eq=False)
+class ResultEdit(Event):
+    """What the operation NAME gave, and needs for its gradient, is changed in place."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class EarlyAssignment(Event):
+    """A layer becomes the attribute NAME of a module whose own __init__ has not run."""
+
+    name: str
 
 
 @dataclass(eq=False)

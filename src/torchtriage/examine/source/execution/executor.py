@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import process_time
 from typing import Literal
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.calls import Calls
 from torchtriage.examine.source.execution.frames import Break, Continue, File, Frame, Raised, Return, TooLong
+from torchtriage.examine.source.execution.frameworks import Frameworks
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.statements import leaves
+from torchtriage.examine.source.execution.statements import is_silent, leaves
 from torchtriage.examine.source.execution.values import (
     Function,
     Gradient,
@@ -26,14 +26,15 @@ from torchtriage.examine.source.execution.values import (
 )
 from torchtriage.examine.source.linked import Links
 
-MOST = 150_000
-"""Expressions and statements of one execution: about a second. The largest of the frozen projects needs a tenth."""
-SECONDS = 3.0
+MOST = 60_000
+"""Expressions and statements of one execution: about half a second. Projects of a few files need a tenth to a third."""
+SECONDS = 2.0
 """Of CPU time: steps on long lists may each take a millisecond."""
+NO_GENERATOR = 1_000
 Takes = Literal["always", "never", "once"]
 
 
-class Executor(Calls):
+class Executor(Frameworks):
     """One execution of a file as the program, on one choice at conditions of which nothing is known."""
 
     def __init__(self, path: str, tree: ast.Module, links: Links, *, takes: Takes) -> None:
@@ -41,11 +42,15 @@ class Executor(Calls):
         self.links, self.takes = links, takes
         self.events: list[events.Event] = []
         self.loops: list[Loop] = []
-        self.under_call: list[ast.AST] = []
+        self.outside = NO_GENERATOR
+        self.dropped: set[int] = set()
+        self.applied: set[int] = set()
+        self.under_call: list[tuple[str, ast.AST]] = []
         self.paths = [path]
         self.is_grad = True
         self.under: list[Object] = []
         self.called: list[Object] = []
+        self.layers = {}
         self.age, self.autocast = 0, ""
         self.blind: set[str] = set()
         """Names of methods that were called on things that are not known: "step", "zero_grad" …"""
@@ -71,6 +76,14 @@ class Executor(Calls):
         self.is_finished = True
         return self
 
+    @property
+    def is_around_training(self) -> bool:
+        return bool(self.loops) and self.loops[-1].holds_training
+
+    @property
+    def is_repeated(self) -> bool:
+        return any(each.is_endless for each in self.loops)
+
     def goes_on(self, loop: Loop) -> bool:
         happened = self.events[loop.first :]
         self.age += any(isinstance(each, events.Backward) for each in happened)
@@ -94,10 +107,22 @@ class Executor(Calls):
     def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool:
         times = self._decisions.get(id(node), 0)
         self._decisions[id(node)] = times + 1
-        holds = self.takes == "always" or (self.takes == "once" and times == 0)
+        is_option = isinstance(value, Unknown) and value.is_option
+        holds = self.takes == "always" or (self.takes == "once" and times == 0 and not is_option)
         if body and leaves(body):  # `if step % 500: continue` holds back what comes now and then; others are guards
             return not holds and isinstance(value, Unknown) and value.why == "a period"
         return holds
+
+    def handled(self, node: ast.Try | ast.TryStar) -> Callable[[], None]:
+        begun = len(self.events)
+
+        def leave() -> None:
+            silent = next((each for each in node.handlers if is_silent(each)), None)
+            trains = any(isinstance(each, events.Backward) for each in self.events[begun:])
+            if silent is not None and trains and self.loops:
+                self.happen(events.Silence(self.spot(silent), silent))
+
+        return leave
 
     def note_period(self, number: int) -> None:
         for each in self.loops if not (self.loops and self.loops[-1].is_endless) else ():
@@ -105,7 +130,7 @@ class Executor(Calls):
 
     @contextmanager
     def guard(self, node: ast.If, way: bool) -> Iterator[None]:
-        self.guards.append((node.lineno, way))
+        self.guard_rest(node, way)
         depth = len(self.guards)
         try:
             yield

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import operator
+import posixpath
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.frames import Frame
+from torchtriage.examine.source.execution.loops import PERIODS
 from torchtriage.examine.source.execution.values import (
     LONGEST,
     Arguments,
@@ -18,6 +21,7 @@ from torchtriage.examine.source.execution.values import (
     External,
     Function,
     Keywords,
+    Loaded,
     Object,
     Tensor,
     Unknown,
@@ -27,6 +31,7 @@ from torchtriage.examine.source.execution.values import (
     truth,
 )
 
+_PADS = re.compile(r"\d{4}")
 _WIDTH = re.compile(r"%[^a-zA-Z%]*(?:\d{4}|\*)")
 """A conversion that pads a text to thousands of characters, or to as many as an argument says."""
 PERIOD = 64
@@ -91,6 +96,28 @@ class Expressions(ABC):
 
     @abstractmethod
     def decorated(self, value: Value, decorator: ast.expr, frame: Frame) -> Value: ...
+
+    @property
+    @abstractmethod
+    def is_around_training(self) -> bool:
+        """Whether the innermost loop goes over epochs: another one in it trains."""
+
+    @property
+    @abstractmethod
+    def is_repeated(self) -> bool:
+        """Whether a loop is under way that has no known end."""
+
+    @abstractmethod
+    def edit(self, held: Tensor, node: ast.AST) -> None:
+        """NODE changes HELD in place."""
+
+    @abstractmethod
+    def handled(self, node: ast.Try | ast.TryStar) -> Callable[[], None]:
+        """A `try` is entered; what is given is called where its body has come to its end."""
+
+    @abstractmethod
+    def name(self, value: Value, node: ast.Attribute) -> None:
+        """A statement names VALUE and does nothing with it."""
 
     @abstractmethod
     def accumulate(self, name: str, value: Value, node: ast.AST) -> None:
@@ -192,9 +219,7 @@ class Expressions(ABC):
         for key, each in zip(node.keys, node.values, strict=True):
             value = self.evaluate(each, frame)
             if key is None:
-                if not isinstance(value, dict):
-                    return Unknown("**")
-                made |= value
+                made |= value if isinstance(value, dict) else {}  # what a file of settings may put in their place
                 continue
             name = self.evaluate(key, frame)
             if not is_hashable(name):
@@ -209,20 +234,16 @@ class Expressions(ABC):
         parts = [
             self.evaluate(each, frame) if each is not None else None for each in (node.lower, node.upper, node.step)
         ]
-        return slice(*parts) if is_concrete(parts) else Unknown("a slice")
+        return slice(*parts) if is_concrete(parts) else Unknown.of("a slice", *parts)
 
     def _binary(self, node: ast.BinOp, frame: Frame) -> Value:
         return self.binary(node.op, self.evaluate(node.left, frame), self.evaluate(node.right, frame), node)
 
     def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST, *, in_place: bool = False) -> Value:
         """LEFT OP RIGHT; a list is extended IN_PLACE."""
-        if in_place and isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list | tuple):
-            left.extend(right[:LONGEST])
-            return bounded(left)
-        if isinstance(op, ast.Mod) and isinstance(left, int) and isinstance(right, int):
-            if right > PERIOD:
-                return Unknown("a period")
-            self.note_period(right)
+        special = self._by_kind(op, left, right, in_place=in_place)
+        if special is not NotImplemented:
+            return special
         plain = (list, tuple, dict, set, str, int, float, bool)
         work = _BINARY.get(type(op))
         if work is None or not isinstance(left, plain) or not isinstance(right, plain) or _is_large(op, left, right):
@@ -232,11 +253,26 @@ class Expressions(ABC):
         except Exception:  # noqa: BLE001 - what Python refuses here, it would refuse in the program
             return Unknown("an error")
 
+    def _by_kind(self, op: ast.operator, left: Value, right: Value, *, in_place: bool) -> Value:
+        """LEFT OP RIGHT where their kinds give it a meaning of its own; else NotImplemented."""
+        if in_place and isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list | tuple):
+            left.extend(right[:LONGEST])
+            return bounded(left)
+        if isinstance(op, ast.Mod) and isinstance(left, int) and isinstance(right, int):
+            if right > PERIOD or (right >= PERIODS and self.is_around_training):
+                return Unknown("a period")
+            self.note_period(right)
+        if isinstance(op, ast.Div) and isinstance(left, str) and isinstance(right, str):  # Path(…) / "last.pt"
+            return bounded(posixpath.join(left, right))
+        if isinstance(left, Loaded) and isinstance(right, int) and isinstance(op, ast.Add | ast.Sub):
+            return replace(left, offset=left.offset + (right if isinstance(op, ast.Add) else -right))
+        return NotImplemented
+
     def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.Not):
             known = truth(value)
-            return Unknown("not", is_of_rank=is_of_rank(value)) if known is None else not known
+            return Unknown.of("not", value) if known is None else not known
         if isinstance(value, int | float):
             if isinstance(node.op, ast.USub):
                 return -value
@@ -246,15 +282,15 @@ class Expressions(ABC):
     def _boolean(self, node: ast.BoolOp, frame: Frame) -> Value:
         is_and = isinstance(node.op, ast.And)
         value: Value = None
-        unknown = of_rank = False
+        unknown: list[Value] = []
         for each in node.values:
             value = self.evaluate(each, frame)
             known = truth(value)
             if known is None:
-                unknown, of_rank = True, of_rank or is_of_rank(value)
+                unknown.append(value)
             elif known is not is_and:
                 return value  # whatever the unknown ones are, the result counts as this one does
-        return Unknown("and" if is_and else "or", is_of_rank=of_rank) if unknown else value
+        return Unknown.of("and" if is_and else "or", *unknown) if unknown else value
 
     def _compare(self, node: ast.Compare, frame: Frame) -> Value:
         left = self.evaluate(node.left, frame)
@@ -272,9 +308,9 @@ class Expressions(ABC):
     def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
         is_of_tensors = isinstance(left, Tensor) or isinstance(right, Tensor)
         if is_of_tensors and not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
-            return Tensor()
+            return Tensor(cut=next((each.cut for each in (left, right) if isinstance(each, Tensor) and each.cut), None))
         if isinstance(left, Unknown) or isinstance(right, Unknown):
-            return Unknown("a comparison", is_of_rank=is_of_rank(left) or is_of_rank(right))
+            return Unknown.of("a comparison", left, right)
         if isinstance(op, ast.Is | ast.IsNot):
             return (left is right or (is_concrete(left) and left == right)) is isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
@@ -282,6 +318,8 @@ class Expressions(ABC):
         return self._compared(op, left, right)
 
     def _compared(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        if self.is_repeated and is_threshold(op, left, right):
+            return Unknown("a threshold", is_plain=True)
         if is_concrete(left) and is_concrete(right):
             try:
                 return bool(_COMPARED[type(op)](left, right))
@@ -348,14 +386,22 @@ class Expressions(ABC):
         return self.evaluate(node.value, frame)
 
     def _text(self, node: ast.JoinedStr, frame: Frame) -> Value:
-        parts: list[str] = []
-        for each in node.values:
-            value = self.evaluate(each.value if isinstance(each, ast.FormattedValue) else each, frame)
-            has_format = isinstance(each, ast.FormattedValue) and each.format_spec is not None
-            if has_format or not is_concrete(value):
-                return Unknown("text")
-            parts.append(str(value))
-        return "".join(parts)[:LONGEST]
+        found = [self._text_part(each, frame) for each in node.values]
+        rank = next(filter(is_of_rank, found), None)
+        if rank is not None:
+            return rank  # f"cuda:{rank}"
+        return "".join(found)[:LONGEST] if all(isinstance(each, str) for each in found) else Unknown("text")
+
+    def _text_part(self, node: ast.expr, frame: Frame) -> Value:
+        value = self.evaluate(node.value if isinstance(node, ast.FormattedValue) else node, frame)
+        wanted = node.format_spec if isinstance(node, ast.FormattedValue) else None
+        form = self.evaluate(wanted, frame) if wanted is not None else ""
+        if is_of_rank(value) or not is_concrete(value) or not isinstance(form, str) or _PADS.search(form):
+            return value if isinstance(value, Unknown) else Unknown("text")
+        try:
+            return format(value, form)
+        except (TypeError, ValueError):
+            return Unknown("text")
 
     def bind(self, target: ast.expr, value: Value, frame: Frame) -> None:
         """Gives the names, attributes and entries of TARGET their part of VALUE."""
@@ -394,6 +440,13 @@ class Expressions(ABC):
         for place, part in enumerate(parts):
             inner = part.value if isinstance(part, ast.Starred) else part
             self.bind(inner, self.item(value, place, part), frame)
+
+
+def is_threshold(op: ast.cmpop, left: Value, right: Value) -> bool:
+    """Whether a count, which so far is low, is compared with a high number: more turns of a loop would reach that."""
+    counts = isinstance(left, int) and isinstance(right, int) and not isinstance(op, ast.Eq | ast.NotEq)
+    low, high = sorted((left, right)) if counts else (0, 0)
+    return counts and 0 <= low <= PERIOD < high
 
 
 def is_of_rank(value: Value) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
 from torchtriage.examine.source.execution.optimizers import Optimizers
 from torchtriage.examine.source.execution.tensors import tensors_in
@@ -16,6 +17,7 @@ from torchtriage.examine.source.execution.values import (
     External,
     Function,
     Keywords,
+    Loaded,
     Object,
     Parameter,
     Tensor,
@@ -24,6 +26,7 @@ from torchtriage.examine.source.execution.values import (
     truth,
 )
 
+_JOINS = frozenset({"cat", "concat", "concatenate", "vstack", "hstack"})
 _GRAD_MODES = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}
 
 
@@ -39,7 +42,9 @@ class Library(Optimizers):
 
     def external(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """What calling NAME, of a package, gives."""
-        if name in lore()["watched"]:
+        if name.endswith(".__init__") and arguments and isinstance(arguments[0], Object):  # nn.Module.__init__(self)
+            arguments[0].state["is_made"] = True
+        if name in lore()["watched"] or name.startswith(tuple(lore()["watched_packages"])):
             self.happen(events.LibraryCall(self.spot(node), name, arguments, keywords))
         found = self.python(name, arguments, keywords, node)
         if found is not NotImplemented:
@@ -71,6 +76,8 @@ class Library(Optimizers):
         made = Object(kind, name, None, self.spot(node), arguments, keywords)
         if kind == "optimizer":
             self.make_optimizer(made, node)
+        else:
+            self.happen(events.Made(self.spot(node), made))
         return made
 
     def _of_torch(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -85,7 +92,9 @@ class Library(Optimizers):
                     each.is_empty = False
             return arguments[0] if arguments else Unknown(name)
         if head == "torch.distributed":
-            return self._distributed(last, arguments, node)
+            return self._distributed(last, arguments, keywords, node)
+        if head == "torch" and last in _JOINS and any(_is_made_at(each, node) for each in tensors_in(arguments[:1])):
+            self.happen(events.Joined(self.spot(node)))
         if last in lore()["losses"]:
             return self.loss(last, arguments, keywords, node)
         if head == "torch" and last in lore()["tensors"]["creates"]:
@@ -102,9 +111,13 @@ class Library(Optimizers):
         is_of_unknown = any(isinstance(each, Unknown) for each in operands)
         return Tensor(self.spot(node), is_open=True) if is_operation and is_of_unknown else Unknown(name)
 
-    def _distributed(self, last: str, arguments: Arguments, node: ast.AST) -> Value:
+    def _distributed(self, last: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if last in lore()["collectives"]:
             self.happen(events.Collective(self.spot(node), last))
+        if last in ("isend", "irecv") or (last in lore()["collectives"] and truth(keywords.get("async_op", False))):
+            handle = Object("handle", f"torch.distributed.{last}", None, self.spot(node))
+            self.happen(events.Made(self.spot(node), handle))
+            return handle
         return Unknown(last, is_of_rank=last in ("get_rank", "get_node_local_rank", "get_group_rank"))
 
     def _grad_mode(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -145,6 +158,25 @@ class Library(Optimizers):
         given = dict(zip(("obj", "f"), arguments, strict=False)) | dict(keywords)
         self.happen(events.Save(self.spot(node), given.get("obj"), given.get("f")))
 
+    def _sum(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        found = self.listed(arguments[0], node) if arguments else []
+        total: Value = 0
+        for each in found if isinstance(found, list) else [Unknown(name)]:
+            total = self.binary(ast.Add(), total, each, node)
+        return total
+
+    def _device(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        rank = next(filter(is_of_rank, arguments), None)
+        return Unknown("a device" if rank is None else rank.why, is_of_rank=rank is not None, is_plain=True)
+
+    def _load(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        return Loaded("torch.load", path=arguments[0] if arguments else keywords.get("f"), spot=self.spot(node))
+
+    def _profiled(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        made = Object("profiler", name, None, self.spot(node), arguments, keywords)
+        self.happen(events.Made(self.spot(node), made))
+        return made
+
     def _gradients(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.happen(events.GradientCall(self.spot(node)))
         return Endless(lambda _: Tensor(self.spot(node), is_open=True))
@@ -179,6 +211,11 @@ class Library(Optimizers):
         return name == of if name.startswith("torch.nn.") and of.startswith("torch.nn.") else None
 
 
+def _is_made_at(tensor: Tensor, node: ast.AST) -> bool:
+    """Whether TENSOR is what NODE has given before."""
+    return tensor.spot is not None and tensor.spot.node is node
+
+
 Library._functions = {
     **dict.fromkeys(_GRAD_MODES, Library._grad_mode),
     "torch.set_grad_enabled": Library._grad_set,
@@ -191,7 +228,11 @@ Library._functions = {
     "torch.set_autocast_dtype": Library._autocast_default,
     "torch.set_autocast_gpu_dtype": Library._autocast_default,
     "torch.nn.Parameter": Library._parameter,
+    "builtins.sum": Library._sum,
     "torch.save": Library._save,
+    "torch.load": Library._load,
+    "torch.profiler.profile": Library._profiled,
+    "torch.device": Library._device,
     "torch.autograd.grad": Library._gradients,
     "torch.utils.checkpoint.checkpoint": Library._checkpointed,
     "torch.cuda.is_available": Library._true,

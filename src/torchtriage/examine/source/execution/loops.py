@@ -11,10 +11,14 @@ ROUNDS = 3
 """Iterations of a loop without a known end: the third shows whether the second has left something behind."""
 ACCUMULATED = 70
 """Iterations of a loop that trains, at most, until an optimizer has stepped twice: recipes accumulate up to 64."""
-EPOCHS, PERIODS = 2, 26
-"""Iterations of a loop around one that trains; at most until what happens every so many epochs has happened."""
-ELEMENTS = 256
-"""Iterations of a loop over something known in which nothing is trained: the layers of a model."""
+EPOCHS, PERIODS = 2, 6
+"""Iterations of a loop around one that trains; at most until what happens every so many epochs has happened. What
+happens more seldom may happen in any of them.
+"""
+ELEMENTS = 64
+"""Numbers of a range, from which it has no known end: models have that many layers at most."""
+KNOWN = 4096
+"""Iterations of a loop over something known in which nothing is trained and no model is called: parameters of one."""
 
 
 @dataclass(eq=False)
@@ -30,14 +34,18 @@ class Loop:
     count: int = -1
     is_endless: bool = False
     period: int = 0
+    holds_training: bool = False
+    """Whether a loop within it trains."""
 
     def goes_on(self, happened: list[events.Event]) -> bool:
         """Whether one more iteration may show something, after what has HAPPENED within it."""
         self.count += 1
         trains = [each for each in happened if isinstance(each, events.Backward)]
         if not trains:
-            return self.count < (ROUNDS if self.is_endless else ELEMENTS)
-        if any(len(each.loops) > self.depth + 1 for each in trains):
+            is_evaluation = any(isinstance(each, events.Forward) for each in happened)
+            return self.count < (ROUNDS if self.is_endless or is_evaluation else KNOWN)
+        self.holds_training = any(len(each.loops) > self.depth + 1 for each in trains)
+        if self.holds_training:
             return self.count < max(EPOCHS, min(self.period + 1, PERIODS))
         steps = {self._turn(each) for each in happened if isinstance(each, events.OptimizerStep)}
         return self.count < ROUNDS or (len(steps) < 2 and self.count < ACCUMULATED)

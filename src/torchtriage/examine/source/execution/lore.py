@@ -11,7 +11,12 @@ from torchtriage.examine.source.names import matches, table
 from torchtriage.examine.source.roles import gives_model
 
 MODULE = "torch.nn.Module"
-_SAMPLER = "torch.utils.data.distributed.DistributedSampler"
+_KINDS = {
+    "torch.utils.data.distributed.DistributedSampler": "sampler",
+    "torch.optim.Optimizer": "optimizer",
+    "transformers.Trainer": "trainer",
+    "transformers.Seq2SeqTrainer": "trainer",
+}
 _NO_LAYERS = frozenset({"Parameter", "Buffer", "UninitializedParameter"})
 _BASES = ("pytorch_lightning.LightningModule", "transformers.PreTrainedModel")
 
@@ -27,10 +32,8 @@ def kind_of(name: str) -> str:
     """The kind of an instance of the class of a package with that real NAME; "" for others."""
     if name in lore()["wrappers"]["names"]:
         return "wrapper"
-    if name == _SAMPLER:
-        return "sampler"
-    if name == "torch.optim.Optimizer":
-        return "optimizer"
+    if name in _KINDS:
+        return _KINDS[name]
     for role in ("scheduler", "optimizer", "scaler", "loader"):
         if matches(name, tuple(table()["roles"][role]["made"])):
             return role

@@ -13,16 +13,21 @@ from torchtriage.examine.source.execution.lore import MODULE, is_loss, lore
 from torchtriage.examine.source.execution.tensors import Tensors
 from torchtriage.examine.source.execution.values import (
     Arguments,
+    External,
     Function,
     Keywords,
     Object,
     Parameter,
+    Parameters,
+    Spot,
     Tensor,
     Unknown,
     Value,
     truth,
 )
 
+ALIKE = 2
+"""Layers made by one line that a forward pass goes into: a transformer has dozens that do the same."""
 _LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 _SEQUENTIAL = "torch.nn.Sequential"
@@ -34,6 +39,8 @@ class Modules(Tensors):
     """The modules of an execution. called: every module whose forward pass has begun."""
 
     called: list[Object]
+    layers: dict[Spot | None, tuple[tuple[Object, Value], ...]]
+    """By the line that made them, those that the forward pass under way has gone through, with what they gave."""
     wrappers: list[Object]
     _of_modules: ClassVar[dict[str, Callable[..., Value]]] = {}
 
@@ -144,6 +151,7 @@ class Modules(Tensors):
             return inner
         made = Object("wrapper", name, None, self.spot(node), arguments, keywords, state={"module": inner})
         self.wrappers.append(made)
+        self.happen(events.Made(self.spot(node), made))
         return made
 
     # mode
@@ -163,6 +171,12 @@ class Modules(Tensors):
     def call_module(self, module: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """MODULE(…): its forward pass."""
         is_outermost = not self.under
+        if is_outermost:
+            self.layers = {}
+        seen = list(self.layers.get(module.spot, ())) if module.cls is not None and module.spot is not None else []
+        if len(seen) >= ALIKE and not any(each is module for each, _ in seen):
+            self.called += self.modules(module)
+            return self._alike(seen.pop()[1], module, arguments, node)
         first, mode, grad = len(self.called), self.is_training(module), self.is_grad
         self.called.append(module)
         self.under.append(module)
@@ -170,12 +184,27 @@ class Modules(Tensors):
             output = self.forward(module, arguments, keywords, node)
         finally:
             self.under.pop()
+        if module.spot is not None:
+            self.layers[module.spot] = (*self.layers.get(module.spot, ()), (module, output))
         for hook in module.state.get("hooks", ()):
             changed = self.call(hook, (module, arguments, output), {}, node)
             output = output if changed is None else changed
         if is_outermost and not is_loss(module.cls.name if module.cls is not None else module.made):
             within = tuple(dict.fromkeys(self.called[first:]))
             self.happen(events.Forward(self.spot(node), module, mode, grad, self.autocast, within))
+        return output
+
+    def _alike(self, output: Value, module: Object, arguments: Arguments, node: ast.AST) -> Value:
+        """What MODULE gives, where one of the same line gave OUTPUT."""
+        if isinstance(output, Tensor):
+            own = frozenset(each for each in self.parameters(module) if each.requires_grad is not False)
+            result = self.merged(arguments, node, own if self.is_grad else frozenset())
+            result.activation, result.is_open = output.activation, output.is_open
+            return result
+        if isinstance(output, tuple | list):
+            return type(output)(self._alike(each, module, arguments, node) for each in output)
+        if isinstance(output, dict):
+            return {key: self._alike(each, module, arguments, node) for key, each in output.items()}
         return output
 
     def forward(self, module: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -204,6 +233,8 @@ class Modules(Tensors):
         own = frozenset(each for each in held if each.requires_grad is not False)
         result = self.merged((*arguments, *keywords.values()), node, own if self.is_grad else frozenset())
         result.is_open |= any(each.requires_grad is None for each in own)
+        if own and not self.is_grad:
+            result.cut = self.spot(node)
         if last in lore()["activations"]:
             result.activation = lore()["activations"][last]
         elif last in _KEEPS:
@@ -225,8 +256,14 @@ class Modules(Tensors):
         work = self._of_modules.get(name)
         return work(self, held, arguments, keywords, node) if work is not None else NotImplemented
 
+    def _initialize(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """super().__init__(…), also of a class that is a container of layers itself."""
+        held.state["is_made"] = True
+        if held.made in lore()["containers"]:
+            held.state |= self.make_module(held.made, arguments, keywords, node).state
+
     def _listed_parameters(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Unknown("parameters") if held.has_escaped else self.parameters(held)
+        return Unknown("parameters") if held.has_escaped else Parameters(self.parameters(held), held)
 
     def _listed_names(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Unknown("parameters") if held.has_escaped else [*self.named_parameters(held)]
@@ -248,7 +285,21 @@ class Modules(Tensors):
     def _move(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         for each in self.modules(held):
             each.state["is_moved"] = True
+        formats = [each.name for each in (*arguments, *keywords.values()) if isinstance(each, External)]
+        is_half = bool({"torch.float16", "torch.half"}.intersection(formats))
+        device = arguments[0] if arguments else keywords.get("device")
+        self.happen(events.Move(self.spot(node), held, "float16" if is_half else "", device))
         return held
+
+    def _halve(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.Move(self.spot(node), held, "float16"))
+        return held
+
+    def _forward_itself(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        if held in self.under:  # super().forward(x)
+            return self.forward(held, arguments, keywords, node)
+        self.happen(events.DirectForward(self.spot(node), held))
+        return self.call_module(held, arguments, keywords, node)
 
     def _apply(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         for each in self.modules(held):
@@ -262,7 +313,12 @@ class Modules(Tensors):
 
     def _hook(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         held.state.setdefault("hooks", []).append(arguments[0] if arguments else Unknown())
-        return Unknown("a handle")
+        return self._hook_handle(held, arguments, keywords, node)
+
+    def _hook_handle(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        handle = Object("handle", "hook", None, self.spot(node))
+        self.happen(events.HookMade(self.spot(node), held, handle))
+        return handle
 
 
 def bare(module: Object) -> Object:
@@ -289,16 +345,20 @@ Modules._of_modules = {
     "to": Modules._move,
     "cuda": Modules._move,
     **dict.fromkeys(
-        ("cpu", "float", "half", "bfloat16", "double", "to_empty", "compile", "share_memory"), lambda _, held, *__: held
+        ("cpu", "float", "bfloat16", "double", "to_empty", "compile", "share_memory"), lambda _, held, *__: held
     ),
+    "half": Modules._halve,
     "apply": Modules._apply,
     **dict.fromkeys(("register_buffer", "register_parameter", "add_module", "register_module"), Modules._register),
     "register_forward_hook": Modules._hook,
-    "forward": Modules.forward,
-    "__call__": Modules.call_module,
-    "__init__": lambda *_: None,
     **dict.fromkeys(
-        ("no_sync", "join", "buffers", "named_buffers", "gradient_checkpointing_enable", "register_full_backward_hook"),
+        ("register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook"), Modules._hook_handle
+    ),
+    "forward": Modules._forward_itself,
+    "__call__": Modules.call_module,
+    "__init__": Modules._initialize,
+    **dict.fromkeys(
+        ("no_sync", "join", "buffers", "named_buffers", "gradient_checkpointing_enable"),
         lambda *_: Unknown("a module"),
     ),
 }

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.frames import Raised
 from torchtriage.examine.source.execution.modules import Modules
 from torchtriage.examine.source.execution.values import (
     Arguments,
@@ -15,6 +16,7 @@ from torchtriage.examine.source.execution.values import (
     Keywords,
     Object,
     Parameter,
+    Parameters,
     Tensor,
     Unknown,
     Value,
@@ -26,7 +28,9 @@ class Optimizers(Modules):
     """The optimizers of an execution."""
 
     optimizers: list[Object]
+    blind: set[str]
     _of_others: ClassVar[dict[tuple[str, str], Callable[..., Value]]] = {}
+    _of_kinds: ClassVar[dict[str, Callable[..., Value]]] = {}
 
     def blur(self, parameters: Iterable[Parameter] | None) -> None:
         """Of the gradients of PARAMETERS, or of all, nothing is known any more."""
@@ -35,7 +39,10 @@ class Optimizers(Modules):
     def make_optimizer(self, made: Object, node: ast.AST) -> None:
         """The parameters that the optimizer MADE is given."""
         self.optimizers.append(made)
-        made.state["groups"] = self._groups(made.argument("params", 0, Unknown()), node)
+        self.happen(events.Made(self.spot(node), made))
+        given = made.argument("params", 0, Unknown())
+        made.state["of"] = given.of if isinstance(given, Parameters) else None
+        made.state["groups"] = self._groups(given, node)
         self._note_known(made)
 
     def _note_known(self, optimizer: Object) -> None:
@@ -65,6 +72,7 @@ class Optimizers(Modules):
         """OPTIMIZER.step(), by itself or by SCALER."""
         if not isinstance(optimizer, Object) or optimizer.kind != "optimizer":
             self.blur(None)
+            self.blind.add("step")
             return
         held = self.optimized(optimizer)
         known = tuple((each, each.grad) for each in held if each.grad is not None and each.is_gradient_known)
@@ -88,7 +96,7 @@ class Optimizers(Modules):
         held = found if isinstance(found, list) else [Unknown("parameters")]
         known = tuple(each for each in held if isinstance(each, Parameter))
         gradients = tuple(each.grad for each in known if each.grad is not None and each.is_gradient_known)
-        self.happen(events.Clip(self.spot(node), gradients))
+        self.happen(events.Clip(self.spot(node), gradients, known))
         return Tensor(self.spot(node))
 
     def operate(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -96,11 +104,13 @@ class Optimizers(Modules):
         work = self._of_others.get((held.kind, name)) or self._of_others.get(("", name))
         if work is not None and held.kind in _KINDS:
             return work(self, held, arguments, keywords, node)
-        if held.kind in ("module", "wrapper"):
-            return self.module_method(held, name, arguments, keywords, node)
-        if held.kind in ("parser", "defaultdict"):
-            return self.object_method(held, name, arguments, keywords, node)
+        of_kind = self._of_kinds.get(held.kind)
+        if of_kind is not None:
+            return of_kind(self, held, name, arguments, keywords, node)
         return Unknown(name) if held.kind in ("scheduler", "loader") else NotImplemented
+
+    def _of_default(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        return self.container_method(held.state["items"], name, arguments, keywords, node)
 
     def _step_of(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         closure = arguments[0] if arguments else keywords.get("closure")
@@ -152,14 +162,53 @@ class Optimizers(Modules):
         """HELD.state_dict(), and at which event it was taken."""
         return Object("state", spot=self.spot(node), state={"of": held, "at": len(self.events)})
 
+    def _method_of_state(
+        self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST
+    ) -> Value:
+        """HELD.NAME(…) of what state_dict() gave."""
+        entries = self.entries_of(held)
+        if name == "copy":
+            return held
+        if name in ("items", "keys", "values"):
+            return [*getattr(entries, name)()]
+        return entries.get(arguments[0], Unknown(name)) if name == "get" and arguments else Unknown(name)
+
+    def entries_of(self, state: Object) -> dict[Value, Value]:
+        """The entries of STATE: tensors that share their memory with what it is the state of."""
+        of = state.state["of"]
+        names = [name for name, _ in self.named_parameters(of)] if of.kind in ("module", "wrapper") else []
+        return {name: Tensor(state.spot, state=state) for name in names or ["a name"]}
+
     def _restore(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        self.happen(events.Restore(self.spot(node), held, arguments[0] if arguments else keywords.get("state_dict")))
+        strict = arguments[1] if len(arguments) > 1 else keywords.get("strict", True)
+        state = arguments[0] if arguments else keywords.get("state_dict")
+        self.happen(events.Restore(self.spot(node), held, state, strict))
         for each in self.parameters(held) if held.kind in ("module", "wrapper") else ():
             each.is_empty = False
         return Unknown("the keys that do not fit")
 
     def batch(self, loader: Object, node: ast.AST) -> Value:
-        return Tensor(self.spot(node))
+        """What LOADER gives: tensors where its dataset has something, unless it is collated otherwise."""
+        dataset = loader.argument("dataset", 0)
+        method = dataset.method("__getitem__") if isinstance(dataset, Object) else None
+        if method is None or loader.argument("collate_fn", 6) is not None:
+            return Tensor(self.spot(node), is_batch=True)
+        if "sample" not in loader.state:
+            begun = len(self.events)
+            try:
+                loader.state["sample"] = self.call(self.bound(dataset, method), (Unknown("an index"),), {}, node)
+            except Raised:
+                loader.state["sample"] = Unknown("a sample")
+            if loader.argument("num_workers", 5, 0) != 0:  # there torch seeds all generators itself
+                del self.events[begun:]
+        return self._collated(loader.state["sample"], node)
+
+    def _collated(self, sample: Value, node: ast.AST) -> Value:
+        if isinstance(sample, dict):
+            return {key: self._collated(each, node) for key, each in sample.items()}
+        if isinstance(sample, tuple | list):
+            return [self._collated(each, node) for each in sample]
+        return Tensor(self.spot(node), is_batch=isinstance(sample, Unknown))
 
 
 def _of_pairs(values: list[Value]) -> list[Value]:
@@ -167,11 +216,21 @@ def _of_pairs(values: list[Value]) -> list[Value]:
     return [each[1] if isinstance(each, tuple) and len(each) == 2 else each for each in values]
 
 
+def _use(name: str) -> Callable[..., Value]:
+    """What calling the method NAME of a handle or a profiler does."""
+
+    def use(self: Optimizers, held: Object, *given: Any) -> Value:
+        self.happen(events.Handle(self.spot(given[-1]), held, name))
+        return Unknown(name)
+
+    return use
+
+
 def _nothing(*_: Any) -> Value:
     return None
 
 
-_KINDS = frozenset({"optimizer", "scaler", "scheduler", "sampler", "module", "wrapper"})
+_KINDS = frozenset({"optimizer", "scaler", "scheduler", "sampler", "module", "wrapper", "handle", "profiler"})
 Optimizers._of_others = {
     ("", "state_dict"): Optimizers._state_of,
     ("", "load_state_dict"): Optimizers._restore,
@@ -187,6 +246,15 @@ Optimizers._of_others = {
     ("scaler", "update"): Optimizers._update,
     ("scaler", "get_scale"): lambda *_: Unknown("a scale"),
     ("scaler", "is_enabled"): lambda *_: Unknown("enabled"),
+    ("handle", "wait"): _use("wait"),
+    ("handle", "remove"): _use("remove"),
+    ("profiler", "step"): _use("step"),
     ("scheduler", "step"): Optimizers._schedule,
     ("sampler", "set_epoch"): Optimizers._set_epoch,
+}
+Optimizers._of_kinds = {
+    **dict.fromkeys(("module", "wrapper"), Optimizers.module_method),
+    "parser": Optimizers.parser_method,
+    "defaultdict": Optimizers._of_default,
+    "state": Optimizers._method_of_state,
 }

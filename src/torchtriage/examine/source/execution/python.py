@@ -6,7 +6,8 @@ import ast
 import math
 import posixpath
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
@@ -19,6 +20,7 @@ from torchtriage.examine.source.execution.values import (
     External,
     Function,
     Keywords,
+    Loaded,
     Namespace,
     Object,
     Partial,
@@ -32,14 +34,15 @@ from torchtriage.examine.source.execution.values import (
 
 _PURE: dict[str, Callable[..., Any]] = {
     "builtins.abs": abs, "builtins.bool": bool, "builtins.divmod": divmod, "builtins.float": float, "builtins.int": int,
-    "builtins.len": len, "builtins.max": max, "builtins.min": min, "builtins.range": range, "builtins.repr": repr,
-    "builtins.reversed": lambda value: list(reversed(value)), "builtins.round": round, "builtins.set": set,
+    "builtins.len": len, "builtins.max": max, "builtins.min": min, "builtins.repr": repr,
+    "builtins.round": round, "builtins.set": set,
     "builtins.sorted": sorted, "builtins.str": str, "builtins.sum": sum, "builtins.frozenset": frozenset,
     "builtins.any": any, "builtins.all": all, "builtins.slice": slice,
     "math.ceil": math.ceil, "math.floor": math.floor, "math.sqrt": math.sqrt, "math.log": math.log,
     "math.log2": math.log2, "math.prod": math.prod, "math.isfinite": math.isfinite, "math.isnan": math.isnan,
     "os.path.join": posixpath.join, "os.path.basename": posixpath.basename, "os.path.dirname": posixpath.dirname,
-    "os.path.splitext": posixpath.splitext,
+    "os.path.splitext": posixpath.splitext, "pathlib.Path": posixpath.join, "pathlib.PurePath": posixpath.join,
+    "os.fspath": str,
 }  # fmt: skip
 """Functions that are called as they are where their arguments are plain values."""
 _TYPES: dict[str, type] = {
@@ -48,7 +51,7 @@ _TYPES: dict[str, type] = {
 }  # fmt: skip
 _DECORATORS = {
     "builtins.property": "property",
-    "functools.cached_property": "property",
+    "functools.cached_property": "cached",
     "abc.abstractproperty": "property",
     "builtins.staticmethod": "static",
     "builtins.classmethod": "class",
@@ -58,15 +61,16 @@ _PADDING = frozenset(
     {"ljust", "rjust", "center", "zfill", "expandtabs", "format", "format_map", "translate", "to_bytes"}
 )
 """Methods whose result may be far longer than what they are given."""
-_FLAGS = {"store_true": False, "store_false": True, "count": 0}
 
 
 class Python(Statements):
     """Python's own part; what is torch's stands in the library."""
 
+    _works_of: ClassVar[dict[str, Callable[..., Value]]] = {}
+
     def python(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value | None:
         """What calling NAME of Python's own gives; NotImplemented where it is none of these."""
-        work = _WORKS.get(name)
+        work = self._works_of.get(name)
         if work is not None:
             return work(self, arguments, keywords, node)
         if name in _PURE and is_concrete(list(arguments)) and is_concrete(dict(keywords)):
@@ -76,13 +80,32 @@ class Python(Statements):
                 return Unknown(name)
         if name in ("os.getenv", "os.environ.get"):
             return self.environment(*arguments[:1])
-        if any(map(is_of_rank, arguments)) and name.startswith("builtins."):
-            return Unknown(name, is_of_rank=True)
+        if name.startswith(("builtins.", "os.path.", "pathlib.")):
+            return self._of_unknown(name.removeprefix("builtins."), arguments)
         return NotImplemented
+
+    def _of_unknown(self, name: str, arguments: Arguments) -> Value:
+        """What a function of Python's own gives of what is not known, as far as that matters."""
+        rank = next(filter(is_of_rank, arguments), None)
+        if rank is not None:
+            return Unknown(rank.why, is_of_rank=True)
+        first = arguments[0] if arguments else None
+        return first if name == "int" and isinstance(first, Loaded) else NotImplemented
+
+    def _range(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """Also one that goes on where a training was broken off."""
+        first = arguments[0] if arguments else None
+        if isinstance(first, Loaded):
+            return Endless(lambda number: replace(first, offset=first.offset + number))
+        try:
+            return range(*arguments) if is_concrete(list(arguments)) else Unknown("a range")
+        except (TypeError, ValueError):
+            return Unknown("a range")
 
     def environment(self, name: Value = None) -> Value:
         """The variable NAME of the environment: launchers tell each process its rank by it."""
-        return Unknown("a variable", is_of_rank=name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID"))
+        is_of_rank = name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID")
+        return Unknown(name if is_of_rank else "a variable", is_of_rank=is_of_rank)
 
     def _length(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         value = arguments[0] if arguments else None
@@ -94,7 +117,7 @@ class Python(Statements):
                 return len(items)
             if value.method("__len__") is not None:
                 return self.call(self.attribute(value, "__len__", node), (), {}, node)
-        return Unknown("a length")
+        return Unknown("a length", is_plain=True)
 
     def _sequence(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.listed(arguments[0], node) if arguments else []
@@ -107,13 +130,18 @@ class Python(Statements):
         """The elements of VALUE as a list; Unknown where there is no telling how many."""
         if isinstance(value, Endless | Unknown | Tensor) or (isinstance(value, range) and len(value) > LONGEST):
             return Unknown("a list")
-        return list(self.items(value, node))
+        if isinstance(value, Object) and value.method("__iter__") is not None:
+            value = self.call(self.attribute(value, "__iter__", node), (), {}, node)
+        known = self.entries(value)
+        return list(known) if known is not None else Unknown("a list")
 
     def _dict_of(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         made: dict[Value, Value] = {}
         for value in arguments[:1]:
             if isinstance(value, dict):
                 made |= value
+            elif isinstance(value, Object) and value.kind == "state":
+                made |= self.entries_of(value)
             elif isinstance(value, list | tuple) and all(isinstance(each, tuple) and len(each) == 2 for each in value):
                 made |= dict(value)
             else:
@@ -121,9 +149,10 @@ class Python(Statements):
         return {**made, **keywords}
 
     def _zipped(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        if all(isinstance(each, list | tuple | range | str | dict) for each in arguments):
-            return [tuple(each) for each in zip(*arguments, strict=False)]
-        lists = [list(each) if isinstance(each, list | tuple | range | str | dict) else each for each in arguments]
+        known = [self.entries(each) for each in arguments]
+        lists = [each if found is None else list(found) for each, found in zip(arguments, known, strict=True)]
+        if all(isinstance(each, list) for each in lists):
+            return [tuple(each) for each in zip(*lists, strict=False)]
 
         def one(over: Value, number: int) -> Value:
             return over[number % len(over)] if isinstance(over, list) and over else self.element(over, number, node)
@@ -132,6 +161,10 @@ class Python(Statements):
             return tuple(one(each, number) for each in lists)
 
         return Endless(make, next((each for each in arguments if self.source_of(each) is not None), None))
+
+    def _reversed(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        found = self.listed(arguments[0], node) if arguments else Unknown()
+        return found[::-1] if isinstance(found, list) else Unknown("reversed")
 
     def _enumerated(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         over = arguments[0] if arguments else Unknown()
@@ -156,6 +189,10 @@ class Python(Statements):
     def batch(self, loader: Object, node: ast.AST) -> Value:
         raise NotImplementedError
 
+    def entries_of(self, state: Object) -> dict[Value, Value]:
+        """The entries of what state_dict() gave."""
+        raise NotImplementedError
+
     def source_of(self, value: Value) -> Object | None:
         """The loader that VALUE iterates over, through enumerate, zip and the like."""
         while isinstance(value, Endless):
@@ -163,12 +200,13 @@ class Python(Statements):
         return value if isinstance(value, Object) and value.kind == "loader" else None
 
     def _mapped(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        found = self.listed(arguments[1], node) if len(arguments) == 2 else Unknown()
-        return (
-            [self.call(arguments[0], (each,), {}, node) for each in found]
-            if isinstance(found, list)
-            else Unknown("map")
-        )
+        if len(arguments) != 2:
+            return Unknown("map")
+        work, over = arguments
+        found = self.listed(over, node)
+        if isinstance(found, list):
+            return [self.call(work, (each,), {}, node) for each in found]
+        return Endless(lambda number: self.call(work, (self.element(over, number, node),), {}, node), over)
 
     def _filtered(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         found = self.listed(arguments[1], node) if len(arguments) == 2 else Unknown()
@@ -186,6 +224,9 @@ class Python(Statements):
             if isinstance(held, list):
                 return held[place] if place < len(held) else Unknown("next")
             return self.element(held, place, node)
+        if isinstance(over, Endless):
+            over.place += 1
+            return over.make(over.place - 1)
         return over[0] if isinstance(over, list) and over else Unknown("next")
 
     def _iterator(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -233,7 +274,7 @@ class Python(Statements):
         if isinstance(value, Object):
             if name in value.values or (value.cls is not None and value.cls.has(name)):
                 return True
-            if name == "module" and value.kind == "module":
+            if name == "module" and value.kind in ("module", "wrapper"):
                 return "module" in value.state
             is_own = value.cls is not None and not value.cls.externals and value.cls.is_known
             return False if is_own else Unknown("hasattr")
@@ -255,14 +296,8 @@ class Python(Statements):
     def _partial(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Partial(arguments[0], arguments[1:], keywords) if arguments else Unknown("partial")
 
-    def _record(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Namespace("record", dict(keywords), is_open="**" in keywords)
-
     def _default_dict(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Object("defaultdict", state={"items": {}, "make": arguments[0] if arguments else None})
-
-    def _parser(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Object("parser", state={"options": {}})
 
     def _copied(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         value = arguments[0] if arguments else None
@@ -284,7 +319,7 @@ class Python(Statements):
             new.has_escaped = value.has_escaped
             return new
         if isinstance(value, Tensor):
-            new_tensor = type(value)(**vars(value))
+            new_tensor = type(value)(**{**vars(value), "state": None})
             made[id(value)] = new_tensor
             return new_tensor
         return value
@@ -308,57 +343,11 @@ class Python(Statements):
             return None
         is_padding = name in _PADDING or name.startswith("__")
         if is_padding or (isinstance(held, str) and not is_concrete(list(arguments))):
-            return Unknown("text")
+            return Unknown.of("text", *arguments, *keywords.values())
         try:
             return bounded(getattr(held, name)(*arguments, **keywords))
         except Exception:  # noqa: BLE001 - what Python refuses here, it would refuse in the program
             return Unknown(name)
-
-    def object_method(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        """HELD.NAME(…) of an argument parser or a default dict."""
-        if held.kind == "parser":
-            return self._parsed(held, name, arguments, keywords)
-        if held.kind == "defaultdict":
-            items = held.state["items"]
-            return self.container_method(items, name, arguments, keywords, node)
-        return Unknown(name)
-
-    def _parsed(self, held: Object, name: str, arguments: Arguments, keywords: Keywords) -> Value:
-        if name == "add_argument":
-            self._add_argument(held, arguments, keywords)
-            return None
-        if name in ("add_argument_group", "add_mutually_exclusive_group"):
-            return held
-        if name == "set_defaults":
-            held.state["options"] |= keywords
-            return None
-        if name in ("parse_args", "parse_known_args"):
-            options = Namespace("arguments", dict(held.state["options"]), is_open=True)
-            return options if name == "parse_args" else (options, [])
-        return Unknown(name)
-
-    def _add_argument(self, held: Object, arguments: Arguments, keywords: Keywords) -> None:
-        names = [each for each in arguments if isinstance(each, str)]
-        if not names:
-            return
-        long = next((each for each in names if each.startswith("--")), names[0])
-        name = keywords.get("dest") or long.lstrip("-").replace("-", "_")
-        action = keywords.get("action", "")
-        if "default" in keywords:
-            value = keywords["default"]
-            kind = keywords.get("type")
-            if isinstance(value, str) and isinstance(kind, External) and kind.name in _PURE:
-                value = self.python(kind.name, (value,), {}, ast.Pass())
-        elif isinstance(action, str) and action in _FLAGS:
-            value = _FLAGS[action]
-        else:
-            is_asked = not long.startswith("-") or (
-                truth(keywords.get("required")) is not False and "required" in keywords
-            )
-            value = Unknown(f"--{name}") if is_asked else None
-        if name in ("local_rank", "rank"):  # what torch.distributed.launch gave each process
-            value = Unknown(f"--{name}", is_of_rank=True)
-        held.state["options"][name] = value
 
     def decorated(self, value: Value, decorator: ast.expr, frame: Frame) -> Value:
         """VALUE as DECORATOR leaves it."""
@@ -375,6 +364,9 @@ class Python(Statements):
         if isinstance(value, Function):
             if name in _DECORATORS:
                 value.kind = _DECORATORS[name]
+            elif name == "torch.amp.autocast":
+                region = self.evaluate(decorator, frame)
+                value.autocast = region.state["format"] if isinstance(region, Object) else ""
             elif name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):
                 value.grad = name == "torch.enable_grad"
         elif isinstance(value, Class) and name in ("dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass"):
@@ -393,14 +385,17 @@ class Python(Statements):
         return iter(list(items)) if isinstance(items, list | dict) else None
 
 
-_WORKS: dict[str, Callable[..., Value]] = {
+Python._works_of = {
     "builtins.len": Python._length,
+    "builtins.range": Python._range,
+    **dict.fromkeys(("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange"), Python._range),
     "builtins.list": Python._sequence,
     "builtins.tuple": Python._tuple_of,
     "builtins.dict": Python._dict_of,
     "collections.OrderedDict": Python._dict_of,
     "builtins.zip": Python._zipped,
     "builtins.enumerate": Python._enumerated,
+    "builtins.reversed": Python._reversed,
     "builtins.map": Python._mapped,
     "builtins.filter": Python._filtered,
     "builtins.next": Python.next_of,
@@ -410,10 +405,7 @@ _WORKS: dict[str, Callable[..., Value]] = {
     "builtins.getattr": Python._get,
     "builtins.setattr": Python._set_attribute,
     "functools.partial": Python._partial,
-    "types.SimpleNamespace": Python._record,
-    "argparse.Namespace": Python._record,
     "collections.defaultdict": Python._default_dict,
-    "argparse.ArgumentParser": Python._parser,
     "copy.deepcopy": Python._copied,
     "copy.copy": lambda self, arguments, keywords, node: arguments[0] if arguments else None,
     "dataclasses.field": lambda self, arguments, keywords, node: Object("field", keywords=keywords),

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.expressions import Expressions, is_of_rank
 from torchtriage.examine.source.execution.frames import Break, Continue, Frame, Raised, Return
-from torchtriage.examine.source.execution.values import Class, Function, Unknown, Value, truth
+from torchtriage.examine.source.execution.values import Class, Function, Tensor, Unknown, Value, truth
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
+_RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})
+"""Classes whose annotations are the arguments that they are made of."""
+_MAIN = re.compile(r"main|master|rank|primary|chief|zero|local", re.IGNORECASE)
+"""What conditions on the rank are called where they come from code that is not executed."""
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Statements(Expressions):
     """Blocks are generators, since the body of a function may be one: what they give is what the code yields."""
+
+    dropped: set[int]
+    """Calls that are statements of their own: nobody gets what they give."""
 
     _simple: ClassVar[dict[type[ast.AST], Callable[..., None]]] = {}
     _compound: ClassVar[dict[type[ast.AST], Callable[..., Iterator[Value]]]] = {}
@@ -39,7 +47,11 @@ class Statements(Expressions):
     # simple ones
 
     def _expression(self, node: ast.Expr, frame: Frame) -> None:
-        self.evaluate(node.value, frame)
+        if isinstance(node.value, ast.Call):
+            self.dropped.add(id(node.value))
+        value = self.evaluate(node.value, frame)
+        if isinstance(node.value, ast.Attribute):
+            self.name(value, node.value)
 
     def _assign(self, node: ast.Assign, frame: Frame) -> None:
         value = self.evaluate(node.value, frame)
@@ -55,6 +67,8 @@ class Statements(Expressions):
     def _augment(self, node: ast.AugAssign, frame: Frame) -> None:
         before = self.evaluate(_loaded(node.target), frame)
         value = self.binary(node.op, before, self.evaluate(node.value, frame), node, in_place=True)
+        if isinstance(before, Tensor):
+            self.edit(before, node)
         if isinstance(node.target, ast.Name):
             self.accumulate(node.target.id, value, node)
         self.bind(node.target, value, frame)
@@ -105,6 +119,8 @@ class Statements(Expressions):
         made = Class(node.name, tuple(each for each in bases if each is not None), inside, frame.file.path, node)
         body = Frame(frame.file, inside, frame, frame.function, made, is_class=True)
         self.run(node.body, body)
+        if _RECORDS.intersection(made.externals):
+            made.fields = tuple(inside.get("__annotations__", ()))
         value: Value = made
         for decorator in reversed(node.decorator_list):
             value = self.decorated(value, decorator, frame)
@@ -117,7 +133,7 @@ class Statements(Expressions):
         value = truth(found)
         if value is None:
             value = self.decide(node, found, node.body)
-        if not is_of_rank(found):
+        if not is_of_rank(found) and not (isinstance(found, Unknown) and _MAIN.search(ast.unparse(node.test))):
             yield from self.block(node.body if value else node.orelse, frame)
             return
         with self.guard(node, value):
@@ -165,6 +181,7 @@ class Statements(Expressions):
                 leave()
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> Iterator[Value]:
+        leave = self.handled(node)
         try:
             try:
                 yield from self.block(node.body, frame)
@@ -176,6 +193,7 @@ class Statements(Expressions):
                     frame.store(handler.name, Unknown("an error"))
                 yield from self.block(handler.body, frame)
             else:
+                leave()
                 yield from self.block(node.orelse, frame)
         finally:
             yield from self.block(node.finalbody, frame)
@@ -249,6 +267,15 @@ def _yields(node: _Definition) -> bool:
         if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             waiting += ast.iter_child_nodes(each)
     return False
+
+
+def is_silent(handler: ast.ExceptHandler) -> bool:
+    """Whether HANDLER takes any error and does nothing about it."""
+    kind = handler.type
+    is_broad = kind is None or (
+        isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException", "RuntimeError")
+    )
+    return is_broad and all(isinstance(each, ast.Pass | ast.Continue) for each in handler.body)
 
 
 def leaves(body: list[ast.stmt]) -> bool:

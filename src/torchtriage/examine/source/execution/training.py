@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,8 @@ from torchtriage.examine.source.execution.values import Object, Parameter, Spot
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script
 
-_TRAINS = b".backward("
+_TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
+"""What calls backward, by itself or for the program."""
 _SCALING = re.compile(rb"scaler|loss_?scale|unscale", re.IGNORECASE)
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
 E = TypeVar("E", bound=events.Event)
@@ -74,8 +75,76 @@ class Training:
     @property
     def speaks_of_scaling(self) -> bool:
         """Whether anything in the program may scale a loss: a scaler of any origin, or a factor of its own."""
+        return bool(self.blind & {"unscale_", "update", "backward"}) or self.mentions(_SCALING)
+
+    def mentions(self, words: re.Pattern[bytes]) -> bool:
+        """Whether one of the WORDS stands anywhere in the files of the program."""
         texts = (self.script.text.data, *(each.data for each in self.executor.links.used.values()))
-        return bool(self.blind & {"unscale_", "update", "backward"}) or any(map(_SCALING.search, texts))
+        return any(map(words.search, texts))
+
+    def is_dropped(self, spot: Spot) -> bool:
+        """Whether nobody gets what the call at SPOT gives."""
+        return id(spot.node) in self.executor.dropped
+
+    @property
+    def batch_loops(self) -> set[int]:
+        """The loops of which every iteration goes back through a graph itself."""
+        return {each.loops[-1][0] for each in self.of(events.Backward) if each.loops}
+
+    @property
+    def loader_loops(self) -> set[int]:
+        """The loops over a loader."""
+        return {each.loops[-1][0] for each in self.of(events.Iteration) if each.loops}
+
+    @cached_property
+    def loaders(self) -> dict[int, Object]:
+        """Of each event, by its identity, the loader of the innermost loop around it that goes over one."""
+        found: dict[int, Object] = {}
+        under: dict[tuple[tuple[int, int], ...], Object] = {}
+        for event in self.executor.events:
+            if isinstance(event, events.Iteration) and event.loops:
+                under[(*event.loops[:-1], (event.loops[-1][0], -1))] = event.loader
+            for depth in range(len(event.loops), 0, -1):
+                key = (*event.loops[: depth - 1], (event.loops[depth - 1][0], -1))
+                if key in under:
+                    found[id(event)] = under[key]
+                    break
+        return found
+
+    @cached_property
+    def trained_loaders(self) -> set[int]:
+        """The loaders on whose batches something is trained."""
+        backwards = self.of(events.Backward)
+        return {id(self.loaders[id(each)]) for each in backwards if id(each) in self.loaders}
+
+    def is_evaluation(self, forward: events.Forward) -> bool:
+        """Whether FORWARD goes over data that nothing is trained on, without a graph."""
+        loader = self.loaders.get(id(forward))
+        return not forward.grad and loader is not None and id(loader) not in self.trained_loaders
+
+    @property
+    def replicas(self) -> list[Object]:
+        """The models in DistributedDataParallel."""
+        return [each for each in self.executor.wrappers if each.made in lore()["wrappers"]["replicas"]]
+
+    def every_turn(self, found: Iterable[E]) -> list[E]:
+        """Of events FOUND, those that happen in each iteration of a loop over batches, as often as in the first."""
+        turns: dict[int, set[tuple[tuple[int, int], ...]]] = {}
+        for each in self.of(events.Backward):
+            if each.loops:
+                turns.setdefault(each.loops[-1][0], set()).add(each.loops)
+        places: dict[tuple[int, int], dict[tuple[tuple[int, int], ...], list[E]]] = {}
+        for event in found:
+            for depth, (loop, _) in enumerate(event.loops, start=1):
+                if event.loops[:depth] in turns.get(loop, ()):
+                    mine = places.setdefault((loop, id(event.spot.node)), {})
+                    mine.setdefault(event.loops[:depth], []).append(event)
+        return [
+            event
+            for (loop, _), seen in places.items()
+            if len(turns[loop]) > 1 and turns[loop] == seen.keys()
+            for event in min(seen.values(), key=len)
+        ]
 
     def has_modes(self, model: Object) -> bool:
         """Whether MODEL has layers that behave otherwise in train mode, or is none of the project's own."""
@@ -92,10 +161,9 @@ class Training:
         of_model = (each for each in reversed(changes) if isinstance(each, events.ModeChange))
         return next((each for each in of_model if model in self.executor.modules(each.module)), None)
 
-    def functions(self, spot: Spot) -> list[str]:
-        """The last words of the calls that led to SPOT."""
-        found = [getattr(each, "func", None) for each in spot.calls]
-        return [getattr(each, "attr", getattr(each, "id", "")) for each in found]
+    def calls(self, spot: Spot) -> list[str]:
+        """The code of the calls that led to SPOT: `self.run_phase("val", loader)`."""
+        return [ast.unparse(each) for _, each in spot.calls if isinstance(each, ast.Call)]
 
 
 @dataclass(eq=False)
@@ -124,11 +192,6 @@ def trainings(script: Script) -> Iterator[Trainings]:
     script.links.used.update(links.used)
     script.links.absent += links.absent
     trained = tuple(each for each in runs if each.of(events.Backward) or "backward" in each.blind)
-    if trained and not all(each.executor.is_finished for each in runs):
-        raise CannotSee(
-            f"the program was not followed to its end: it takes more than {MOST:,} steps or {SECONDS:g} s to execute",
-            "Check a script that trains on fewer options, or run it: torchtriage run -- python …",
-        )
     if trained:
         yield Trainings(script, trained)
 
@@ -153,12 +216,12 @@ def _is_program(script: Script) -> bool:
     module = script.facts.scopes[0]
     is_of_package = any(name.startswith(".") for name in script.facts.imports)
     acts = any(isinstance(each.statement, ast.Expr) or each.block.kind == "loop" for each in module.calls)
-    return _TRAINS in script.text.data and acts and not is_of_package
+    return _TRAINS.search(script.text.data) is not None and acts and not is_of_package
 
 
 def _may_train(script: Script, links: Links) -> bool:
     """Whether the file, or one of the project that it imports, calls backward; of large packages few are looked at."""
-    if _TRAINS in script.text.data:
+    if _TRAINS.search(script.text.data):
         return True
     if links.own is None:
         return False
@@ -171,7 +234,7 @@ def _may_train(script: Script, links: Links) -> bool:
                 continue
             file = found[0]
             seen.add(file.path)
-            if _TRAINS in file.content:
+            if _TRAINS.search(file.content):
                 return True
             waiting.append((file.path, file.imports))
     return False
@@ -182,9 +245,14 @@ Facts = Iterator[tuple[Spot, str]]
 Find = Callable[[Training], Facts]
 
 
-def shown(trainings: Trainings, find: Find) -> Iterator[Sighting]:
-    """What FIND sees in any execution: that it can happen is enough."""
-    found = {_key(spot): (spot, fact) for run in trainings.runs for spot, fact in find(run)}
+def shown(trainings: Trainings, find: Find, *, throughout: bool = False) -> Iterator[Sighting]:
+    """What FIND sees in any execution: that it can happen is enough.
+
+    throughout: conditions that cannot be known have to come out the same each time: what is taken over from a
+    checkpoint in a loop over its parts would be taken over for the first one only.
+    """
+    runs = [each for each in trainings.runs if not throughout or each.executor.takes != "once"]
+    found = {_key(spot): (spot, fact) for run in runs for spot, fact in find(run)}
     for spot, fact in found.values():
         yield trainings.sighting(spot, fact)
 
@@ -196,6 +264,11 @@ def certain(trainings: Trainings, find: Find, *, where_reached: bool = False) ->
     wrong by itself, and not because something else is missing.
     """
     runs = [each for each in trainings.runs if each.executor.takes != "once"]
+    if not where_reached and not all(each.executor.is_finished for each in runs):
+        raise CannotSee(
+            f"the program was not followed to its end: it takes more than {MOST:,} steps or {SECONDS:g} s to execute",
+            "Check a script that trains on fewer options, or run it: torchtriage run -- python …",
+        )
     found = [{_key(spot): (spot, fact) for spot, fact in find(run)} for run in runs]
     reached = [{_key(each.spot) for each in run.executor.events} for run in runs]
     for key, (spot, fact) in {key: value for each in reversed(found) for key, value in each.items()}.items():

@@ -18,10 +18,37 @@ Keywords: TypeAlias = Mapping[str, Value]
 
 @dataclass(eq=False)
 class Unknown:
-    """A value of which nothing is known. why: the code that it came from. is_of_rank: it differs among the ranks."""
+    """A value of which nothing is known. why: the code that it came from. is_of_rank: it differs among the ranks.
+
+    is_option: whoever starts the program may ask for it, and gets nothing of the kind by default. is_plain: it is no
+    tensor, and none is in it: a size, a device.
+    """
 
     why: str = ""
     is_of_rank: bool = False
+    is_option: bool = False
+    is_plain: bool = False
+
+    @classmethod
+    def of(cls, why: str, *operands: Value) -> Unknown:
+        """What is computed of OPERANDS."""
+        unknown = [each for each in operands if isinstance(each, Unknown)]
+        return cls(
+            why,
+            any(each.is_of_rank for each in unknown),
+            any(each.is_option for each in unknown),
+            is_plain=bool(unknown) and all(each.is_plain for each in unknown),
+        )
+
+
+@dataclass(eq=False)
+class Loaded(Unknown):
+    """What a file of torch.save holds under KEYS, or a number OFFSET above that. spot: where it is read."""
+
+    path: Value = None
+    keys: tuple[Value, ...] = ()
+    offset: int = 0
+    spot: Spot | None = None
 
 
 @dataclass(frozen=True)
@@ -40,11 +67,13 @@ class External:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where something happens: a node of the file PATH. calls: the calls that led there, the outermost first."""
+    """Where something happens: a node of the file PATH. calls: those that led there, with their files, the outermost
+    first.
+    """
 
     path: str
     node: ast.AST
-    calls: tuple[ast.AST, ...] = ()
+    calls: tuple[tuple[str, ast.AST], ...] = ()
 
     @property
     def line(self) -> int:
@@ -53,11 +82,15 @@ class Spot:
 
 @dataclass(eq=False)
 class Namespace:
-    """A module of the project, or what argparse, SimpleNamespace and the like make. is_open: has more than is known."""
+    """A module of the project, or what argparse, SimpleNamespace and the like make. is_open: has more than is known.
+
+    holds_settings: of yacs, OmegaConf and the like, with methods of their own.
+    """
 
     name: str
     values: dict[str, Value] = field(default_factory=dict)
     is_open: bool = False
+    holds_settings: bool = False
 
 
 @dataclass(eq=False)
@@ -117,8 +150,9 @@ class Function:
     keyword_defaults: Mapping[str, Value] = field(default_factory=dict)
     owner: Class | None = None
     kind: str = ""
-    """"property", "static", "class" or "context" by its decorator."""
+    """"property", "cached", "static", "class" or "context" by its decorator."""
     grad: bool | None = None
+    autocast: str | None = None
     is_generator: bool = False
 
 
@@ -160,8 +194,9 @@ class Object:
     """An instance of a class of the project, or of one that is executed here.
 
     kind: "module", "optimizer", "scaler", "scheduler", "loader", "sampler", "dataset", "wrapper", "parser", "iterator",
-    "" for others. made: the real name of its class in a package; cls: its class in the project. arguments: what it was
-    made of, by position and name. has_escaped: code that is not executed may have changed it.
+    "handle", "profiler", "accelerator", "" for others. made: the real name of its class in a package; cls: its class in
+    the project. arguments: what it was made of, by position and name. has_escaped: code that is not executed may have
+    changed it.
     """
 
     kind: str
@@ -209,6 +244,20 @@ class Tensor:
     """The function that made it from nothing ("randn"), where it still stands on the CPU as that left it."""
     attribute: Spot | None = None
     """Where a module keeps it as a plain attribute."""
+    cut: Spot | None = None
+    """Where it, or what it was computed of, has lost a graph."""
+    needed: str = ""
+    """The operation that gave it, and needs it for its own gradient ("exp")."""
+    context: Object | None = None
+    """Of the autograd function whose input it is."""
+    is_batch: bool = False
+    """Whether a loader gave it as it is: it may be a batch of a class of its own, whose to() moves it in place."""
+    is_gradient: bool = False
+    """Whether autograd has given it to the backward of an autograd function."""
+    flat: Spot | None = None
+    """Where its gradient has become zero everywhere, by rounding and the like."""
+    state: Object | None = None
+    """The state of a module or optimizer that it is an entry of, as long as it shares its memory."""
 
 
 @dataclass(eq=False)
@@ -235,12 +284,22 @@ class Parameter(Tensor):
     """Nothing has written to the memory that it was made of."""
 
 
+class Parameters(list[Value]):
+    """What `OF.parameters()` gave."""
+
+    def __init__(self, parameters: list[Value], of: Object) -> None:
+        super().__init__(parameters)
+        self.of = of
+
+
 @dataclass(eq=False)
 class Endless:
     """What can be iterated over, and gives things like MAKE(n) as often as it is asked. source: the loader."""
 
     make: Callable[[int], Value]
     source: Value = None
+    place: int = 0
+    """How many of them next() has asked for."""
 
 
 class _Over:

@@ -52,6 +52,8 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
         if not training.knows_optimizers or not training.of(events.OptimizerStep):
             return
         held = {each for optimizer in optimizers for each in training.parameters_of(optimizer)}
+        yield from _made_too_early(training, held)
+        yield from _of_loss(training, held)
         for forward, backward in training.backwards:
             graph = backward.loss.graph
             known = training.executor.modules(forward.model)  # what is not registered is another fault
@@ -67,6 +69,30 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 return
 
     yield from certain(trainings, find)
+
+
+def _made_too_early(training: Training, held: Set[Parameter]) -> Facts:
+    """An optimizer was given `model.parameters()`, and the model has got more of them since."""
+    for optimizer in training.optimizers:
+        model = optimizer.state.get("of")
+        if not isinstance(model, Object) or optimizer.spot is None or model.has_escaped:
+            continue
+        late = [each for each in training.executor.parameters(model) if each not in held and _is_trained(each)]
+        used = {each for backward in training.of(events.Backward) for each in backward.loss.graph}
+        if late and used.issuperset(late):
+            yield optimizer.spot, f"{_layers(late)} come into the model when its parameters have been listed here"
+
+
+def _of_loss(training: Training, held: Set[Parameter]) -> Facts:
+    """A loss has parameters of its own, and nobody optimizes them."""
+    losses = {id(each): each for each in training.executor.called if each.cls is not None}
+    for backward in training.of(events.Backward):
+        for module in losses.values():
+            own = [each for each in training.executor.own_parameters(module).values() if each.requires_grad is True]
+            is_apart = not module.has_escaped and not held & set(training.executor.parameters(module))
+            if own and is_apart and backward.loss.graph.issuperset(own) and held & backward.loss.graph:
+                spot = own[0].spot or backward.spot
+                yield spot, f"the loss of line {backward.spot.line} learns with it, and no optimizer has it"
 
 
 def _is_forgotten(training: Training, model: Object, held: Set[Parameter], left: Iterable[Parameter]) -> bool:
@@ -165,3 +191,68 @@ def zeroed_before_step(trainings: Trainings) -> Iterator[Sighting]:
                 fresh = {each: cause for each, cause in fresh.items() if each not in held}
 
     yield from certain(trainings, find)
+
+
+@detector("source/loss-detached")
+def loss_detached(trainings: Trainings) -> Iterator[Sighting]:
+    """Backward is called on a loss that has lost its graph on the way."""
+
+    def find(training: Training) -> Facts:
+        for backward in training.of(events.Backward):
+            loss = backward.loss
+            if loss.cut is not None and not loss.graph and not loss.is_open and not loss.has_escaped:
+                yield loss.cut, f"the loss that line {backward.spot.line} goes back from has no graph from here on"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/method-not-called")
+def method_not_called(trainings: Trainings) -> Iterator[Sighting]:
+    """A method that does something is named as a statement, without parentheses."""
+
+    def find(training: Training) -> Facts:
+        for named in training.of(events.Named):
+            if named.name in _DO:
+                yield named.spot, f"{named.name} is named here and not called: nothing happens"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+_DO = frozenset({"step", "zero_grad", "backward", "train", "eval", "update", "set_epoch", "cuda", "wait", "remove"})
+
+
+@detector("source/failure-swallowed")
+def failure_swallowed(trainings: Trainings) -> Iterator[Sighting]:
+    """An error in a training step is dropped without a word, and training goes on."""
+
+    def find(training: Training) -> Facts:
+        for silence in training.of(events.Silence):
+            if silence.loops[-1][0] in training.batch_loops:
+                yield silence.spot, "any error of the step in this `try` is dropped without a word"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/framework-bypassed")
+def framework_bypassed(trainings: Trainings) -> Iterator[Sighting]:
+    """backward() is called past the Accelerator, which scales and divides the loss."""
+
+    def find(training: Training) -> Facts:
+        if not any(each.made.kind == "accelerator" for each in training.of(events.Made)):
+            return
+        for backward in training.of(events.Backward):
+            if not getattr(backward.spot.node, "args", ()):
+                yield backward.spot, "accelerator.backward(loss) is not what is called here"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/inplace-breaks-autograd")
+def inplace_breaks_autograd(trainings: Trainings) -> Iterator[Sighting]:
+    """A result that its operation needs for the gradient is changed in place."""
+
+    def find(training: Training) -> Facts:
+        for edit in training.of(events.ResultEdit):
+            yield edit.spot, f"{edit.name} needs its result for the gradient, and this changes it"
+
+    yield from certain(trainings, find, where_reached=True)

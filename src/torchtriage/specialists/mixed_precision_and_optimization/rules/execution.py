@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
@@ -133,5 +134,60 @@ def bce_under_autocast(trainings: Trainings) -> Iterator[Sighting]:
         for call in training.of(events.LossCall):
             if call.name == "binary_cross_entropy" and call.autocast == "float16":
                 yield call.spot, "autocast to float16 is on, under which CUDA refuses this loss"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/scaler-touched-mid-accumulation")
+def scaler_touched_mid_accumulation(trainings: Trainings) -> Iterator[Sighting]:
+    """The scale is updated between batches whose gradients are added up: they are multiplied by two scales."""
+
+    def find(training: Training) -> Facts:
+        pending: dict[int, events.Backward] = {}
+        for event in training.executor.events:
+            if isinstance(event, events.Backward) and event.loss.scaled is not None:
+                pending[id(event.loss.scaled)] = event
+            elif isinstance(event, events.OptimizerStep) and event.scaler is not None:
+                pending.pop(id(event.scaler), None)
+            elif isinstance(event, events.ScalerUpdate) and "step" not in training.blind:
+                added = pending.pop(id(event.scaler), None)
+                if added is not None:
+                    yield (
+                        event.spot,
+                        f"the gradients of line {added.spot.line} wait for a step, multiplied by the old scale",
+                    )
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/half-model-trained")
+def half_model_trained(trainings: Trainings) -> Iterator[Sighting]:
+    """A model is cast to float16 as a whole, and trained so."""
+
+    def find(training: Training) -> Facts:
+        if training.speaks_of_scaling or training.mentions(_MASTERS):
+            return
+        for cast in training.of(events.Move):
+            inside = set(training.executor.parameters(cast.module)) if cast.format == "float16" else set()
+            for step in training.of(events.OptimizerStep):
+                mine = {parameter for parameter, _ in step.gradients}
+                if inside & mine and training.executor.events.index(cast) < training.executor.events.index(step):
+                    yield cast.spot, f"line {step.spot.line} updates float16 weights: small updates round to nothing"
+                    break
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+_MASTERS = re.compile(rb"master|fp32|deepspeed|apex|accelerat", re.IGNORECASE)
+
+
+@detector("source/unstable-composition")
+def unstable_composition(trainings: Trainings) -> Iterator[Sighting]:
+    """A logarithm is taken of a softmax or a sigmoid: log(0) where one combined operation has a number."""
+
+    def find(training: Training) -> Facts:
+        for call in training.of(events.Composed):
+            if call.inner in ("softmax", "sigmoid"):
+                yield call.spot, f"this is the {call.name} of a {call.inner}, which may be 0"
 
     yield from certain(trainings, find, where_reached=True)

@@ -11,7 +11,7 @@ from torchtriage.examine.source.execution.modules import bare
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, truth
 
-_EVALUATES = re.compile(r"eval|valid|test|predict|infer", re.IGNORECASE)
+_EVALUATES = re.compile(r"eval|val\b|val_|_val|valid|test|predict|infer", re.IGNORECASE)
 
 
 @detector("source/mode-left-in-eval")
@@ -39,7 +39,9 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         trained = {id(bare(forward.model)) for forward, _ in training.backwards}
         for forward in training.of(events.Forward):
-            is_evaluation = not forward.grad and any(map(_EVALUATES.search, training.functions(forward.spot)))
+            is_evaluation = training.is_evaluation(forward) or (
+                not forward.grad and any(map(_EVALUATES.search, training.calls(forward.spot)))
+            )
             if (
                 is_evaluation
                 and forward.training is True
@@ -154,3 +156,58 @@ def uninitialised_parameter(trainings: Trainings) -> Iterator[Sighting]:
                     yield each.spot, "torch.empty leaves what was in memory, and nothing writes to it"
 
     yield from certain(trainings, find)
+
+
+@detector("source/forward-called-directly")
+def forward_called_directly(trainings: Trainings) -> Iterator[Sighting]:
+    """The forward of a module is called by its name: its hooks do not run."""
+
+    def find(training: Training) -> Facts:
+        for call in training.of(events.DirectForward):
+            yield call.spot, "forward() runs none of the module's hooks: calling the module does"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/hook-handle-dropped")
+def hook_handle_dropped(trainings: Trainings) -> Iterator[Sighting]:
+    """A hook is registered again and again on one module, and none is removed."""
+
+    def find(training: Training) -> Facts:
+        removed = {id(each.handle) for each in training.of(events.Handle)}
+        first: dict[tuple[int, int], events.HookMade] = {}
+        for hook in training.of(events.HookMade):
+            key = id(hook.module), id(hook.spot.node)
+            before = first.setdefault(key, hook)
+            is_kept = not removed & {id(before.handle), id(hook.handle)} and not hook.handle.has_escaped
+            is_again = before is not hook and before.loops != hook.loops
+            if is_again and is_kept:
+                yield hook.spot, "one more hook is registered on the same module each time, and all of them run"
+
+    yield from certain(trainings, find)
+
+
+@detector("source/parameter-then-moved")
+def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
+    """What a module keeps is the result of an operation on a parameter, and no parameter."""
+
+    def find(training: Training) -> Facts:
+        for kept in training.of(events.Kept):
+            owner = kept.owner
+            if isinstance(owner, Object) and owner.kind == "module" and not kept.loops and kept.tensor.graph:
+                own = set(training.executor.parameters(owner))
+                if all(each.owner is None and each not in own for each in kept.tensor.graph):
+                    yield kept.spot, f"`{kept.name}` is computed of a parameter: parameters() does not have it"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/super-init-missing")
+def super_init_missing(trainings: Trainings) -> Iterator[Sighting]:
+    """A layer is assigned to a module whose own __init__ has not run."""
+
+    def find(training: Training) -> Facts:
+        for early in training.of(events.EarlyAssignment):
+            yield early.spot, f"`{early.name}` is assigned when nn.Module.__init__ has not run: that raises"
+
+    yield from certain(trainings, find, where_reached=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
-from torchtriage.examine.source.execution.values import Object, Tensor
+from torchtriage.examine.source.execution.values import Object, Spot, Tensor
 
 
 @detector("source/graph-retained")
@@ -94,3 +95,79 @@ def empty_cache_in_loop(trainings: Trainings) -> Iterator[Sighting]:
                 yield call.spot, "it runs in every iteration: the allocator asks the driver for all of it again"
 
     yield from certain(trainings, find)
+
+
+@detector("source/grown-by-cat")
+def grown_by_cat(trainings: Trainings) -> Iterator[Sighting]:
+    """A tensor grows by torch.cat for every batch, and all of it is copied each time."""
+
+    def find(training: Training) -> Facts:
+        for joined in training.of(events.Joined):
+            if joined.loops and joined.loops[-1][0] in training.loader_loops:
+                yield joined.spot, "all that was joined before is copied again for every batch"
+
+    yield from certain(trainings, find)
+
+
+@detector("source/checkpoint-reentrant-unset")
+def checkpoint_reentrant_unset(trainings: Trainings) -> Iterator[Sighting]:
+    """Activation checkpointing is not told which of its two ways to go."""
+
+    def find(training: Training) -> Facts:
+        for call in training.of(events.LibraryCall):
+            if call.name.startswith("torch.utils.checkpoint.") and not {"use_reentrant", "**"} & call.keywords.keys():
+                yield call.spot, "without use_reentrant it warns, and recomputes in the old way"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/retain-graph-needless")
+def retain_graph_needless(trainings: Trainings) -> Iterator[Sighting]:
+    """The graph is retained in a loop in which nothing goes back through it again."""
+
+    def find(training: Training) -> Facts:
+        backwards = training.of(events.Backward)
+        if training.of(events.GradientCall) or len({id(each.spot.node) for each in backwards}) != 1:
+            return
+        for backward in backwards:
+            is_own = len(backward.loss.ages) == 1 and not backward.loss.is_open
+            if backward.loops and is_own and _is_set(backward.spot):
+                yield backward.spot, "nothing goes through this graph again, and its activations are kept until then"
+
+    yield from certain(trainings, find)
+
+
+def _is_set(spot: Spot) -> bool:
+    """Whether the call at SPOT has retain_graph=True, and no second derivative in mind."""
+    given = {each.arg: each.value for each in getattr(spot.node, "keywords", ())}
+    retain = given.get("retain_graph")
+    return isinstance(retain, ast.Constant) and retain.value is True and "create_graph" not in given
+
+
+@detector("source/result-dropped")
+def result_dropped(trainings: Trainings) -> Iterator[Sighting]:
+    """The result of an operation that leaves its tensor as it is goes nowhere."""
+
+    def find(training: Training) -> Facts:
+        for lost in training.of(events.Lost):
+            yield lost.spot, f"{lost.name}() gives a new tensor, and nobody takes it"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+@detector("source/created-then-moved")
+def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
+    """A tensor is made on the CPU for every batch, and copied to the device."""
+
+    def find(training: Training) -> Facts:
+        for copy in training.every_turn(training.of(events.Copy)):
+            if copy.tensor.created in _FILLED:
+                yield (
+                    copy.spot,
+                    f"torch.{copy.tensor.created} takes `device=`: nothing has to be copied for every batch",
+                )
+
+    yield from certain(trainings, find)
+
+
+_FILLED = frozenset({"zeros", "ones", "full", "empty", "rand", "randn", "randint", "eye", "linspace"})
