@@ -39,6 +39,8 @@ def test_the_waits_are_counted_by_their_lines_and_by_nothing_else(tmp_path: Path
     ]
     twice = ["print(loss.item())", "total += targets.cuda().sum().item()"]
     assert said(tmp_path, *twice) == [("every batch waits for the device 2 times (lines 14, 15)", None)]
+    both = ['print(f"{loss.item()} {targets.cuda().sum().item()}")']
+    assert said(tmp_path, *both) == [("every batch waits for the device 2 times (line 14)", None)]
 
 
 def test_one_number_that_the_program_goes_on_with_is_not_reported(tmp_path: Path) -> None:

@@ -195,11 +195,11 @@ def _own(folder: Path, baseline: str) -> Path:
 def _baseline(case: Case, file: Path) -> int:
     from torchtriage.core.errors import TriageError
     from torchtriage.report.baseline import render
-    from torchtriage.report.text import count
+    from torchtriage.report.check import counted
 
     try:
         file.write_text(render(case, file.parent), encoding="utf-8")
     except OSError as error:
         raise TriageError(f"cannot be written: {error.strerror}", str(file), "Name a file that can be.") from error
-    terminal.say(f"{count(len(case.findings), 'finding')} written to {file}.")
+    terminal.say(f"{counted(case)} written to {file}.")
     return 0

@@ -25,6 +25,7 @@ _TENSORS = frozenset({"cuda", "non_blocking"})
 # What is called beside a synchronize() by those who measure: its wait is meant.
 _CLOCKS = ("time", "clock", "prof", "bench", "record", "elapsed", "memory", "watch", "measure", "tic", "toc", "lap")
 _SAME = frozenset({"detach", "clone", "cpu", "float"})  # of one number: the number itself
+_AGAIN = "again"
 _SHORT = 40  # columns of a call that is quoted
 _NOW_AND_THEN = frozenset({"rank", "verbose", "debug", "log", "is_main", "main_process", "quiet"})
 
@@ -37,7 +38,9 @@ def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
     if finder is None or not finder.is_worth_telling(waits):
         return
     lines = sorted({node.lineno for node in waits})
-    often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
+    times = max(len(lines), finder.values_read(waits))
+    often = "once" if times == 1 else f"{times} times"
+    often += f" (line {lines[0]})" if len(lines) == 1 else f" (lines {_words(lines)})"
     fact = f"every {turn(step)} waits for the device {often}"
     if all(finder.is_synchronize(node) for node in waits):
         fact = f"`torch.cuda.synchronize()` makes every {turn(step)} wait for the device, and no clock is read"
@@ -130,6 +133,10 @@ class _Waits:
         read = {each for node in waits if not isinstance(node, ast.Subscript) for each in self._read(node)}
         return len(read) + any(isinstance(node, ast.Subscript) for node in waits) > 1
 
+    def values_read(self, waits: list[ast.expr]) -> int:
+        """How many values WAITS are waits for, also where several stand in one line."""
+        return len({each for node in waits for each in self._read(node) if each[-1] != _AGAIN})
+
     def is_shown(self, node: ast.expr) -> bool:
         """Whether what is read is for people only: a print, a progress bar, a line of a log."""
         call = self.calls.get(id(node))
@@ -142,7 +149,7 @@ class _Waits:
         A guard against a loss that is no number is worth its wait: one entry.
         """
         one: set[tuple[object, ...]] = {(id(node),)}
-        two = one | {(id(node), "again")}
+        two = one | {(id(node), _AGAIN)}
         if any(isinstance(each, ast.Attribute) and each.attr in _FINITE for each in ast.walk(node)):
             return one
         call = self.calls.get(id(node))
