@@ -31,6 +31,42 @@ def beside_a_clock(loader):
         print("step took", time.perf_counter() - began)
 
 
+class Phases:
+    def __init__(self, net):
+        self.net = net.to("cuda")
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        self.spent = [0.0, 0.0]
+
+    def now(self):
+        torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def run(self, loader):
+        for x, y in loader:
+            start = self.now()
+            loss = F.cross_entropy(self.net(x.cuda()), y.cuda())
+            middle = self.now()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            self.spent[0] += middle - start
+            self.spent[1] += self.now() - middle
+
+
+def wait():
+    torch.cuda.synchronize()  # expect: sync-bound
+
+
+def by_a_helper(loader):
+    net = nn.Linear(4, 2).cuda()
+    optimizer = torch.optim.Adam(net.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x.cuda()), y.cuda()).backward()
+        optimizer.step()
+        wait()
+
+
 def now_and_then(loader):
     net = nn.Linear(4, 2).cuda()
     optimizer = torch.optim.Adam(net.parameters())

@@ -114,8 +114,12 @@ class _Waits:
         self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
     def is_measured(self) -> bool:
-        """Whether the loop is a measurement, which must wait: a synchronize() that is not simply in every turn."""
-        waits = [call for call in self.script.calls("synchronize") if call.scope is self.step.ring.scope]
+        """Whether the loop is a measurement, which must wait: a synchronize() now and then, or beside a clock."""
+        waits = [
+            call
+            for call in self.script.calls("synchronize")
+            if call.scope is self.step.ring.scope or id(call.node) in self.calls
+        ]
         if not waits:
             return False
         always = {id(event.call.node) for event in self._every_turn() if event.call}
