@@ -6,6 +6,20 @@ from typing import Any
 
 import pytest
 
+WAITING = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, loader, optimizer: torch.optim.Optimizer):
+    model.to("cuda")
+    for inputs, targets in loader:
+        loss = nn.functional.mse_loss(model(inputs.to("cuda")), targets.to("cuda"))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
 
 def test_a_fault_ends_with_1_and_a_sound_file_with_0(call: Any, faulty: Path, sound: Path) -> None:
     assert call("check", str(faulty)).code == 1
@@ -55,6 +69,34 @@ def test_every_format_finds_the_same(form: str, start: str, call: Any, faulty: P
 )
 def test_options_choose_what_counts(words: list[str], code: int, call: Any, faulty: Path) -> None:
     assert call("check", "faulty.py", *words).code == code
+
+
+@pytest.mark.parametrize(
+    ("file", "words", "code"),
+    [
+        ("advised.py", [], 0),
+        ("advised.py", ["--persona", "pedantic"], 0),
+        ("advised.py", ["--persona", "pedantic", "--fail-on", "info"], 1),
+        ("advised.py", ["--persona", "pedantic", "--fail-on", "info", "--exit-zero"], 0),
+        ("faulty.py", [], 1),
+        ("faulty.py", ["--fail-on", "error"], 1),
+        ("faulty.py", ["--exit-zero"], 0),
+        ("wasteful.py", [], 1),
+        ("wasteful.py", ["--fail-on", "warning"], 1),
+        ("wasteful.py", ["--fail-on", "error"], 0),
+        (".", ["--persona", "pedantic", "--fail-on", "error"], 1),
+        ("faulty.py", ["--fail-on", "always"], 2),
+    ],
+)
+def test_the_loudest_finding_decides_the_exit_code(
+    file: str, words: list[str], code: int, call: Any, faulty: Path, tmp_path: Path
+) -> None:
+    shows = "        print(loss.item())\n"
+    (tmp_path / "advised.py").write_text(WAITING + shows)
+    (tmp_path / "wasteful.py").write_text(f"{WAITING}{shows}        torch.cuda.synchronize()\n")
+    said = call("check", file, *words, "--format", "concise")
+    assert said.code == code
+    assert ("printed-every-step" in said.out) == ("pedantic" in words)
 
 
 @pytest.mark.parametrize(("words", "code"), [(["nowhere.py"], 2), ([], 2), (["empty"], 3), (["broken.py"], 3)])

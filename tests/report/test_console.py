@@ -79,15 +79,32 @@ def test_findings_of_one_fault_share_its_remedies(ill_run: Case) -> None:
     assert render(ill_run).count("Call scaler.unscale_(optimizer) before clipping") == 1
 
 
-def test_a_fault_in_many_places_shows_some_and_counts_the_rest(clip: Fault) -> None:
-    evidence = [Evidence("source/example-clip", Place("a.py", line), "a fact") for line in range(1, SHOWN + 4)]
+def test_a_fault_in_many_files_shows_some_and_counts_the_rest(clip: Fault) -> None:
+    names = [f"{letter}.py" for letter in "abcdefghijk"]
+    evidence = [Evidence("source/example-clip", Place(name, line), "a fact") for name in names for line in (3, 7)]
     case = Case(
         outcomes=(Observed("source/example-clip"),), findings=tuple(Finding(clip, (item,)) for item in evidence)
     )
     written = render(case)
-    assert f"a.py:{SHOWN}\n" in written
-    assert f"a.py:{SHOWN + 1}\n" not in written
-    assert "and 3 more places, in the case" in written
+    assert f"{names[SHOWN - 1]}:3, 7\n" in written
+    assert names[SHOWN] not in written
+    assert "and 6 more places, in the case" in written
+    assert written.count("a fact") == 1
+    assert "10 more findings below" in " ".join(written.split())
+
+
+def test_only_the_first_remedy_is_told_in_full_and_the_page_has_the_rest(ill_run: Case) -> None:
+    written = " ".join(render(ill_run).split())
+    first, second = ill_run.findings[0].remedies
+    assert all(text in written for text in (first.title, first.when, first.verify, second.title, second.when))
+    assert second.cost not in written
+    assert second.verify not in written
+    assert "torchtriage explain NAME: the cost of every remedy, and how to verify it" in written
+
+
+def test_a_remedy_that_costs_nothing_says_nothing_of_it(ill_run: Case) -> None:
+    assert ill_run.findings[0].remedies[0].cost == "None."
+    assert "None." not in render(ill_run)
 
 
 def test_detectors_that_lacked_the_same_are_named_together(ill_run: Case) -> None:
@@ -95,6 +112,25 @@ def test_detectors_that_lacked_the_same_are_named_together(ill_run: Case) -> Non
     case = Case(outcomes=(first, replace(first, detector="run/another")))
     (blind,) = outline(case).blind
     assert blind.detectors == "run/kernel-times, run/another"
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (["src/a.py"], "src/a.py: it was too long."),
+        (["a.py", "b.py"], "2 files: it was too long. a.py, b.py."),
+        (["/job/x/a.py", "/job/x/y/b.py:2"], "2 files: it was too long. In /job/x: a.py, y/b.py:2."),
+        (["/job/a.py", "b.py"], "2 files: it was too long. /job/a.py, b.py."),
+        (
+            [f"job/{name}.ipynb" for name in "abcdef"],
+            "6 files: it was too long. In job: a.ipynb, b.ipynb, c.ipynb, d.ipynb and 2 more.",
+        ),
+    ],
+)
+def test_what_was_not_seen_of_several_files_is_said_once(places: list[str], said: str) -> None:
+    items = (Inconclusive("source/execution", f"{place}: it was too long", "Run it.") for place in places)
+    (blind,) = outline(Case(outcomes=tuple(items))).blind
+    assert (blind.detectors, blind.why, blind.unblock) == ("source/execution", said, "Run it.")
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from torchtriage.core.fault import Remedy
 from torchtriage.report.ending import Ending
 from torchtriage.report.figure import figure
 from torchtriage.report.measures import Share
-from torchtriage.report.outline import Blind, Given, Open, Outline, Sight, Trouble, outline
+from torchtriage.report.outline import Given, Open, Outline, Sight, Trouble, outline
 from torchtriage.report.paper import PLAIN, Paper
 from torchtriage.report.rows import ranks, standstill
 from torchtriage.report.text import count
+from torchtriage.report.unseen import Blind
 
 # Every piece of text is a rich Text: brackets in what a job said are never read as markup.
 _TONES = {
@@ -31,6 +32,7 @@ _TONES = {
 }
 _WORDS = {"good": "ok", "unknown": "unseen"}
 _BLOCKS = " ▏▎▍▌▋▊▉█"
+_MORE = "torchtriage explain NAME: the cost of every remedy, and how to verify it"
 _GAPS = re.compile(r"\n{3,}")
 
 
@@ -146,9 +148,10 @@ def _trouble(trouble: Trouble) -> Iterator[RenderableType]:
 
 
 def _sight(sight: Sight) -> Iterator[RenderableType]:
-    yield Text(sight.place, "underline")
-    if sight.excerpt:
-        yield Padding(Text(f"│ {sight.excerpt}", "dim", no_wrap=True, overflow="ellipsis"), (0, 0, 0, 2))
+    for spot in sight.spots:
+        yield Text(spot.place, "underline")
+        if spot.excerpt:
+            yield Padding(Text(f"│ {spot.excerpt}", "dim", no_wrap=True, overflow="ellipsis"), (0, 0, 0, 2))
     yield Padding(Text(sight.fact), (0, 0, 0, 2))
     if sight.measure:
         yield Padding(Text(sight.measure, "bold"), (0, 0, 0, 2))
@@ -162,6 +165,8 @@ def _next(story: Outline) -> Iterator[RenderableType]:
         for remedy in trouble.remedies:
             yield Padding(_remedy(remedy), (0, 0, 0, 2))
         yield Text("")
+    if any(len(trouble.remedies) > 1 for trouble in story.troubles):
+        yield from (Text(_MORE, "dim"), Text(""))
     yield from (_beside(Text("-"), Text(option)) for option in story.options)
     if story.steps:
         yield Text("Open steps of the plan", "bold")
@@ -169,11 +174,14 @@ def _next(story: Outline) -> Iterator[RenderableType]:
 
 
 def _remedy(remedy: Remedy) -> RenderableType:
+    """The first in full; of the others what they are and when they are right."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name in ("when", "cost", "verify"):
-        grid.add_row(Text(name, "dim"), Text(getattr(remedy, name)))
+    for name in ("when", "cost", "verify") if remedy.order == 1 else ("when",):
+        value = getattr(remedy, name)
+        if name != "cost" or value != "None.":
+            grid.add_row(Text(f"{name:<6}", "dim"), Text(value))
     return _beside(Text(f"{remedy.order}."), Text(remedy.title), grid)
 
 

@@ -90,7 +90,8 @@ def _trouble(trouble: Trouble) -> Iterator[str]:
 def _sight(sight: Sight) -> str:
     measure = f" **{quoted(sight.measure)}**" if sight.measure else ""
     excerpt = f"<br>{code(sight.excerpt)}" if sight.excerpt else ""
-    return f"- {code(sight.place)}: {quoted(sight.fact)}{measure}{excerpt}"
+    where = ", ".join(code(spot.place) for spot in sight.spots)
+    return f"- {where}: {quoted(sight.fact)}{measure}{excerpt}"
 
 
 def _standstill(story: Outline) -> Iterator[str]:

@@ -16,8 +16,7 @@ from torchtriage.core.fault import Remedy
 from torchtriage.core.finding import Finding
 from torchtriage.core.plain import number, within
 from torchtriage.core.plan import Plan, Question, Referral, Route, Step
-from torchtriage.examine.run.unseen import END
-from torchtriage.report import lines, measures, training
+from torchtriage.report import lines, measures, places, training
 from torchtriage.report.ending import Ending, end_of, ending
 from torchtriage.report.ending import verdict as ended
 from torchtriage.report.figure import figure, measured
@@ -26,19 +25,26 @@ from torchtriage.report.measures import Share
 from torchtriage.report.ranks import Side, side
 from torchtriage.report.replicas import Replicas, replicas
 from torchtriage.report.text import count, line, sentence
+from torchtriage.report.unseen import ENDS, Blind, blind
 
 SHOWN = 8
-"""Places printed for one fault; the case holds them all."""
-NAMED = 4
-"""Detectors that are named beside each other."""
-ENDS = (END, "log/end")
-"""The detectors that cannot tell what came after a job broke off."""
+"""Files, or other places, printed for one fault; the case holds them all."""
 DEAR = 0.02
 """Share of the run: twice what the probes may take once the first steps are over."""
 
 
+class Spot(Struct, frozen=True):
+    """The places of a file that one sentence is true of, and the source line of the first."""
+
+    place: str
+    excerpt: str
+
+
 class Sight(Struct, frozen=True):
-    """One piece of evidence: where, what, how much, the source line itself and the step where they are known."""
+    """One fact: where, what, how much, the source line itself and the step where they are known.
+
+    also: the other files of which it is true.
+    """
 
     place: str
     fact: str
@@ -46,10 +52,16 @@ class Sight(Struct, frozen=True):
     excerpt: str
     step: int | None = None
     unit: str = ""
+    also: tuple[Spot, ...] = ()
+
+    @property
+    def spots(self) -> tuple[Spot, ...]:
+        """All files of which it is true."""
+        return (Spot(self.place, self.excerpt), *self.also)
 
 
 class Trouble(Struct, frozen=True):
-    """One fault with everything that shows it; more: how many sights are left out."""
+    """One fault with everything that shows it; more: how many places are left out."""
 
     severity: str
     slug: str
@@ -67,14 +79,6 @@ class Given(Struct, frozen=True):
     slug: str
     title: str
     sights: tuple[Sight, ...]
-
-
-class Blind(Struct, frozen=True):
-    """What could not be seen: for which detectors, why, and what would let them see."""
-
-    detectors: str
-    why: str
-    unblock: str
 
 
 class Open(Struct, frozen=True):
@@ -130,7 +134,7 @@ def outline(case: Case) -> Outline:
         tuple(map(line, case.route.options)) if isinstance(case.route, Question) else (),
         _advice(case),
         tuple(_open(step) for step in case.open_steps),
-        _blind(case),
+        blind(case),
         _overhead(case),
         side(case.measurements),
         hangs(case.measurements),
@@ -165,10 +169,29 @@ def _trouble(group: Sequence[Finding]) -> Trouble:
         line(fault.title),
         line(fault.specialist),
         fault.confidence.value,
-        _sights(evidence[:SHOWN]),
-        max(0, len(evidence) - SHOWN),
+        *_shown(evidence),
         tuple(_remedy(remedy) for remedy in fault.remedies),
     )
+
+
+def _shown(evidence: Sequence[Evidence]) -> tuple[tuple[Sight, ...], int]:
+    """The facts with their places, of many files the first; and how many places are left out."""
+    sights: list[Sight] = []
+    room, more = SHOWN, 0
+    for group in places.gathered(evidence):
+        spots = places.by_spot(group)
+        if room > 0:
+            sights.append(_sight(group, spots[:room]))
+        more += sum(len(spot) for spot in spots[max(room, 0) :])
+        room -= len(spots)
+    return tuple(sights), more
+
+
+def _sight(group: Sequence[Evidence], spots: Sequence[Sequence[Evidence]]) -> Sight:
+    first, *others = (Spot(places.spelt(spot), line(spot[0].place.anchor or "")) for spot in spots)
+    item = group[0]
+    fact, measure = places.said(group), line(measured(item))
+    return Sight(first.place, fact, measure, first.excerpt, item.place.step, item.unit or "", tuple(others))
 
 
 def _remedy(remedy: Remedy) -> Remedy:
@@ -177,17 +200,7 @@ def _remedy(remedy: Remedy) -> Remedy:
 
 
 def _sights(evidence: Iterable[Evidence]) -> tuple[Sight, ...]:
-    return tuple(
-        Sight(
-            line(str(item.place)),
-            line(item.fact),
-            line(measured(item)),
-            line(item.place.anchor or ""),
-            item.place.step,
-            item.unit or "",
-        )
-        for item in evidence
-    )
+    return tuple(_sight([item], [[item]]) for item in evidence)
 
 
 def _verdict(case: Case) -> tuple[str, str]:
@@ -241,7 +254,7 @@ def _before(route: Route | None) -> str:
 
 
 def _worst(case: Case) -> tuple[str, str]:
-    worst, others = case.findings[0], len(case.findings) - 1
+    worst, others = case.findings[0], len(places.by_file(case.findings)) - 1
     where = line(str(worst.evidence[0].place))
     more = f" {count(others, 'more finding')} below." if others else ""
     return worst.fault.severity.value, f"{line(worst.fault.title)} ({worst.fault.slug}): {where}.{more}"
@@ -303,21 +316,3 @@ def _open(step: Step) -> Open:
         ", ".join(line(slug) for slug in step.rule_out),
         tuple(line(command) for command in step.examine),
     )
-
-
-def _blind(case: Case) -> tuple[Blind, ...]:
-    """Detectors that lacked the same thing are named together, many of them by their number.
-
-    What ended the job stands in the verdict; it is not told again.
-    """
-    ends = ENDS if end_of(case) is not None else ()
-    groups: dict[tuple[str, str], dict[str, None]] = {}
-    for item in case.inconclusive:
-        if item.detector not in ends:
-            groups.setdefault((sentence(item.why), sentence(item.unblock)), {})[line(item.detector)] = None
-    return tuple(Blind(_named(list(names)), why, unblock) for (why, unblock), names in groups.items())
-
-
-def _named(names: Sequence[str]) -> str:
-    """The names of detectors, of many the first and how many more; the case holds them all."""
-    return ", ".join(names) if len(names) <= NAMED else f"{names[0]} and {len(names) - 1} more checks"

@@ -16,6 +16,7 @@ from torchtriage.core.fault import Fault
 from torchtriage.core.finding import Finding
 from torchtriage.core.plain import plain, written
 from torchtriage.report.figure import measured
+from torchtriage.report.places import by_file
 from torchtriage.report.text import inert, line, sentence
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -23,7 +24,10 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def render(case: Case) -> str:
-    """CASE as one SARIF run: a rule for each fault, a result for each finding, a notification for what was not seen."""
+    """CASE as one SARIF run: a rule for each fault, a result for each place, a notification for what was not seen.
+
+    The results of one fault in one file stand together.
+    """
     faults = {finding.fault.slug: finding.fault for finding in case.findings}
     order = {slug: index for index, slug in enumerate(sorted(faults))}
     run = {
@@ -42,7 +46,9 @@ def render(case: Case) -> str:
                 "toolExecutionNotifications": [_notification(item) for item in case.inconclusive],
             }
         ],
-        "results": [_result(finding, order[finding.fault.slug]) for finding in case.findings],
+        "results": [
+            _result(finding, order[finding.fault.slug]) for group in by_file(case.findings) for finding in group
+        ],
     }
     return written({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 

@@ -14,7 +14,7 @@ def printed(loader):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        print(f"{step} {loss:.3f}")  # expect: sync-bound
+        print(f"{step} {loss:.3f}")  # expect: printed-every-step
 
 
 class Trainer:

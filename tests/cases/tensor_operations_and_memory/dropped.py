@@ -23,7 +23,7 @@ def train(model: nn.Module, dataset, device, epochs: int):
             loss.backward()
             optimizer.step()
             loss.detach()  # expect: result-dropped
-            print(loss)  # expect: sync-bound
+            print(loss)  # expect: printed-every-step
 
 
 def train_right(model: nn.Module, dataset, device):

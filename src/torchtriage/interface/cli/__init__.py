@@ -59,7 +59,8 @@ class Verbs(click.Group):
 def torchtriage() -> None:
     """Triage and diagnosis for PyTorch training: from your words or your job to a verified remedy.
 
-    Exit codes: 0 nothing found, 1 something found, 2 usage or configuration, 3 nothing could be examined.
+    Exit codes: 0 nothing found, or only findings of severity info; 1 an error or a warning found; 2 usage or
+    configuration; 3 nothing could be examined.
     ask and explain end with 0 for any answer; run ends with the code of the job.
     """
 

@@ -41,6 +41,7 @@ class Asked:
     target_torch: str | None
     jobs: int
     cache: bool
+    fail_on: str
     exit_zero: bool
     color: str
 
@@ -59,12 +60,16 @@ class Asked:
 @click.option("--target-torch", metavar="VERSION", help="The oldest torch to be supported; else as required.")
 @click.option("-j", "--jobs", default=1, type=click.IntRange(min=0), help="Processes; 0: one for each core.")
 @click.option("--cache/--no-cache", default=True, help="Remember what was seen in a file.")
+@options.fail_on
 @options.exit_zero
 @options.color
 def command(**given: Any) -> int:
     """Looks for faults in the Python files and notebooks under PATHS (- is stdin), without running them.
 
     A project's settings are read from [tool.torchtriage] in its pyproject.toml.
+
+    Exit codes: 0 nothing found, or only findings of severity info; 1 an error or a warning (--fail-on); 2 usage or
+    configuration; 3 nothing could be examined.
     """
     asked = Asked(**given)
     if asked.unsafe_fixes and not (asked.fix or asked.diff):
@@ -123,7 +128,7 @@ def _told(case: Case, asked: Asked, hidden: int) -> int:
         form = _FORMS.get(asked.form, asked.form)
         terminal.result(formats.render(case, form, terminal.paper(sys.stdout, asked.color)), form)
     terminal.say(check.summary(case, whole=asked.form in ("concise", "github"), hidden=hidden))
-    return options.ending(case, asked.exit_zero)
+    return options.ending(case, asked.exit_zero, asked.fail_on)
 
 
 def _only(case: Case, wanted: Callable[[Finding], bool]) -> Case:
@@ -190,11 +195,11 @@ def _own(folder: Path, baseline: str) -> Path:
 def _baseline(case: Case, file: Path) -> int:
     from torchtriage.core.errors import TriageError
     from torchtriage.report.baseline import render
-    from torchtriage.report.text import count
+    from torchtriage.report.check import counted
 
     try:
         file.write_text(render(case, file.parent), encoding="utf-8")
     except OSError as error:
         raise TriageError(f"cannot be written: {error.strerror}", str(file), "Name a file that can be.") from error
-    terminal.say(f"{count(len(case.findings), 'finding')} written to {file}.")
+    terminal.say(f"{counted(case)} written to {file}.")
     return 0

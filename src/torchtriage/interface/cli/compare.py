@@ -26,7 +26,7 @@ def command(before: str, after: str, form: str, persona: str, exit_zero: bool, c
     BEFORE and AFTER are each a case.json, the folder of a run, or what `read` takes: traces, snapshots, logs, curves,
     checkpoints. Of traces the phases of a step and the kernels that changed most are told, too, of two checkpoints how
     the keys of the one become those of the other. A finding counts as gone only where its detector has looked again.
-    Ends with 0 when nothing is found after the change, 1 when something is, 3 when that cannot be told.
+    Ends with 0 when nothing above info is found after the change, 1 when something is, 3 when that cannot be told.
     """
     from torchtriage.core.fault import Persona
     from torchtriage.report.choose import chosen
@@ -40,8 +40,9 @@ def command(before: str, after: str, form: str, persona: str, exit_zero: bool, c
 
 def _ending(told: Comparison) -> int:
     from torchtriage.core.errors import NOTHING_EXAMINED
+    from torchtriage.core.fault import Severity
     from torchtriage.diagnose.compare import Fate
 
     if told.remaining:
-        return 1
+        return int(any(each.after and each.after.fault.severity is not Severity.INFO for each in told.outcomes))
     return 0 if told.looked and not told.of(Fate.UNSEEN) else NOTHING_EXAMINED

@@ -10,6 +10,7 @@ import click
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
 
+_FAILING = ("error", "warning", "info")  # the loudest first
 F = TypeVar("F", bound=Callable[..., Any])
 
 color = click.option(
@@ -27,6 +28,13 @@ persona = click.option(
     help="pedantic also shows advice.",
 )
 exit_zero = click.option("--exit-zero", is_flag=True, help="End with 0 even when something was found.")
+fail_on = click.option(
+    "--fail-on",
+    type=click.Choice(_FAILING),
+    default="warning",
+    show_default=True,
+    help="End with 1 for findings of this severity or a higher one.",
+)
 
 
 def form(*names: str) -> Callable[[F], F]:
@@ -54,19 +62,20 @@ def names(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) ->
     return given
 
 
-def ending(case: Case, exit_zero: bool) -> int:
-    """The exit code of a verb that looked: 0 nothing found, 1 something found, 3 nothing could be examined.
+def ending(case: Case, exit_zero: bool, fail_on: str = "warning") -> int:
+    """The exit code of a verb that looked: 0 nothing found, or nothing as loud as FAIL_ON; 1 something found; 3 nothing
+    could be examined.
 
     A job that ended badly is something found, also where no page describes its message.
     """
     from torchtriage.core.errors import NOTHING_EXAMINED
 
     if case.findings or case.measurements.get("end"):
-        return 0 if exit_zero else 1
+        return int(not exit_zero and bool(failing(case, fail_on) or case.measurements.get("end")))
     return 0 if case.observed else NOTHING_EXAMINED
 
 
 def failing(case: Case, fail_on: str | None) -> int:
     """1 when CASE holds a finding as loud as FAIL_ON, else 0."""
-    loud = {"error": ("error",), "warning": ("error", "warning")}.get(fail_on or "", ())
+    loud = _FAILING[: _FAILING.index(fail_on) + 1] if fail_on else ()
     return int(any(finding.fault.severity.value in loud for finding in case.findings))

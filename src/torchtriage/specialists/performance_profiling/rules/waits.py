@@ -22,27 +22,54 @@ _SHOWN = frozenset(
     {"print", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "write", "info"}
 )
 _TENSORS = frozenset({"cuda", "non_blocking"})
+# What is called beside a synchronize() by those who measure: its wait is meant.
+_CLOCKS = ("time", "clock", "prof", "bench", "record", "elapsed", "memory", "watch", "measure", "tic", "toc", "lap")
+_SAME = frozenset({"detach", "clone", "cpu", "float"})  # of one number: the number itself
+_AGAIN = "again"
+_SHORT = 40  # columns of a call that is quoted
 _NOW_AND_THEN = frozenset({"rank", "verbose", "debug", "log", "is_main", "main_process", "quiet"})
 
 
 @detector("source/sync-bound")
 def sync_bound(step: TrainingStep) -> Iterator[Sighting]:
     """Every batch makes the host wait for the device."""
-    data = step.script.text.data
-    if not step.ring.is_loop or step.ring.runs_once or not any(word.encode() in data for word in _TENSORS):
-        return
-    if _is_searched(step) or _is_measured(step):
-        return
-    finder = _Waits(step)
-    waits = finder.found()
-    if not waits or not _is_on_device(step) or is_full_batch(step):
-        return
-    if not finder.is_worth_telling(waits):
+    finder = _finder(step)
+    waits = finder.found() if finder else []
+    if finder is None or not finder.is_worth_telling(waits):
         return
     lines = sorted({node.lineno for node in waits})
-    often = f"once (line {lines[0]})" if len(lines) == 1 else f"{len(lines)} times (lines {_words(lines)})"
+    times = max(len(lines), finder.values_read(waits))
+    often = "once" if times == 1 else f"{times} times"
+    often += f" (line {lines[0]})" if len(lines) == 1 else f" (lines {_words(lines)})"
     fact = f"every {turn(step)} waits for the device {often}"
+    if all(finder.is_synchronize(node) for node in waits):
+        fact = f"`torch.cuda.synchronize()` makes every {turn(step)} wait for the device, and no clock is read"
     yield Sighting(step.script.place(waits[0]), fact)
+
+
+@detector("source/printed-every-step")
+def printed_every_step(step: TrainingStep) -> Iterator[Sighting]:
+    """One value is read off the device in every step, for a line of a log."""
+    finder = _finder(step)
+    waits = finder.found() if finder else []
+    if finder is None or finder.is_worth_telling(waits):
+        return
+    for shown in filter(finder.is_shown, waits):
+        what = ast.unparse(shown)
+        named = f"`{what}`" if len(what) <= _SHORT else "this line"
+        yield Sighting(step.script.place(shown), f"{named} makes every {turn(step)} wait for the device once")
+        return
+
+
+def _finder(step: TrainingStep) -> _Waits | None:
+    """What looks for waits in STEP; None where nobody waits for an accelerator, or everybody means to."""
+    data = step.script.text.data
+    if not step.ring.is_loop or step.ring.runs_once or not any(word.encode() in data for word in _TENSORS):
+        return None
+    if _is_searched(step) or not _is_on_device(step) or is_full_batch(step):
+        return None
+    finder = _Waits(step)
+    return None if finder.is_measured() else finder
 
 
 def _words(lines: list[int]) -> str:
@@ -52,11 +79,6 @@ def _words(lines: list[int]) -> str:
 def _is_searched(step: TrainingStep) -> bool:
     """Whether the optimizer reads the loss itself: step(closure)."""
     return any(call.arguments for _, call, parts in step.optimizing() if any("LBFGS" in part.name for part in parts))
-
-
-def _is_measured(step: TrainingStep) -> bool:
-    """Whether the loop is a measurement, which must wait: beside a synchronize()."""
-    return any(call.scope is step.ring.scope for call in step.script.calls("synchronize"))
 
 
 def _is_on_device(step: TrainingStep) -> bool:
@@ -91,38 +113,85 @@ class _Waits:
         self.repeats = Repeats(step)
         self.calls = {id(event.call.node): event.call for event in step.events if event.call is not None}
 
-    def is_worth_telling(self, waits: list[ast.expr]) -> bool:
-        """Whether WAITS are more than one number that the program goes on with."""
-        weight = sum(self._weight(node) for node in waits if not isinstance(node, ast.Subscript))
-        return weight + any(isinstance(node, ast.Subscript) for node in waits) > 1
+    def is_measured(self) -> bool:
+        """Whether the loop is a measurement, which must wait: a synchronize() now and then, or beside a clock."""
+        waits = [
+            call
+            for call in self.script.calls("synchronize")
+            if call.scope is self.step.ring.scope or id(call.node) in self.calls
+        ]
+        if not waits:
+            return False
+        always = {id(event.call.node) for event in self._every_turn() if event.call}
+        if not all(id(call.node) in always and self.is_synchronize(call.node) for call in waits):
+            return True
+        names = (dotted(call.node.func).lower() for call in self.calls.values())
+        return any(word in name for name in names for word in _CLOCKS)
 
-    def _weight(self, node: ast.expr) -> int:
-        """1 for one number that the program goes on with, as a sum of losses; 2 for what is shown, copied, sought.
-
-        A guard against a loss that is no number is worth its wait: 1.
-        """
-        if any(isinstance(each, ast.Attribute) and each.attr in _FINITE for each in ast.walk(node)):
-            return 1
+    def is_synchronize(self, node: ast.expr) -> bool:
         call = self.calls.get(id(node))
-        if call is None:
-            return 1 if isinstance(node, ast.Subscript) else 2
-        shown = call.statement.value if isinstance(call.statement, ast.Expr) else None
-        if isinstance(shown, ast.Call) and dotted(shown.func).rpartition(".")[2] in _SHOWN:
-            return 2
-        if call.tail in ("item", "float") and self.repeats.holds(call):
-            return 2
-        return 1 if call.tail in ("item", "float", "int", "bool") else 2
+        return call is not None and self.script.name(call) == "torch.cuda.synchronize"
+
+    def is_worth_telling(self, waits: list[ast.expr]) -> bool:
+        """Whether WAITS are more than one number. The same number read again waits for nothing any more."""
+        read = {each for node in waits if not isinstance(node, ast.Subscript) for each in self._read(node)}
+        return len(read) + any(isinstance(node, ast.Subscript) for node in waits) > 1
+
+    def values_read(self, waits: list[ast.expr]) -> int:
+        """How many values WAITS are waits for, also where several stand in one line."""
+        return len({each for node in waits for each in self._read(node) if each[-1] != _AGAIN})
+
+    def is_shown(self, node: ast.expr) -> bool:
+        """Whether what is read is for people only: a print, a progress bar, a line of a log."""
+        call = self.calls.get(id(node))
+        shown = call.statement.value if call is not None and isinstance(call.statement, ast.Expr) else None
+        return isinstance(shown, ast.Call) and dotted(shown.func).rpartition(".")[2] in _SHOWN
+
+    def _read(self, node: ast.expr) -> set[tuple[object, ...]]:
+        """What is read: one entry for each number; two where whole tensors are copied, or elements are sought.
+
+        A guard against a loss that is no number is worth its wait: one entry.
+        """
+        one: set[tuple[object, ...]] = {(id(node),)}
+        two = one | {(id(node), _AGAIN)}
+        if any(isinstance(each, ast.Attribute) and each.attr in _FINITE for each in ast.walk(node)):
+            return one
+        call = self.calls.get(id(node))
+        if call is None or self.repeats.holds(call):
+            return two
+        tensors = self._numbers(call)
+        return {self._value(each, call) for each in tensors} if tensors else two
+
+    def _numbers(self, call: Call) -> list[ast.expr]:
+        """The tensors of which CALL reads one number each; none where it copies, seeks, or waits for everything."""
+        if call.tail == "item" and call.receiver is not None:
+            return [call.receiver]
+        if call.tail in _WAITS and call.receiver is not None:
+            losses = {ast.unparse(each.root) for each in self.step.backwards if each.root is not None}
+            return [call.receiver] if ast.unparse(_bare(call.receiver)) in losses else []
+        if call.tail in _READS - {"print", "str"}:
+            return call.node.args[:1]
+        if call.tail in _SIZES or call.tail == "to" or self.is_synchronize(call.node):
+            return []
+        parts = [part for each in call.arguments for part in _written(each)]
+        return [each for each in parts if self._is(each, call)]
+
+    def _value(self, node: ast.expr, call: Call) -> tuple[object, ...]:
+        """The same for what surely is the same value: as it is written, and how often its name was given before."""
+        bare = _bare(node)
+        name = next((each.id for each in ast.walk(bare) if isinstance(each, ast.Name)), "")
+        earlier = [each for each in call.scope.stores.get(name, ()) if getattr(each.node, "lineno", 0) < node.lineno]
+        return ast.unparse(bare), id(call.scope), len(earlier)
 
     def found(self) -> list[ast.expr]:
         acts = [
             call.node.end_lineno or 0 for _, call in self.step.calls("step") if "env" in dotted(call.receiver).lower()
-        ]
-        always = [
-            event
-            for event in self.step.events
-            if not self._is_sometimes(event) and getattr(event.fact.node, "lineno", 0) > max(acts, default=0)
         ]  # an action must be known before the environment can go on
-        waits: list[ast.expr] = [event.call.node for event in always if event.call and self._is_awaited(event.call)]
+        always = [event for event in self._every_turn() if getattr(event.fact.node, "lineno", 0) > max(acts, default=0)]
+        calls = [event.call for event in always if event.call is not None]
+        waits: list[ast.expr] = [
+            each.node for each in calls if self.is_synchronize(each.node) or self._is_awaited(each)
+        ]
         scopes = {id(event.fact.scope): event.fact.scope for event in always}
         waits += [
             node
@@ -133,6 +202,9 @@ class _Waits:
         ]
         lines = {id(node): node for node in waits}
         return sorted(lines.values(), key=lambda node: (node.lineno, node.col_offset))
+
+    def _every_turn(self) -> list[Event]:
+        return [event for event in self.step.events if not self._is_sometimes(event)]
 
     def _is_sometimes(self, event: Event) -> bool:
         """Under a condition, or behind one that skips most turns: if step % 50: continue."""
@@ -262,6 +334,16 @@ def _formatted(node: ast.expr) -> Iterator[ast.expr]:
             yield from right.elts if isinstance(right, ast.Tuple) else [right]
         case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
             yield from (each for part in parts if part is not None for each in _formatted(part))
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """NODE without what leaves one number as it is: loss.detach().cpu() is loss."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr=attr), args=[]) if attr in _SAME:
+            return _bare(value)
+        case ast.Attribute(value=value, attr="data"):
+            return _bare(value)
+    return node
 
 
 def _is_module(call: Call) -> bool:
