@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch_measure import Row, measured, shares
+from torch_measure import Row, elsewhere, measured
+from torch_observe import shares
 
 TABLE = Path(__file__).parents[1] / "src/torchtriage/examine/source/torch_api/operators.txt"
 HOMES = {
@@ -119,6 +120,8 @@ def attributes() -> Iterator[tuple[str, Row]]:
 def rows() -> Iterator[tuple[str, str, Row]]:
     """Home, name and row of every operator."""
     todo = [*names()]
+    with elsewhere():
+        torch._foreach_abs([torch.ones(1)])  # loads much, which each child would load again
     while todo:
         reads, writes = os.pipe()
         child = os.fork()
@@ -149,14 +152,16 @@ def measure(todo: list[tuple[str, str, Any]], writes: int) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for home, name, function in todo:
-            signal.alarm(5)
-            row = measured(home, name, function, schemas().get(name, []))
-            os.write(writes, json.dumps(row.cells() if row else []).encode() + b"\n")
-        os.chdir("/")
-    os._exit(0)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            for home, name, function in todo:
+                signal.alarm(60)
+                row = measured(home, name, function, schemas().get(name, []))
+                os.write(writes, json.dumps(row.cells() if row else []).encode() + b"\n")
+            os.chdir("/")
+    finally:  # whatever happens, the child does not go on as its parent
+        os._exit(0)
 
 
 def table() -> str:

@@ -35,7 +35,7 @@ class Maker:
         values = torch.linspace(self.low, self.high, max(count, 1), dtype=torch.float64)[:count]
         values = values.roll(self.made)
         self.made += 1
-        if self.dtype == torch.int64:
+        if not self.dtype.is_floating_point:
             return (values * 3).abs().to(self.dtype).view(shape)
         leaf = values.to(self.dtype).view(shape)
         if not self.is_graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch_calls import Call, Maker, arguments
+from torch_observe import Dispatched, Seen, called, derivative_of, gradient_of, shares, tensors
 from torch_samples import CALLS
 
 _SYNCS = {"data_dependent_output", "dynamic_output_shape"}
@@ -35,124 +35,68 @@ class Row:
         return self.returns, self.memory, self.writes, self.gradient, self.dtype, self.traits
 
 
-# What needs a device that is not there, off the documentation.
+# What needs a device that may not be there, off the documentation.
 _ELSEWHERE = {
-    "cuda": Row("tensor", "maybe", "-", "kept", "same"),
-    "xpu": Row("tensor", "maybe", "-", "kept", "same"),
-    "pin_memory": Row("tensor", "maybe", "-", "cut", "same"),
+    "cuda": Row("tensor", "maybe", "-", "kept", "same", "moves"),
+    "xpu": Row("tensor", "maybe", "-", "kept", "same", "moves"),
+    "pin_memory": Row("tensor", "maybe", "-", "?", "same"),
 }
 
 
-class Dispatched(TorchDispatchMode):  # type: ignore[misc]  # torch is not followed
-    """Notes which operators are dispatched."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[set[str]] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.tags.append({str(tag).rpartition(".")[2] for tag in func.tags})
-        return func(*args, **(kwargs or {}))
-
-
-def tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors in VALUE, one level deep."""
-    parts = value if isinstance(value, list | tuple) else [value]
-    return [each for each in parts if isinstance(each, torch.Tensor)]
-
-
-def kind(value: Any) -> str:
-    if isinstance(value, torch.Tensor):
-        return "tensor"
-    if isinstance(value, list | tuple) and value and len(tensors(value)) == len(value):
-        return "tensors"
-    return "nothing" if value is None else "value"
-
-
-def shares(one: torch.Tensor, given: list[torch.Tensor]) -> bool:
-    if one.layout != torch.strided or not one.numel():
-        return False
-    return any(
-        each.layout == torch.strided and each.untyped_storage().data_ptr() == one.untyped_storage().data_ptr()
-        for each in given
-    )
-
-
-@dataclass
-class Seen:
-    """One call."""
-
-    returns: str
-    first: torch.Tensor | None
-    given: list[torch.Tensor]
-    written: list[int]
-    value: Any
-    leaves: list[torch.Tensor]
-
-
-def called(function: Callable[..., Any], make: Call, maker: Maker, mode: Any = None) -> Seen | None:
-    """What FUNCTION returns for what MAKE gives it, under MODE; None where it refuses that."""
-    try:
-        torch.default_generator.manual_seed(0)  # that of other devices costs most of the time
-        maker = replace(maker, leaves=[])
-        values = make(maker)
-        given = [one for each in values for one in tensors(each)]
-        before = [each._version for each in given]
-        with mode or contextlib.nullcontext():
-            result = function(*values)
-        written = [place for place, each in enumerate(given) if each._version != before[place]]
-    except Exception:  # noqa: BLE001  a refusal, whatever its class
-        return None
-    found = tensors(result)
-    return Seen(kind(result), found[0] if found else None, given, written, result, maker.leaves)
-
-
-def gradient_of(seen: Seen) -> str:
-    """kept, cut, zero or none (torch has no derivative) for one call; - where no graph could be kept."""
-    if not seen.leaves:
-        return "-"
-    outputs = [each for each in tensors(seen.value) if each.requires_grad]
-    if not outputs:
-        return "cut"
-    try:
-        found = torch.autograd.grad(sum(map(weighted, outputs)), seen.leaves, allow_unused=True)
-    except (RuntimeError, NotImplementedError) as error:
-        return "none" if "not implemented" in str(error) or "does not require grad" in str(error) else "kept"
-    return "kept" if any(each is not None and bool((each != 0).any()) for each in found) else "zero"
-
-
-def weighted(output: torch.Tensor) -> torch.Tensor:
-    """A sum of the elements of OUTPUT, each with another weight: the plain sum of a softmax has no gradient."""
-    dense = torch.view_as_real(output) if output.is_complex() else output
-    dense = dense.to_dense() if dense.layout != torch.strided else dense
-    weights = torch.linspace(0.3, 1.7, max(dense.numel(), 1), dtype=torch.float64)[: dense.numel()]
-    return (dense.double() * weights.view(dense.shape).cos()).sum()
+_OTHERS = (
+    Maker(low=-2.0, high=2.0),
+    Maker(is_strided=True),
+    Maker(dtype=torch.float32),
+    Maker(dtype=torch.float16),
+    Maker(dtype=torch.bfloat16),
+)
+"""What an operator is given besides the first call."""
+_WHOLE = (torch.int64, torch.bool)
 
 
 def measured(home: str, name: str, function: Callable[..., Any], schemas: list[Any]) -> Row | None:
     """The row of a function, off its calls; None where none is accepted."""
+    if home == "method" and name in _ELSEWHERE:
+        return _ELSEWHERE[name]
     accepted = first_accepted(home, name, function, schemas)
     if accepted is None:
-        return _ELSEWHERE.get(name) if home == "method" else None
+        return None
     make, first, is_graph = accepted
-    others = [Maker(low=-2.0, high=2.0), Maker(is_strided=True), Maker(dtype=torch.float32)]
-    more = [called(function, make, replace(each, is_graph=is_graph)) for each in others]
+    more = [called(function, make, replace(each, is_graph=is_graph)) for each in _OTHERS]
     seen = [first, *(each for each in more if each is not None)]
     gradients = {gradient_of(each) for each in seen[:2]} if is_graph else {"cut"}
     traits = traits_of(function, make, first)
     row = Row(
-        first.returns,
+        returns_of(function, make, first),
         writes=str(first.written[0]) if first.written else "-",
         gradient=next(each for each in ("kept", "zero", "none", "cut", "-") if each in gradients),
         traits=",".join(sorted(traits)) or "-",
     )
     if first.first is None:
         return row
-    where = memory(seen) if first.given else "fresh"
+    whole = [called(function, make, Maker(dtype=each)) for each in _WHOLE]
+    where = memory([*seen, *(each for each in whole if each is not None)]) if first.given else "fresh"
     if where == "itself" and "sync" in traits:  # a copy where it comes from another device
         where = "maybe"
-    whole = called(function, make, Maker(dtype=torch.int64))
-    return replace(row, memory=where, dtype=settled(dtype(seen, whole), make, traits))
+    return replace(row, memory=where, dtype=settled(dtype(seen, whole[0]), function, make, traits))
+
+
+def gives_indices(function: Callable[..., Any], make: Call) -> bool:
+    """Whether values come with their places, perhaps for one dimension only: max(dim=0)."""
+    for one in (function, functools.partial(function, dim=0)):
+        seen = called(one, make, Maker())
+        if seen is not None and seen.returns == "tensors" and len(seen.value) == 2:
+            return bool(seen.value[1].dtype == torch.int64)
+    return False
+
+
+def returns_of(function: Callable[..., Any], make: Call, first: Seen) -> str:
+    """Either where a flag makes several tensors of one: max_pool2d(…, return_indices=True)."""
+    for flag in ("return_indices", "return_inverse", "as_tuple") if first.returns == "tensor" else ():
+        seen = called(functools.partial(function, **{flag: True}), make, Maker())
+        if seen is not None and seen.returns != "tensor":
+            return "either"
+    return first.returns
 
 
 def first_accepted(
@@ -192,13 +136,22 @@ def dtype(seen: list[Seen], whole: Seen | None) -> str:
     return "float" if of_whole is not None and of_whole.is_floating_point else "same"
 
 
-def settled(found: str, make: Call, traits: set[str]) -> str:
+def settled(found: str, function: Callable[..., Any], make: Call, traits: set[str]) -> str:
     """FOUND, or where a fixed dtype comes from: an argument, or the setting of the process."""
     if "factory" in traits and found in ("float32", "float64"):
-        return "default"
+        whole = called(function, lambda maker: tuple(map(_rounded, make(maker))), Maker())
+        is_given = whole is not None and whole.first is not None and not whole.first.is_floating_point()
+        return "given" if is_given else "default"
     given = make(Maker(dtype=torch.float32))  # whose tensors change, and others do not
     says = any(isinstance(each, torch.dtype) or getattr(each, "dtype", None) == torch.float64 for each in given)
     return "given" if says and found == "float64" else found
+
+
+def _rounded(value: Any) -> Any:
+    """VALUE with whole numbers."""
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return round(value) if isinstance(value, float) else value
 
 
 def _dtype(seen: Seen) -> torch.dtype | None:
@@ -206,21 +159,38 @@ def _dtype(seen: Seen) -> torch.dtype | None:
 
 
 def traits_of(function: Callable[..., Any], make: Call, first: Seen) -> set[str]:
-    has_tensors, is_tensor, value = bool(first.given), first.first is not None, first.value
-    found = {"factory"} if is_tensor and not has_tensors else set()
+    has_tensors, is_tensor = bool(first.given), first.first is not None
     noted = Dispatched()
     called(function, make, Maker(is_graph=False), noted)
     work = [each for each in noted.tags if each]
     tags = set().union(*work)
-    if "nondeterministic_seeded" in tags:
-        found.add("random")
-    if tags & _SYNCS or isinstance(value, np.ndarray) or (has_tensors and fetches(function, make)):
-        found.add("sync")
-    if is_tensor and has_tensors and work and all("pointwise" in each for each in work):
-        found.add("pointwise")
-    if len(work) == 1 and "reduction" in tags:
-        found.add("reduction")
-    return found
+    there = elsewhere_of(function, make) if has_tensors else ""
+    found = {
+        "factory": is_tensor and not has_tensors,
+        "converts": is_tensor and not has_tensors and isinstance(make(Maker())[0], np.ndarray | list),
+        "joins": first.returns == "tensor" and first.joined,
+        "indices": has_tensors and gives_indices(function, make),
+        "random": "nondeterministic_seeded" in tags,
+        "moves": there == "moved" or function is torch.Tensor.to,  # where it is given a device
+        "sync": bool(tags & _SYNCS) or isinstance(first.value, np.ndarray) or bool(there),
+        "lowered": has_tensors and is_lowered(function, make),
+        "scalar": is_tensor and has_tensors and first.first is not None and first.first.ndim == 0 < first.given[0].ndim,
+        "pointwise": is_tensor and has_tensors and bool(work) and all("pointwise" in each for each in work),
+        "reduction": len(work) == 1 and "reduction" in tags,
+    }
+    derived = derivative_of(function, make) if is_tensor and first.leaves else set()
+    return {trait for trait, holds in found.items() if holds} | derived
+
+
+def is_lowered(function: Callable[..., Any], make: Call) -> bool:
+    """Whether autocast computes it in half precision."""
+    single = Maker(dtype=torch.float32, is_graph=False)
+    plain = called(function, make, single)
+    with torch.autocast("cpu", torch.bfloat16):
+        low = called(function, make, single)
+    if plain is None or low is None or plain.first is None or low.first is None:
+        return False
+    return (plain.first.dtype, low.first.dtype) == (torch.float32, torch.bfloat16)
 
 
 @cache
@@ -229,8 +199,8 @@ def elsewhere() -> FakeTensorMode:
     return FakeTensorMode()
 
 
-def fetches(function: Callable[..., Any], make: Call) -> bool:
-    """Whether what a call on tensors of another device returns is on this one, or cannot be had without their data."""
+def elsewhere_of(function: Callable[..., Any], make: Call) -> str:
+    """What becomes of tensors of another device: "moved" to this one, or "needed", the values; "" for neither."""
     word = getattr(function, "__name__", "")
     with elsewhere():
         try:
@@ -238,6 +208,7 @@ def fetches(function: Callable[..., Any], make: Call) -> bool:
             is_method = function is getattr(torch.Tensor, word, None)  # which tensors without data may override
             result = getattr(given[0], word)(*given[1:]) if is_method else function(*given)
         except Exception as error:  # noqa: BLE001  a refusal, whatever its class
-            return type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException")
+            is_needed = type(error).__name__ in ("DataDependentOutputException", "DynamicOutputShapeException")
+            return "needed" if is_needed else ""
     is_there = any(one.device.type == "cuda" for each in given for one in tensors(each))
-    return is_there and any(each.device.type == "cpu" for each in tensors(result)[:1])
+    return "moved" if is_there and any(each.device.type == "cpu" for each in tensors(result)[:1]) else ""

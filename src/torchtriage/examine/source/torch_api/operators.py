@@ -19,8 +19,15 @@ Dtype: TypeAlias = Literal[
     "float64", "float32", "float16", "bfloat16", "complex128", "complex64", "complex32", "-", "?",
 ]  # fmt: skip
 """float: integers become floating point. given: an argument says. default: that of torch.get_default_dtype()."""
-Trait: TypeAlias = Literal["factory", "random", "sync", "pointwise", "reduction"]
-"""factory: it makes a tensor from none. sync: the host waits for a value, or for a size that depends on values."""
+Trait: TypeAlias = Literal[
+    "factory", "converts", "joins", "indices", "scalar", "random", "sync", "moves", "lowered", "saves",
+    "pole0", "pole1", "pointwise", "reduction",
+]  # fmt: skip
+"""factory: it makes a tensor from none; converts: of data. joins: it makes one of a list of tensors. indices: values
+come with their places, perhaps for one dimension only. scalar: the result has no dimensions unless one is named. sync:
+the host waits for a value, or for a size that depends on values. moves: to another device. lowered: autocast computes
+it in half precision. saves: its derivative is computed from its result. pole0, pole1: its derivative is not finite at
+0, at 1."""
 
 
 class Facts(NamedTuple):
@@ -68,11 +75,9 @@ def names(**query: Unpack[Query]) -> frozenset[str]:
     """The names of the operators of which all of QUERY holds."""
     home, trait = query.get("home"), query.get("trait")
     asked = [(Facts._fields.index(column), value) for column, value in query.items() if column not in ("home", "trait")]
-    return frozenset(
-        name
-        for facts, found in operators().items()
-        if all(facts[place] == value for place, value in asked)
-        and (home is None or home in facts.homes)
-        and (trait is None or trait in facts.traits)
-        for name in found
-    )
+    found: set[str] = set()
+    for facts, group in operators().items():
+        is_met = (home is None or home in facts.homes) and (trait is None or trait in facts.traits)
+        if is_met and all(facts[place] == value for place, value in asked):
+            found.update(group)
+    return frozenset(found)
