@@ -1,6 +1,6 @@
 PYTHON ?= python
 
-.PHONY: check test evals lint types layers docs docs-fresh bench golden format learn deprecated
+.PHONY: check test evals lint types layers docs docs-fresh bench golden format learn deprecated torch-api
 check: lint types layers docs-fresh evals test
 test: ; $(PYTHON) -m pytest -n auto --dist loadfile --cov --cov-report=term-missing:skip-covered
 evals: ; $(PYTHON) -m pytest -c evals/pyproject.toml -n auto --dist loadfile evals/tests
@@ -14,3 +14,4 @@ bench: ; for each in bench/*.py; do $(PYTHON) $$each; done; $(PYTHON) bench/faul
 golden: ; GOLDEN=write $(PYTHON) -m pytest tests/report/test_golden.py -q
 learn: ; $(PYTHON) learn/leaning.py
 deprecated: ; $(PYTHON) learn/deprecated.py
+torch-api: ; $(PYTHON) learn/torch_api.py

@@ -11,6 +11,8 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.steps import TrainingStep
 from torchtriage.examine.source.tensors import BATCH, Tensors, bound_inside, is_batches
+from torchtriage.examine.source.torch_api.families import FACTORIES, GRAPH_CUTS, LIKE_FACTORIES
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Names of settings: numbers and devices, without a graph.
 _SETTING = re.compile(
@@ -25,7 +27,7 @@ _COMPUTED = re.compile(
 _STORES = re.compile(r"buffer|replay|data|load|sampler|batch|stream|env|iter")
 _DRAWS = re.compile(r"sample|get_batch|next_batch|draw|fetch|__next__")
 _WHOLE = frozenset({"batch", "minibatch", "mini_batch", "sample", "samples", "transitions"})
-_FRESH = frozenset({"item", "detach", "tolist", "size", "numel", "dim", "argmax", "numpy", "format"})
+_FRESH = GRAPH_CUTS | {"format"}
 _DEEP = 8
 
 
@@ -158,7 +160,7 @@ class Carried:
         items = block.owner.items if block.kind == "with" and isinstance(block.owner, ast.With) else ()
         calls = (item.context_expr for item in items)
         names = (self.script.names.resolve(each.func, scope) for each in calls if isinstance(each, ast.Call))
-        return any(name in ("torch.no_grad", "torch.inference_mode") for name in names)
+        return any(name in symbols().grad_free for name in names)
 
     def _has_no_graph(self, value: ast.expr, store: Store) -> bool:
         match value:
@@ -184,8 +186,7 @@ class Carried:
 
     def _is_factory(self, name: str) -> bool:
         head, _, last = name.rpartition(".")
-        words = ("zeros", "ones", "rand", "randn", "randint", "full", "tensor", "arange", "device", "load", "linspace")
-        return head == "torch" and last.removesuffix("_like") in words
+        return head == "torch" and last in FACTORIES | LIKE_FACTORIES | symbols().no_tensors
 
     def _parameter(self, store: Store) -> bool:
         """A setting, data by its name, or what every caller inside the step gives."""

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Context managers that leave autograd as it is; any other may switch it off.
-_HARMLESS = frozenset({"autocast", "open", "tqdm", "trange", "profile", "record_function", "device", "SummaryWriter"})
+_HARMLESS = symbols().harmless_contexts
 _DECORATORS = frozenset({"staticmethod", "classmethod"})
 _DEEP = 4
 

@@ -13,47 +13,21 @@ from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.returned import gives_tensor
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.switches import Flags, given_flags, is_in_place, is_switched_off
+from torchtriage.examine.source.torch_api.families import ALIAS_ATTRIBUTES, LIKE_FACTORIES, RESHAPES
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _DEEP = 8
 
 # What gives a tensor that shares its memory with the tensor it is asked of (contiguous: where that is contiguous).
-_VIEWS = frozenset(
-    {"view", "view_as", "detach", "squeeze", "unsqueeze", "flatten", "transpose", "permute", "t", "contiguous"}
-    | {"reshape", "narrow", "select", "movedim", "swapaxes", "unflatten"}
-)
-_SHARING = frozenset({"data", "T", "mT"})
+_HARMLESS = symbols().harmless_methods
+_VIEWS = RESHAPES | {"detach"}
 
-# Methods that end with "_" and leave the values as they are.
-_HARMLESS = frozenset(
-    {
-        "requires_grad_",
-        "share_memory_",
-        "detach_",
-        "set_",
-        "resize_",
-        "resize_as_",
-        "rename_",
-        "pin_memory_",
-        "is_shared_",
-    }
-)
 
 # Methods that tensors have, and arrays, modules, numbers and sets have not.
-TENSOR_METHODS = frozenset(
-    {"clone", "detach", "view", "view_as", "unsqueeze", "matmul", "mm", "bmm", "addmm", "sigmoid", "tanh", "exp"}
-    | {"log", "sqrt", "rsqrt", "pow", "clamp", "clamp_min", "masked_fill", "contiguous", "permute", "expand", "relu"}
-    | {"expand_as", "softmax", "log_softmax", "numel", "size", "dim", "t", "mul", "div", "neg", "sign", "gather"}
-    | {"index_select", "scatter", "new_zeros", "new_empty", "new_ones", "new_tensor", "type_as", "is_contiguous"}
-    | {"data_ptr", "stride", "sin", "cos", "abs", "norm", "unbind", "is_floating_point", "reciprocal", "erf"}
-)
+TENSOR_METHODS = symbols().tensor_methods
 # Functions of torch whose first argument is a tensor.
-_FUNCTIONS = frozenset(
-    TENSOR_METHODS
-    | {"linear", "conv1d", "conv2d", "conv3d", "empty_like", "zeros_like", "ones_like", "rand_like", "randn_like"}
-    | {"add", "sub", "sum", "mean", "where", "round", "floor", "ceil", "max", "min", "argmax", "sort", "topk", "square"}
-    | {"gelu", "silu", "elu", "leaky_relu", "hardtanh", "softplus", "layer_norm", "batch_norm", "pad", "unfold"}
-    | {"logsumexp", "std", "var", "amax", "amin", "isnan", "full_like", "broadcast_to", "outer", "ger", "mv", "dot"}
-)
+_FUNCTIONS = (names(home="torch") & names(home="method")) | names(home="functional") | LIKE_FACTORIES
 
 
 class Edited(Struct, frozen=True):
@@ -114,7 +88,12 @@ def _is_onto_itself(target: ast.expr, call: Call) -> bool:
 
 def _edited_by(script: Script, call: Call) -> ast.expr | None:
     tail = call.tail
-    if tail.endswith("_") and not tail.startswith("_") and not tail.endswith("__") and tail not in _HARMLESS:
+    if (
+        tail.endswith("_")
+        and not tail.startswith("_")
+        and not tail.endswith("__")
+        and tail not in symbols().harmless_methods
+    ):
         real = script.name(call)
         if real.startswith("torch."):
             return call.argument("input", 0)
@@ -154,7 +133,7 @@ def _given(store: Store, deep: int) -> Store | None:
 def shared(node: ast.expr, scope: Scope, at: Spot, deep: int = 0) -> Store | None:
     """The parameter of SCOPE whose memory NODE surely is, or is a part of, at AT: given, or a view of it."""
     match node:
-        case ast.Attribute(value=value, attr=attr) if attr in _SHARING:
+        case ast.Attribute(value=value, attr=attr) if attr in ALIAS_ATTRIBUTES:
             return shared(value, scope, at, deep)
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in _VIEWS:
             return shared(value, scope, at, deep)
@@ -268,7 +247,7 @@ class Inputs:
                 name = self.script.names.resolve(node.func, scope)
                 if name.startswith("torch."):
                     return gives_tensor(name)
-                return attr in TENSOR_METHODS and attr not in _SCALARS and not name
+                return attr in TENSOR_METHODS & names(home="method", returns="tensor") and not name
             case ast.BinOp(op=ast.MatMult()):
                 return True
             case ast.BinOp(left=left, right=right):
@@ -289,7 +268,7 @@ class Inputs:
             note = note.left
         if isinstance(note, ast.Subscript):  # Optional[Tensor]
             note = note.slice
-        if self.script.names.resolve(note, self.function.scope) in ("torch.Tensor", "torch.FloatTensor"):
+        if self.script.names.resolve(note, self.function.scope) in symbols().tensor_classes:
             return True
         return note is None and (self.is_used(argument) or self.has_gradient(argument))
 
@@ -323,16 +302,11 @@ class Inputs:
         name = self.script.name(call)
         if name.startswith("torch."):
             return call.node.args[: 2 if call.tail in _PAIRS else 1] if call.tail in _FUNCTIONS else []
-        is_own = call.tail in TENSOR_METHODS - _OTHERS or _edited_by(self.script, call) is not None
+        is_own = call.tail in TENSOR_METHODS - symbols().shared_methods or _edited_by(self.script, call) is not None
         return [call.receiver] if is_own and call.receiver is not None else []
 
 
-_SCALARS = frozenset({"size", "dim", "numel", "stride", "data_ptr", "is_contiguous", "is_floating_point", "unbind"})
-# Names that other things give their methods, too: a process group has a size.
-_OTHERS = frozenset(
-    {"size", "dim", "stride", "log", "norm", "view", "t", "sign", "expand", "unbind", "detach", "clone"}
-)
-_PAIRS = frozenset({"matmul", "mm", "bmm", "linear", "conv1d", "conv2d", "conv3d", "outer", "ger", "mv", "dot"})
+_PAIRS = names(trait="lowered") | {"outer", "ger", "mv", "dot"}
 
 
 def _is_none(node: ast.expr, backward: Scope) -> bool:

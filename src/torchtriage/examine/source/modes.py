@@ -13,13 +13,9 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-# What gives the model that it is given, in other clothes.
-_WRAPPERS = frozenset(
-    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.compile", "torch.jit.script"}
-    | {"torch.distributed.fsdp.FullyShardedDataParallel", "torch.nn.SyncBatchNorm.convert_sync_batchnorm"}
-)
-_WITHOUT = frozenset({"torch.no_grad", "torch.inference_mode"})
+_WRAPPERS = symbols().transparent_wrappers
 # Words in the name of an unknown function that may switch a mode, whatever it is given.
 _SWITCHING = frozenset({"mode", "modes", "train", "training", "eval", "evaluation", "freeze", "prepare"})
 # Words in the name of an unknown function that looks at a model, or copies it, and leaves it as it is.
@@ -117,7 +113,7 @@ class Modes:
             else:
                 continue
             names = (each.func if isinstance(each, ast.Call) else each for each in items)
-            if any(self.script.names.resolve(name, event.fact.scope) in _WITHOUT for name in names):
+            if any(self.script.names.resolve(name, event.fact.scope) in symbols().grad_free for name in names):
                 return True
         return False
 

@@ -13,8 +13,9 @@ from torchtriage.examine.source.classes import ModuleClass, modules
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_NO_MODULES = frozenset({"torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.parameter.UninitializedParameter"})
+_NO_MODULES = symbols().parameters
 
 
 class Net(Struct, eq=False, dict=True):

@@ -9,56 +9,27 @@ from msgspec import Struct
 
 from torchtriage.examine.source.facts import Return, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.operators import Home, names
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Methods of a tensor that give one tensor.
-_ONE = frozenset(
-    {"abs", "add", "bfloat16", "bmm", "clamp", "clone", "contiguous", "div", "double", "exp", "expand", "expand_as"}
-    | {"flatten", "float", "half", "masked_fill", "matmul", "mean", "mm", "mul", "neg", "permute", "pow", "reshape"}
-    | {"new_zeros", "new_ones", "new_empty", "new_full", "softmax", "sigmoid", "tanh", "log", "sin", "cos", "cumsum"}
-    | {"roll", "flip", "repeat", "reciprocal", "rsqrt", "square", "where", "detach", "cpu", "cuda", "scatter", "gather"}
-    | {"index_select", "narrow", "index_add", "scatter_add", "clamp_min", "clamp_max", "mul_", "div_", "movedim"}
-    | {"sign", "sqrt", "squeeze", "sub", "sum", "t", "to", "transpose", "type_as", "unsqueeze", "view", "view_as"}
-)
+_ONE = names(home="method", returns="tensor")
 
 
-# Functions of torch that give several tensors, or none.
-_SEVERAL = frozenset(
-    {"split", "chunk", "unbind", "max", "min", "sort", "topk", "svd", "qr", "tensor_split", "meshgrid", "unique"}
-    | {
-        "nonzero",
-        "var_mean",
-        "std_mean",
-        "aminmax",
-        "kthvalue",
-        "mode",
-        "median",
-        "cummax",
-        "cummin",
-        "frexp",
-        "slogdet",
-    }
-    | {"broadcast_tensors", "unique_consecutive", "numel", "device", "dtype", "Size", "equal", "allclose", "compile"}
-    | {"typename", "no_grad", "enable_grad", "inference_mode", "autocast", "Generator", "histogram", "triangular_solve"}
-    | {
-        "promote_types",
-        "result_type",
-        "broadcast_shapes",
-        "vsplit",
-        "hsplit",
-        "dsplit",
-        "finfo",
-        "iinfo",
-        "vmap",
-        "func",
-    }
-)
-_HOMES = frozenset({"torch", "torch.nn.functional", "torch.fft", "torch.special"})
+_HOMES: dict[str, Home] = {
+    "torch": "torch",
+    "torch.nn.functional": "functional",
+    "torch.fft": "fft",
+    "torch.special": "special",
+}
 
 
 def gives_tensor(name: str) -> bool:
     """Whether the function with that real NAME gives one tensor: torch.exp, not torch.split."""
     home, _, word = name.rpartition(".")
-    return home in _HOMES and word not in _SEVERAL and not word.startswith(("is_", "get_", "set_"))
+    if name in symbols().tensor_classes or name == "torch.where":  # which gives indices for a condition alone
+        return True
+    return home in _HOMES and word in names(home=_HOMES[home], returns="tensor")
 
 
 class Gradients(Struct, frozen=True):

@@ -16,9 +16,10 @@ from torchtriage.examine.source.flow import loops, reaches, reaching
 from torchtriage.examine.source.overridden import is_hollow
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import FACTORIES, LIKE_FACTORIES
 
 _DEEP, _WAYS = 4, 16
-_MADE = frozenset({"tensor", "ones", "ones_like", "full", "full_like", "zeros_like", "randn_like", "as_tensor"})
+_MADE = FACTORIES | LIKE_FACTORIES
 _WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "zip", "iter", "islice", "cycle", "track", "list"})
 
 

@@ -8,40 +8,13 @@ from collections.abc import Iterator
 from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-FACTORIES = frozenset(
-    {"zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye"}
-)
-_TORCH = FACTORIES | frozenset(
-    {"tensor", "as_tensor", "from_numpy", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like"}
-    | {"randn_like", "randint_like", "cat", "concat", "stack", "hstack", "vstack", "matmul", "mm", "bmm", "einsum"}
-    | {"exp", "log", "log1p", "sqrt", "rsqrt", "abs", "clamp", "clip", "sum", "mean", "std", "var", "prod", "norm"}
-    | {"softmax", "log_softmax", "sigmoid", "tanh", "relu", "sin", "cos", "pow", "where", "gather", "maximum"}
-    | {"minimum", "cumsum", "tril", "triu", "outer", "argmax", "argmin", "argsort", "bernoulli", "normal"}
-    | {
-        "multinomial",
-        "square",
-        "sign",
-        "bincount",
-        "flatten",
-        "squeeze",
-        "unsqueeze",
-        "reshape",
-        "permute",
-        "transpose",
-        "addmm",
-    }
-)
-_METHODS = frozenset(
-    {"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "long", "int", "bool", "detach", "clone", "clamp"}
-    | {"clip", "view", "reshape", "squeeze", "unsqueeze", "flatten", "transpose", "permute", "contiguous", "expand"}
-    | {"expand_as", "repeat", "exp", "log", "sqrt", "abs", "pow", "mul", "add", "sub", "div", "matmul", "mm", "bmm"}
-    | {"softmax", "log_softmax", "sigmoid", "tanh", "relu", "mean", "sum", "std", "var", "norm", "argmax", "argmin"}
-    | {"masked_fill", "gather", "index_select", "type_as", "t", "eq", "ne", "cumsum", "prod", "requires_grad_", "neg"}
-    | {"detach_", "type", "round", "floor", "view_as", "new_zeros", "new_ones", "new_tensor", "unfold", "square"}
-)
-_PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue"})
-_NOT_ONE = frozenset({"multi_head_attention_forward", "max_pool1d", "max_pool2d", "gumbel_softmax"})
+_TORCH = names(home="torch", returns="tensor") | {"where"}
+_METHODS = names(home="method", returns="tensor", writes="-")
+_PAIRS = names(home="method", returns="tensors") | names(home="method", returns="either")
+_FUNCTIONAL = names(home="functional", returns="tensor")
 BATCH = frozenset(
     {"x", "y", "xb", "yb", "image", "images", "img", "imgs", "input", "inputs", "label", "labels", "target", "targets"}
     | {"input_ids", "attention_mask", "mask", "masks", "token_type_ids", "real", "real_imgs", "src", "tgt", "trg"}
@@ -53,7 +26,7 @@ _FORWARD = BATCH | frozenset(
     | {"emb", "embeddings", "logits", "scores", "pred", "preds", "prediction", "predictions", "output", "outputs"}
 )
 _WHOLE = frozenset({"batch", "sample", "data", "minibatch", "mini_batch"})
-_SAME = frozenset({"data", "grad", "T", "mT"})
+_SAME = names(home="attribute", returns="tensor")
 _WRAPPERS = frozenset({"enumerate", "tqdm", "zip", "iter", "islice", "cycle", "track", "list", "prefetcher"})
 
 _DEEP = 12
@@ -195,7 +168,7 @@ class Tensors:
         return bool(made) and all(keyword.arg not in ("collate_fn", None) for call in made for keyword in call.keywords)
 
     def _is_note(self, note: ast.expr, scope: Scope) -> bool:
-        return self.script.names.resolve(note, scope) in ("torch.Tensor", "torch.FloatTensor", "torch.LongTensor")
+        return self.script.names.resolve(note, scope) in symbols().tensor_classes
 
     def _is_pair(self, value: ast.expr, store: Store) -> bool:
         if (
@@ -241,7 +214,7 @@ class Tensors:
             head, _, last = name.rpartition(".")
             if head == "torch":
                 return last in _TORCH or (last in ("max", "min") and len(call.args) == 1 and not call.keywords)
-            return head == "torch.nn.functional" and last[:1].islower() and last not in _NOT_ONE
+            return head == "torch.nn.functional" and last in _FUNCTIONAL
         if isinstance(call.func, ast.Attribute):
             tail = call.func.attr
             if tail in _METHODS and any(_is_dim(each) for each in call.keywords):

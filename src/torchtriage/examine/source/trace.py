@@ -9,9 +9,10 @@ from functools import cached_property
 from torchtriage.examine.source.contents import Contents
 from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Call, Scope, Store
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _DEPTH = 12
-_SAME = frozenset({"to", "cuda", "cpu", "train", "eval", "float", "half", "double", "bfloat16", "requires_grad_"})
+_SAME = symbols().module_self
 
 
 class Trace(Contents):

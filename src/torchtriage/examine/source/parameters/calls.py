@@ -12,12 +12,10 @@ from torchtriage.examine.source.parameters.arithmetic import MANY
 from torchtriage.examine.source.parameters.assembly import PLAIN, Lost, Made, Part, Value, Weight, inside, is_cut
 from torchtriage.examine.source.parameters.evaluate import STEPS, Evaluation, Frame
 from torchtriage.examine.source.parameters.layers import CONTAINERS, Given, layer
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Methods of a module that give the module itself and register nothing.
-_SAME = frozenset(
-    {"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train", "requires_grad_", "apply", "type"}
-    | {"to_empty", "share_memory", "xpu"}
-)
+_SAME = symbols().module_self
 # Functions of torch that change what a module registers, or give a module.
 _CHANGING = (
     "torch.load",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 
 from torchtriage.examine.source.parameters.assembly import PLAIN, Lost, Part, Value, Weight
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # What is counted: the places of the flags among the positional arguments.
 _LINEAR = ("in", "out", "bias")
@@ -17,24 +18,8 @@ _RNN = ("input", "hidden", "num_layers", "nonlinearity", "bias", "batch_first", 
 _ATTENTION = ("embed_dim", "num_heads", "dropout", "bias", "add_bias_kv", "add_zero_attn", "kdim", "vdim")
 _LAYER = ("d_model", "nhead", "dim", "dropout", "activation", "eps", "batch_first", "norm_first", "bias")
 
-_RANKED = (
-    *("AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool", "CircularPad", "ConstantPad", "Dropout", "LPPool", "MaxPool"),
-    *("MaxUnpool", "ReflectionPad", "ReplicationPad", "ZeroPad"),
-)
-FREE = frozenset(
-    {f"{name}{rank}d" for name in _RANKED for rank in (1, 2, 3)}
-    | {"AlphaDropout", "BCELoss", "BCEWithLogitsLoss", "CELU", "CTCLoss", "ChannelShuffle", "CosineEmbeddingLoss"}
-    | {"CosineSimilarity", "CrossEntropyLoss", "CrossMapLRN2d", "Dropout", "ELU", "FeatureAlphaDropout", "Flatten"}
-    | {"Fold", "FractionalMaxPool2d", "FractionalMaxPool3d", "GELU", "GLU", "GaussianNLLLoss", "Hardshrink"}
-    | {"Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity", "KLDivLoss", "L1Loss"}
-    | {"LeakyReLU", "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "Mish"}
-    | {"MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss"}
-    | {"PairwiseDistance", "PixelShuffle", "PixelUnshuffle", "PoissonNLLLoss", "RReLU", "ReLU", "ReLU6", "SELU"}
-    | {"SiLU", "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus"}
-    | {"Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold", "TripletMarginLoss", "Unflatten", "Unfold"}
-    | {"Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"}
-)
-CONTAINERS = frozenset({"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"})
+FREE = symbols().parameterless_layers
+CONTAINERS = symbols().registering_containers
 # Layers into which modules go; what the others are given are numbers and words.
 NESTING = CONTAINERS | {"TransformerEncoder", "TransformerDecoder", "Transformer", "DataParallel"}
 

@@ -14,6 +14,7 @@ from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.nesting import state_elsewhere
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     comes_from,
@@ -22,13 +23,8 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
     saves,
 )
 
-_WRAPPERS = {
-    "torch.nn.parallel.DistributedDataParallel": "module.",
-    "torch.nn.DataParallel": "module.",
-    "torch.nn.parallel.DataParallel": "module.",
-    "torch.compile": "_orig_mod.",
-}
-_MOVES = frozenset({"to", "cuda", "cpu", "train", "eval", "half", "float"})
+_WRAPPERS = symbols().key_prefixes
+_MOVES = symbols().module_self
 _STRIPS = re.compile(r"module\.|_orig_mod|prefix")
 
 

@@ -10,14 +10,12 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import is_false
 
 _SEEDS = {
-    "torch": (
-        *("torch.manual_seed", "torch.random.manual_seed", "torch.seed"),
-        *("torch.set_rng_state", "torch.random.set_rng_state"),
-    ),
-    "cuda": ("torch.cuda.manual_seed", "torch.cuda.manual_seed_all"),
+    "torch": symbols().host_seeds,
+    "cuda": symbols().device_seeds,
     "numpy": ("numpy.random.seed", "numpy.random.set_state"),
     "random": ("random.seed", "random.setstate"),
 }

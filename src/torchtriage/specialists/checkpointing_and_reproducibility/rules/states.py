@@ -10,6 +10,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.paths import is_path
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import (
     parts_of,
@@ -20,7 +21,7 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.places impo
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.uncalled import uncalled
 
 _STATEFUL = frozenset({"model", "optimizer", "scheduler", "scaler"})
-_CHAINED = ("to", "cuda", "cpu", "eval", "train", "half", "float", "parameters", "state_dict", "requires_grad_")
+_CHAINED = symbols().module_self | {"parameters", "state_dict"}
 
 
 @detector("source/state-dict-not-called")

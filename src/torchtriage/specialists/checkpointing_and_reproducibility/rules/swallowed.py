@@ -9,16 +9,10 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import is_false, is_model
 
-_READERS = frozenset(
-    {
-        "torch.load",
-        "torch.hub.load_state_dict_from_url",
-        "torch.utils.model_zoo.load_url",
-        "safetensors.torch.load_file",
-    }
-)
+_READERS = symbols().weight_readers
 _PARTIAL = re.compile(r"lora|adapter|peft|ema|partial|delta|prompt")
 
 

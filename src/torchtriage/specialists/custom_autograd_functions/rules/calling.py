@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import last_words, symbols
 from torchtriage.specialists.custom_autograd_functions.rules.parts import default
 
 _FUNCTION = "torch.autograd.Function"
@@ -249,7 +250,7 @@ def _is_without_gradient(call: Call) -> bool:
     node = call.scope.node
     decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
     words |= {dotted(each) for decorator in decorators for each in ast.walk(decorator)}
-    return any(word.rpartition(".")[2] in ("no_grad", "inference_mode") for word in words)
+    return any(word.rpartition(".")[2] in last_words(symbols().grad_free) for word in words)
 
 
 @detector("source/backward-not-static")
@@ -274,7 +275,7 @@ def backward_not_static(script: Script) -> Iterator[Sighting]:
             break
 
 
-_BESIDE = frozenset({"torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.autograd.once_differentiable"})
+_BESIDE = symbols().function_modes
 
 
 def _plain(script: Script, decorator: ast.expr, scope: Scope) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.custom_autograd_functions.rules.parts import Part
 from torchtriage.specialists.custom_autograd_functions.rules.precision import Precision
 
-_CHECKS = ("torch.autograd.gradcheck", "torch.autograd.gradgradcheck")
+_CHECKS = symbols().gradient_checks
 _EPS = 1e-5
 # With such a tolerance nearly any backward passes, whatever the step.
 _LAX = 0.05

@@ -10,6 +10,7 @@ from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.nets import Net, nets
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.custom_autograd_functions.rules.following import (
     NONE,
     ZERO,
@@ -144,7 +145,7 @@ def _called_layers(net: Net, forward: Scope) -> list[str]:
 def _may_cut(net: Net) -> bool:
     """Whether a method of NET rounds or compares, and nothing of it is switched off."""
     words = {call.tail for method in net.methods.values() for call in method.calls}
-    if words & {"requires_grad_", "no_grad", "set_grad_enabled", "inference_mode", "register_hook"}:
+    if words & (symbols().grad_switches | {"requires_grad_", "register_hook"}):
         return False
     compares = (node for method in net.methods.values() for node in ast.walk(method.node))
     return bool(words & (ZERO | NONE)) or any(isinstance(node, ast.Compare) for node in compares)

@@ -10,24 +10,28 @@ from msgspec.structs import replace
 
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
-from torchtriage.examine.source.held import TENSOR_METHODS
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import (
+    DETACHING,
+    INDEXED,
+    LIKE_FACTORIES,
+    METADATA,
+    NEW_METHODS,
+    VALUE_METHODS,
+    ZERO_GRADIENTS,
+)
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import last_words, symbols
 
 DEEP, _MANY = 24, 600
 
 # What gives no gradient at all, and what gives zero everywhere (by the last word).
-NONE = frozenset({"argmax", "argmin", "argsort", "ge", "gt", "le", "lt", "eq", "ne", "long", "int", "bool", "byte"})
-ZERO = frozenset({"round", "sign", "floor", "ceil", "trunc", "heaviside", "sgn"})
-# What gives values and their places: the second of the two has no gradient.
-_PLACES = frozenset({"max", "min", "topk", "sort"})
+NONE = names(home="method", returns="tensor", gradient="cut") - DETACHING - NEW_METHODS
+ZERO = ZERO_GRADIENTS
 # What leaves the graph on purpose, or gives no tensor.
-_OUT = frozenset({"detach", "item", "tolist", "numpy", "size", "dim", "numel", "zeros_like", "ones_like", "empty_like"})
+_OUT = DETACHING | VALUE_METHODS | LIKE_FACTORIES
 # Methods of tensors through which a gradient goes, or which data goes through.
-_METHODS = TENSOR_METHODS | frozenset(
-    {"float", "to", "double", "half", "type", "reshape", "squeeze", "flatten", "cuda", "cpu", "mean", "sum", "max"}
-    | {"min", "prod", "backward", "transpose", "bfloat16", "square", "logsumexp", "repeat", "scatter_", "add", "sub"}
-    | {"get", "items", "values", "std", "var", "cumsum", "chunk", "split", "topk", "sort", "one_hot"}
-)
+_METHODS = names(home="method") | {"get", "items", "values"}
 _WRAPPERS = frozenset({"enumerate", "tqdm", "trange", "iter", "islice", "track"})
 _KNOWN = frozenset({"torch", "numpy", "builtins", "math"})
 
@@ -83,7 +87,7 @@ class Follower:
                 yield from self._called(spot.node, spot)
             case ast.Compare():
                 yield from self._cut(spot, [spot.node.left, *spot.node.comparators])
-            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if tail_of(call) in _PLACES:
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=1)) if tail_of(call) in INDEXED:
                 yield from self._cut(spot.of(call), self._operands(call, spot))
             case ast.Subscript(value=ast.Name(id=whole), slice=ast.Constant(value=str(key))) if self._entries(
                 whole, key, spot
@@ -146,7 +150,7 @@ class Follower:
             yield from self.ways(spot.of(ast.copy_location(ast.Name(store.name, ast.Load()), value)))
         elif store.index is not None and isinstance(value, ast.Tuple | ast.List):
             yield from self._all(value.elts[store.index : store.index + 1], spot)
-        elif store.index == 1 and isinstance(value, ast.Call) and tail_of(value) in _PLACES:
+        elif store.index == 1 and isinstance(value, ast.Call) and tail_of(value) in INDEXED:
             yield from self._cut(spot.of(value), self._operands(value, spot))
         else:
             yield from self.ways(spot.of(value))
@@ -169,13 +173,13 @@ class Follower:
 
     def _attribute(self, node: ast.Attribute, spot: Point) -> Ways:
         host = spot.scope.host
-        if node.attr in ("shape", "dtype", "device", "ndim", "data"):
+        if node.attr in METADATA | {"data"}:
             return
         if self.script.roles.plays(node, spot.scope, "model"):
             yield None
         elif self.script.roles.plays(node, spot.scope, "loader"):
             return
-        elif node.attr == "indices" and isinstance(node.value, ast.Call) and tail_of(node.value) in _PLACES:
+        elif node.attr == "indices" and isinstance(node.value, ast.Call) and tail_of(node.value) in INDEXED:
             yield from self._cut(spot.of(node.value), self._operands(node.value, spot))
         elif host is not None and dotted(node.value) == spot.scope.receiver:
             stores = host.attributes.get(node.attr, [])
@@ -255,7 +259,7 @@ class Follower:
 def _is_without_gradient(at: Spot) -> bool:
     items = (item for block in at.path if isinstance(block.owner, ast.With) for item in block.owner.items)
     words = {dotted(node).rpartition(".")[2] for item in items for node in ast.walk(item.context_expr)}
-    return bool(words & {"no_grad", "inference_mode"})
+    return bool(words & last_words(symbols().grad_free))
 
 
 def _whole(store: Store) -> ast.expr | None:
@@ -276,4 +280,4 @@ def tail_of(node: ast.Call) -> str:
 def word_of(node: ast.expr) -> str:
     if not isinstance(node, ast.Call):
         return "a comparison"
-    return f"the index of {tail_of(node)}()" if tail_of(node) in _PLACES else f"{tail_of(node)}()"
+    return f"the index of {tail_of(node)}()" if tail_of(node) in INDEXED else f"{tail_of(node)}()"

@@ -13,13 +13,13 @@ from torchtriage.examine.source.held import Edited, edits, shared
 from torchtriage.examine.source.held import given as held
 from torchtriage.examine.source.returned import starred
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import DTYPE_CASTS
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.custom_autograd_functions.rules.applied import applications
 
 # Decorators that leave the signature of forward and backward as it is.
-_HARMLESS = frozenset(
-    {"builtins.staticmethod", "builtins.classmethod", "torch.amp.custom_fwd", "torch.amp.custom_bwd", "torch.no_grad"}
-    | {"torch.autograd.once_differentiable", "torch.compiler.disable", "typing.override", "torch.jit.ignore"}
-)
+_HARMLESS = symbols().signature_keeping
 
 
 @detector("source/gradient-count")
@@ -89,7 +89,7 @@ def grad_output_edited(function: FunctionClass) -> Iterator[Sighting]:
 
 
 # Collectives that put their result into their first argument.
-_COLLECTIVES = ("torch.distributed.all_reduce", "torch.distributed.broadcast", "torch.distributed.reduce")
+_COLLECTIVES = symbols().collectives_in_place
 
 
 def _reduced(function: FunctionClass) -> Iterator[Edited]:
@@ -164,7 +164,7 @@ def _takes_out(function: FunctionClass, name: str) -> bool:
 
 def _is_without(function: FunctionClass, called: ast.expr) -> bool:
     name = function.script.names.resolve(called, function.backward)
-    return name in ("torch.no_grad", "torch.inference_mode")
+    return name in symbols().grad_free
 
 
 def _root(node: ast.expr) -> str:
@@ -189,8 +189,9 @@ def _once(script: Script, backward: Scope) -> tuple[Edit, ...]:
 
 
 # What autocast computes in half precision, and what takes care of precision by hand.
-_MATRIX = frozenset({"matmul", "mm", "bmm", "addmm", "linear", "conv1d", "conv2d", "conv3d", "einsum", "baddbmm"})
-_CARED = frozenset({"to", "float", "half", "bfloat16", "type_as", "type", "double", "is_autocast_enabled", "autocast"})
+_MATRIX = names(trait="lowered")
+_UNDER_AUTOCAST = symbols().function_modes - {"torch.autograd.once_differentiable"}
+_CARED = DTYPE_CASTS | {"is_autocast_enabled", "autocast"}
 
 
 @detector("source/autocast-not-handled")
@@ -200,7 +201,7 @@ def autocast_not_handled(function: FunctionClass) -> Iterator[Sighting]:
     if not any(_is_on(call) for call in script.named("torch.amp.autocast")):
         return
     known = function.decorators
-    if "" in known or not known <= _HARMLESS or known & {"torch.amp.custom_fwd", "torch.amp.custom_bwd"}:
+    if "" in known or not known <= _HARMLESS or known & _UNDER_AUTOCAST:
         return
     both = (function.forward, function.backward)
     if any(call.tail in _CARED for method in both for call in method.calls):

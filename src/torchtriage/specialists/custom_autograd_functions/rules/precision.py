@@ -7,60 +7,28 @@ import ast
 from torchtriage.examine.source.facts import dotted
 from torchtriage.examine.source.returned import gives_tensor
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import VALUE_METHODS
+from torchtriage.examine.source.torch_api.operators import Dtype, names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.custom_autograd_functions.rules.parts import DEEP, Part, Parts, made
 
 _MANY = 400
 
-# Methods that keep the precision of a tensor.
-_KEEPING = frozenset(
-    {"requires_grad_", "cuda", "cpu", "clone", "detach", "view", "reshape", "contiguous", "unsqueeze", "squeeze"}
-    | {"t", "transpose", "permute", "abs", "exp", "mul", "add", "sub", "div", "clamp", "normal_", "uniform_", "expand"}
-    | {
-        "fill_",
-        "zero_",
-        "mul_",
-        "div_",
-        "add_",
-        "sub_",
-        "clamp_",
-        "retain_grad",
-        "softmax",
-        "sigmoid",
-        "flatten",
-        "pow",
-    }
-    | {
-        "exponential_",
-        "triu",
-        "tril",
-        "repeat",
-        "sqrt",
-        "square",
-        "log",
-        "sin",
-        "cos",
-        "tanh",
-        "copy_",
-        "requires_grad",
-    }
-)
-_CASTS = {
-    "double": "double",
-    "float": "single",
-    "half": "single",
-    "bfloat16": "single",
-    "long": "whole",
-    "int": "whole",
+# What check of gradients cares for: enough digits, too few, none.
+_KINDS: dict[Dtype, str] = {
+    "float64": "double",
+    "complex128": "double",
+    **dict.fromkeys(("float32", "float16", "bfloat16"), "single"),
+    **dict.fromkeys(("int64", "int32", "int16", "int8", "uint8", "bool"), "whole"),
 }
-_MAKERS = frozenset(
-    f"torch.{name}"
-    for name in ("randn", "rand", "ones", "zeros", "empty", "linspace", "eye", "normal", "logspace", "hann_window")
-)
-_WHOLE = frozenset(f"torch.{name}" for name in ("randint", "randperm", "bincount", "argmax", "argsort"))
-_TYPES = {"FloatTensor": "single", "HalfTensor": "single", "DoubleTensor": "double", "LongTensor": "whole"}
-_DOUBLE = frozenset({"torch.float64", "torch.double", "torch.complex128", "torch.cdouble"})
-_SINGLE = frozenset({"torch.float32", "torch.float", "torch.float16", "torch.half", "torch.bfloat16"})
-_INTEGERS = frozenset({"torch.int64", "torch.long", "torch.int32", "torch.int", "torch.bool", "torch.uint8"})
+# Methods that keep the precision of a tensor.
+_KEEPING = (
+    names(home="method", dtype="same") | names(home="method", dtype="float") | {"retain_grad", "requires_grad"}
+) - VALUE_METHODS
+_CASTS = {name: kind for dtype, kind in _KINDS.items() for name in names(home="method", dtype=dtype, writes="-")}
+_MAKERS = frozenset(f"torch.{name}" for name in names(home="torch", trait="factory", dtype="default") | {"normal"})
+_WHOLE = frozenset(f"torch.{name}" for name in names(home="torch", dtype="int64", writes="-"))
+_TYPES = {name: _KINDS[dtype] for name, dtype in symbols().tensor_classes.items() if dtype in _KINDS}
 _NO_TENSOR = (ast.Constant, ast.Lambda, ast.JoinedStr, ast.Dict, ast.Compare)
 
 
@@ -108,8 +76,8 @@ class Precision(Parts):
 
     def _of_torch(self, name: str, node: ast.Call, part: Part, deep: int) -> str:
         word, kinds = name.rpartition(".")[2], set[str]()
-        if name.startswith("torch.") and word in _TYPES:
-            kinds = {_TYPES[word]}
+        if name.startswith("torch.") and name in _TYPES:
+            kinds = {_TYPES[name]}
         elif name in _MAKERS or (name == "torch.tensor" and _holds_float(node)):
             kinds = {"single"}
         elif name in _WHOLE:
@@ -154,11 +122,10 @@ class Precision(Parts):
 
     def _dtype(self, part: Part, deep: int) -> str:
         name = self.script.names.resolve(part.node, part.scope)
-        for kind, names in (("double", _DOUBLE), ("single", _SINGLE), ("whole", _INTEGERS)):
-            if name in names:
-                return kind
+        if name in symbols().dtypes:
+            return next((kind for dtype, kind in _KINDS.items() if dtype == symbols().dtypes[name]), "")
         if name or not isinstance(part.node, ast.Name | ast.Attribute | ast.Subscript) or deep > DEEP:
-            return _TYPES.get(name.rpartition(".")[2], "") if name.startswith("torch.") else ""
+            return _TYPES.get(name, "")
         kind = _agreed({self._dtype(each, deep + 1) for each in self.ways(part, deep)})
         if (
             not kind and isinstance(part.node, ast.Attribute) and part.node.attr == "dtype"

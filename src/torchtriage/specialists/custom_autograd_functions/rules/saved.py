@@ -12,6 +12,7 @@ from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.held import Inputs
 from torchtriage.examine.source.returned import starred
+from torchtriage.examine.source.torch_api.families import METADATA, SPLITS, VALUE_METHODS
 from torchtriage.specialists.custom_autograd_functions.rules.applied import applications
 
 _PLAIN = frozenset(
@@ -22,22 +23,18 @@ _PLAIN = frozenset(
 _MAKERS = frozenset(
     {"len", "int", "float", "bool", "str", "tuple", "list", "dict", "range", "isinstance", "hasattr", "sorted", "type"}
 )
-_ASKED = frozenset({"size", "dim", "item", "numel", "tolist", "stride", "nelement", "element_size"})
 # What _plain says of numbers.
 _NUMBERS = frozenset(
     {"a number", "an int", "a float", "a bool", "an element of a shape", "a tensor's ndim"}
     | {f"the value of {name}()" for name in ("len", "int", "float", "bool", "dim", "item", "numel", "nelement")}
 )
 _NUMBER = ("an int", "a float", "a bool", "annotated as int", "annotated as float", "annotated as bool")
-_READ = frozenset({"shape", "dtype", "device", "ndim", "requires_grad", "is_cuda", "layout"})
 _KINDS = {ast.List: "list", ast.Tuple: "tuple", ast.Dict: "dict", ast.Set: "set", ast.JoinedStr: "str"} | {
     ast.ListComp: "list",
     ast.DictComp: "dict",
     ast.GeneratorExp: "generator",
     ast.Lambda: "function",
 }
-# What gives a tuple of tensors.
-_SPLIT = frozenset({"split", "chunk", "unbind", "tensor_split"})
 
 
 @detector("source/saved-non-tensor")
@@ -204,9 +201,9 @@ def _called(node: ast.Call, scope: Scope, inputs: Inputs) -> str:
             kind = f"the value of {word}()"
         case ast.Attribute(attr="size" | "stride") if len(node.args) == 1:
             kind = "an element of a shape"
-        case ast.Attribute(attr=attr) if attr in _ASKED:
+        case ast.Attribute(attr=attr) if attr in VALUE_METHODS:
             kind = f"the value of {attr}()"
-        case ast.Attribute(attr=attr) if attr in _SPLIT and (not name or name.startswith("torch.")):
+        case ast.Attribute(attr=attr) if attr in SPLITS and (not name or name.startswith("torch.")):
             kind = f"the tuple that {attr}() gives"
         case ast.Attribute(attr="numpy") if not name:
             kind = "a numpy array"
@@ -223,7 +220,7 @@ def _noted(node: ast.Call, scope: Scope, inputs: Inputs) -> str:
 
 def _read(node: ast.expr) -> str:
     match node:
-        case ast.Attribute(attr=attr) if attr in _READ:
+        case ast.Attribute(attr=attr) if attr in METADATA:
             return f"a tensor's {attr}"
         case ast.Subscript(value=ast.Attribute(attr="needs_input_grad")) | ast.UnaryOp(op=ast.Not()):
             return "a bool"

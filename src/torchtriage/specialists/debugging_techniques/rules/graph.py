@@ -13,47 +13,28 @@ from torchtriage.examine.source.names import table
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.families import (
+    DETACHING,
+    DIFFERENTIABLE,
+    LIKE_FACTORIES,
+    SIZED_FACTORIES,
+)
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.values import Value, default, entries, is_off, returned, use
 
 # Where the graph was lost; "none" for what never had one (a number, a batch); None for what cannot be known.
 Lost: TypeAlias = ast.expr | Literal["none"] | None
 
 _DEEP, _WIDE = 16, 60
-_COPIES = frozenset({"torch.tensor", "torch.from_numpy", "torch.Tensor", "torch.FloatTensor"})
-_BY_CLASS = frozenset(
-    {f"torch.nn.functional.{each}" for each in ("cross_entropy", "nll_loss")}
-    | {"torch.nn.CrossEntropyLoss", "torch.nn.NLLLoss"}
-)
-_LEAVES = frozenset({"detach", "detach_", "item", "tolist", "numpy"})
-# Beyond the engine's list: methods and functions of torch whose result has the graph of what they are given.
-_KEEPS = frozenset(
-    {"t", "matmul", "mm", "bmm", "normalize", "clamp", "clamp_min", "log1p", "logsumexp", "square", "neg", "as_tensor"}
-    | {"gather", "index_select", "masked_select", "amax", "amin", "maximum", "minimum", "einsum", "clip", "prod", "std"}
-    | {"var", "cumsum", "expand", "expand_as", "repeat", "type_as", "dot", "outer", "mv", "select", "narrow", "addmm"}
-    | {"cosine_similarity", "pairwise_distance", "softplus", "logsigmoid", "gelu", "silu", "elu", "leaky_relu", "rsqrt"}
-    | {
-        "sin",
-        "cos",
-        "erf",
-        "reciprocal",
-        "nanmean",
-        "nansum",
-        "type",
-        "masked_fill",
-        "tril",
-        "triu",
-        "diag",
-        "diagonal",
-    }
-    | {"view_as", "reshape_as", "swapaxes", "movedim", "unflatten", "roll", "flip", "hypot", "sign", "sum_to_size"}
-)
+_COPIES = frozenset({"torch.tensor", "torch.from_numpy", *symbols().tensor_classes})
+_BY_CLASS = symbols().class_losses
+_LEAVES = DETACHING | names(home="method", returns="value", trait="sync")
+# Methods and functions of torch whose result has the graph of what they are given.
+_KEEPS = DIFFERENTIABLE | {"as_tensor"}  # of a tensor
 # What makes a tensor of its own, with no graph unless that is asked for.
-_FRESH = frozenset(
-    f"torch.{name}{like}"
-    for name in ("zeros", "ones", "rand", "randn", "full", "empty", "randint")
-    for like in ("", "_like")
-) | {"torch.arange", "torch.linspace", "torch.eye"}
-_CHOOSING = frozenset({"gather", "index_select", "masked_select", "masked_fill", "expand_as", "type_as", "view_as"})
+_FRESH = frozenset(f"torch.{name}" for name in SIZED_FACTORIES | LIKE_FACTORIES)
+_CHOOSING = symbols().choosing_methods
 _TARGETS = frozenset({"y", "target", "targets", "label", "labels", "y_true", "tgt", "gt"})
 _SETS = frozenset({"requires_grad_", "retain_grad"})
 

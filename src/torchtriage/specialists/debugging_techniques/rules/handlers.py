@@ -9,10 +9,11 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # What catches everything that a step may fail with; a more exact class is a decision.
 _BROAD = frozenset({"builtins.Exception", "builtins.BaseException", "builtins.RuntimeError"})
-_MEMORY = frozenset({"torch.OutOfMemoryError", "torch.cuda.OutOfMemoryError"})
+_MEMORY = symbols().memory_errors
 _TELLING = frozenset(
     {"print", "exception", "error", "warning", "warn", "info", "debug", "log", "write", "critical", "append"}
 )

@@ -10,25 +10,27 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches, reaching
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import (
+    DETACHING,
+    IN_PLACE_METHODS,
+    METADATA,
+    NEW_METHODS,
+    RESULT_SAVING,
+    VALUE_METHODS,
+)
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.stepped import weights_moved
 from torchtriage.specialists.debugging_techniques.rules.values import constructions, is_off
 
 # Operations whose derivative is computed from their result, which is therefore saved and must stay as it is: each of
 # them was seen to raise after an in-place edit (torch 2.13; the proof of the page tries them all).
-_SAVED = frozenset(
-    {"sigmoid", "tanh", "exp", "exp2", "expm1", "relu", "sqrt", "rsqrt", "reciprocal", "softmax", "log_softmax"}
-)
-_MODULES = frozenset(f"torch.nn.{name}" for name in ("Sigmoid", "Tanh", "ReLU", "Softmax", "LogSoftmax"))
-_EDITS = frozenset(
-    {"add_", "sub_", "mul_", "div_", "clamp_", "clamp_min_", "clamp_max_", "masked_fill_", "fill_", "zero_", "copy_"}
-    | {"relu_", "sigmoid_", "tanh_", "exp_", "pow_", "neg_", "sqrt_", "index_add_", "scatter_", "scatter_add_"}
-)
-_LEARNING = tuple(
-    f"torch.nn.{name}" for name in ("Linear", "Conv", "BatchNorm", "LayerNorm", "GroupNorm", "Embedding", "PReLU")
-)
-_LISTS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList"})
-_CUT = frozenset({"detach", "data"})
-_ABOUT = frozenset({"shape", "size", "device", "dtype", "ndim", "new_zeros", "new_ones", "dim"})
+_SAVED = RESULT_SAVING
+_MODULES = symbols().saving_layers
+_EDITS = IN_PLACE_METHODS
+_LEARNING = tuple(symbols().parameter_layers)
+_LISTS = symbols().containers - {"torch.nn.ModuleDict"}
+_CUT = DETACHING | {"data"}
+_ABOUT = METADATA | VALUE_METHODS | NEW_METHODS
 _DEEP = 5
 
 

@@ -13,19 +13,14 @@ from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _DEEP = 3
 _BEYOND = 1e4
 # What is done with a model that says nothing about who trains it.
-PLAIN = frozenset({"train", "eval", "to", "cuda", "cpu", "zero_grad", "apply", "float", "half", "double", "state_dict"})
+PLAIN = symbols().module_self | {"zero_grad", "state_dict"}
 # Modules of torch.nn that have parameters, by the beginnings of their names.
-_LAYERS = tuple(
-    f"torch.nn.{name}"
-    for name in (
-        *("Linear", "Bilinear", "LazyLinear", "Conv", "LazyConv", "Embedding", "BatchNorm", "SyncBatchNorm"),
-        *("LayerNorm", "GroupNorm", "RMSNorm", "LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer", "PReLU"),
-    )
-)
+_LAYERS = tuple(symbols().parameter_layers)
 
 
 def has_parameters(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
@@ -35,7 +30,7 @@ def has_parameters(script: Script, node: ast.expr, scope: Scope, deep: int = 0) 
     name = script.names.resolve(node.func, scope)
     if name == "torch.nn.Parameter":
         return not any(keyword.arg == "requires_grad" for keyword in node.keywords)
-    if name in ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"):
+    if name in symbols().containers:
         inside = (each for given in node.args for each in ast.walk(given) if isinstance(each, ast.Call))
         return any(has_parameters(script, each, scope, deep) for each in inside)
     if name:

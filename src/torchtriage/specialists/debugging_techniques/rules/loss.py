@@ -10,6 +10,8 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import surely
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import CASTS, RESHAPES
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.likeness import targets
 from torchtriage.specialists.debugging_techniques.rules.values import (
     Value,
@@ -23,21 +25,13 @@ from torchtriage.specialists.debugging_techniques.rules.values import (
 
 _DEEP = 6
 # The loss that applies an activation itself: its module, its function, and that activation.
-_LOSSES = {
-    "torch.nn.CrossEntropyLoss": "softmax",
-    "torch.nn.functional.cross_entropy": "softmax",
-    "torch.nn.BCEWithLogitsLoss": "sigmoid",
-    "torch.nn.functional.binary_cross_entropy_with_logits": "sigmoid",
-}
+_LOSSES = symbols().activating_losses
 _ACTIVATIONS = {
-    "softmax": ("torch.softmax", "torch.nn.functional.softmax", "torch.special.softmax", "torch.nn.Softmax"),
-    "sigmoid": ("torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.nn.Sigmoid"),
+    word: frozenset(name for name, activation in symbols().activations.items() if activation == word)
+    for word in ("softmax", "sigmoid")
 }
 # What leaves the values of a tensor as they are.
-_SHAPES = frozenset(
-    {"view", "reshape", "squeeze", "unsqueeze", "flatten", "permute", "transpose", "contiguous", "float", "double"}
-    | {"to", "cuda", "cpu", "clone", "t", "half", "bfloat16", "view_as", "reshape_as"}
-)
+_SHAPES = CASTS | RESHAPES | {"clone"}
 
 _READY = ("torchvision.models.", "timm.", "torch.hub.load")
 _HEADS = ("fc", "classifier", "head", "heads", "classifier.1", "classifier.3", "classifier.6")

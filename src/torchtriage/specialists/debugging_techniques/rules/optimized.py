@@ -13,6 +13,7 @@ from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.late import made_late
 from torchtriage.specialists.debugging_techniques.rules.likeness import given, has_parameters, optimizers
 from torchtriage.specialists.debugging_techniques.rules.values import is_off
@@ -40,8 +41,8 @@ _HARMLESS = frozenset(
     {f"builtins.{name}" for name in ("print", "len", "isinstance", "type", "id", "hasattr", "next", "repr", "str")}
     | {"torch.save", "copy.deepcopy"}
 )
-_CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"})
-_WRAPS = frozenset({"torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.compile"})
+_CLIPS = symbols().clips
+_WRAPS = symbols().transparent_wrappers
 
 
 def _forgotten(script: Script, made: list[Part]) -> Iterator[Sighting]:

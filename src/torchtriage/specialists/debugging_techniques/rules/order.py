@@ -12,6 +12,7 @@ from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.flow import reaches, shared, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.likeness import (
     between,
     given,
@@ -23,7 +24,7 @@ from torchtriage.specialists.debugging_techniques.rules.likeness import (
     stepped,
 )
 
-_CLIPS = frozenset({"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_"})
+_CLIPS = symbols().clips
 _SCHEDULES = ("torch.optim.lr_scheduler.", "transformers.get_")
 # It looks at a metric of the epoch that has passed, and its first call changes nothing.
 _BY_METRIC = "torch.optim.lr_scheduler.ReduceLROnPlateau"

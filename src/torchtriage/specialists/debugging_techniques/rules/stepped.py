@@ -13,10 +13,11 @@ from torchtriage.examine.source.flow import reaches, reaching, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.families import GRAPH_CUTS
 from torchtriage.specialists.debugging_techniques.rules.likeness import given, has_parameters
 from torchtriage.specialists.debugging_techniques.rules.values import constructions, is_off
 
-_CUTS = frozenset({"detach", "item", "numpy", "data", "tolist", "argmax"})
+_CUTS = GRAPH_CUTS | {"data"}
 _DEEP = 5
 Held: TypeAlias = dict[int, set[str]]
 

@@ -12,6 +12,7 @@ from torchtriage.examine.source.flow import reaches, surely
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.likeness import (
     apart,
     given,
@@ -24,7 +25,7 @@ from torchtriage.specialists.debugging_techniques.rules.likeness import (
 )
 
 # By these an update is written out by hand.
-_IN_PLACE = ("add_", "sub_", "copy_", "lerp_", "addcmul_", "addcdiv_", "_foreach_add_", "_foreach_sub_", "set_")
+_IN_PLACE = symbols().updates
 
 
 @detector("source/step-missing")

@@ -11,12 +11,11 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching, surely
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _DEEP = 8
-_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
-_WRAPPERS = frozenset(
-    {"torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.compile", "torch.jit.script"}
-)
+_OFF = symbols().grad_free
+_WRAPPERS = symbols().transparent_wrappers
 
 
 class Value(Struct, frozen=True):

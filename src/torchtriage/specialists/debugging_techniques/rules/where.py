@@ -10,14 +10,16 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import surely
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.values import default, is_off
 
 # Functions whose derivative is not finite where torch.where is to keep them from being used, by what they are called.
-_STEEP = frozenset({"sqrt", "rsqrt", "log", "log2", "log10", "reciprocal", "acos", "asin", "arccos", "arcsin", "acosh"})
+_STEEP = names(trait="pole0") | names(trait="pole1")
 
 
 # What a value comes from that does not reach the edge, what is no result of a model, and what trains nothing.
-_KEPT_AWAY = frozenset({"clamp", "clamp_", "clamp_min", "clip", "maximum", "exp", "softplus", "sigmoid", "where"})
+_KEPT_AWAY = symbols().guards
 _TARGETS = frozenset({"y", "target", "targets", "label", "labels", "gt", "mask"})
 _PREPARING = (
     "__getitem__",
@@ -57,11 +59,11 @@ _SIGNS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
 }
-_AT_ZERO = frozenset({"log", "log2", "log10", "sqrt", "rsqrt", "reciprocal"})
+_AT_ZERO = names(trait="pole0")
 # A test against a number farther than this from the edge is about something else.
 _NEAR_EDGE = 0.05
 
-_EDGE: dict[str, int] = dict.fromkeys(("acos", "asin", "arccos", "arcsin", "acosh"), 1)  # of all others it is 0
+_EDGE = dict.fromkeys(names(trait="pole1") - _AT_ZERO, 1)  # of all others it is 0
 
 
 @detector("source/nan-gradient-where")

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.examine.source.wrappers import Wrapper, wrappers
 
 _SMALL = 16
 _FAMILIES = ("resn", "densenet", "mobilenet", "efficientnet", "wide_", "segmentation.", "video.r", "regnet", "mnasnet")
 _WITH_NORMS = tuple(f"torchvision.models.{each}" for each in _FAMILIES)
-_NORMS = ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d")
+_NORMS = symbols().batch_norms
 
 
 @detector("source/data-parallel-used")

@@ -11,6 +11,8 @@ from torchtriage.examine.source.facts import Scope, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.examine.source.wrappers import kinds, wrappers
 from torchtriage.specialists.distributed_training_strategies.rules.apart import Apart
 from torchtriage.specialists.distributed_training_strategies.rules.things import is_of, things
@@ -18,13 +20,13 @@ from torchtriage.specialists.distributed_training_strategies.rules.things import
 _RANKED = re.compile(r"rank|world|shard|replica|num_procs|process_index|split_by|worker_id|distribut", re.IGNORECASE)
 _GIVEN = ("sampler", "batch_sampler")
 _STREAMED = re.compile(r"stream|iterable|webdataset|wds|dali|synthetic|fake|dummy|random_?data", re.IGNORECASE)
-_SETS = ("torch.utils.data.TensorDataset", "torch.utils.data.Subset", "torch.utils.data.random_split")
+_SETS = symbols().dataset_wrappers
 # What a data set gives back when it is changed as a whole.
 _CHANGED = frozenset(
     {"map", "filter", "shuffle", "with_format", "select", "remove_columns", "rename_column", "rename_columns", "cast"}
     | {"set_format", "with_transform", "train_test_split", "select_columns", "flatten", "sort"}
 )
-_DRAWN = frozenset({"rand", "randn", "randint", "rand_like", "normal", "uniform"})
+_DRAWN = names(trait="random") | {"uniform"}
 
 
 @detector("source/same-data-on-ranks")

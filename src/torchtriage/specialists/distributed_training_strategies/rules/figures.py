@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _REDUCES = re.compile(r"reduc|gather|sync|collect|broadcast|accelerat|concat_all|world", re.IGNORECASE)
 _METRICS = re.compile(r"(?<!sklearn\.)metric|torcheval|^evaluate", re.IGNORECASE)
 _SCORES = re.compile(r"_score$|^roc_auc|^average_precision|^classification_report$|^confusion_matrix$|^mean_.*_error$")
-_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
+_OFF = symbols().grad_free
 _OTHER = frozenset({"synchronize", "convert_sync_batchnorm", "no_sync", "ReduceLROnPlateau", "get_world_size"})
 
 

@@ -10,6 +10,15 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import (
+    DTYPE_CASTS,
+    INTEGER_CASTS,
+    JOINS,
+    RESHAPES,
+    SIZED_FACTORIES,
+    VALUE_METHODS,
+)
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.distributed_training_strategies.rules.placement import (
     MOVES,
     has_move,
@@ -17,13 +26,11 @@ from torchtriage.specialists.distributed_training_strategies.rules.placement imp
     takes_as_is,
 )
 
-_MADE = frozenset({"zeros", "ones", "arange", "randn", "rand", "full", "eye", "linspace", "randint", "empty"})
-_SHAPED = frozenset(
-    {"unsqueeze", "expand", "view", "reshape", "repeat", "float", "long", "t", "transpose", "squeeze", "requires_grad_"}
-)
-_MEETING = frozenset({"index_add", "index_add_", "scatter_add", "scatter_add_", "scatter", "scatter_", "matmul", "bmm"})
-_FUNCTIONS = frozenset({"torch.cat", "torch.stack", "torch.concat", "torch.matmul", "torch.bmm", "torch.where"})
-_ASKED = frozenset({"size", "dim", "numel", "item", "tolist", "get_device", "element_size", "data_ptr"})
+_MADE = SIZED_FACTORIES
+_SHAPED = RESHAPES | DTYPE_CASTS | INTEGER_CASTS | {"repeat", "requires_grad_"}
+_MEETING = symbols().meeting_methods
+_FUNCTIONS = frozenset(f"torch.{name}" for name in JOINS | {"matmul", "bmm", "where"})
+_ASKED = VALUE_METHODS
 
 
 def made_inside(script: Script, forward: Scope) -> Iterator[Sighting]:

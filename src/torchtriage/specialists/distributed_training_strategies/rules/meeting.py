@@ -10,6 +10,7 @@ from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.examine.source.wrappers import kinds
 from torchtriage.specialists.distributed_training_strategies.rules.inside import made_inside, made_on_the_way
 from torchtriage.specialists.distributed_training_strategies.rules.placement import (
@@ -25,7 +26,7 @@ from torchtriage.specialists.distributed_training_strategies.rules.placement imp
     takes_as_is,
 )
 
-_FIXED = frozenset({"torch.tensor", "torch.ones", "torch.FloatTensor", "torch.Tensor", "torch.as_tensor"})
+_FIXED = frozenset({"torch.tensor", "torch.as_tensor", "torch.ones", *symbols().tensor_classes})
 
 
 @detector("source/device-mismatch")

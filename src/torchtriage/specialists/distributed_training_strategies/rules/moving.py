@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import UPLOADS
 from torchtriage.examine.source.wrappers import Wrapper
 from torchtriage.specialists.distributed_training_strategies.rules.things import comes_after, holds, is_of, things
 
@@ -97,7 +98,7 @@ def _makes_there(script: Script, value: ast.Call, scope: Scope) -> bool:
     """Whether a value may come with its device: .to() in it, device= among its arguments, or a function unseen."""
     for node in ast.walk(value):
         if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Attribute) and node.func.attr in ("to", "cuda"):
+            if isinstance(node.func, ast.Attribute) and node.func.attr in UPLOADS:
                 return True
             if any(keyword.arg in ("device", "device_map", "gpu", None) for keyword in node.keywords):
                 return True
@@ -105,7 +106,7 @@ def _makes_there(script: Script, value: ast.Call, scope: Scope) -> bool:
                 return True
     own = script.trace.definition(value.func, scope)
     if own is not None:
-        return any(call.tail in ("to", "cuda") and not _is_inside_forward(call) for call in _calls_in(script, own))
+        return any(call.tail in UPLOADS and not _is_inside_forward(call) for call in _calls_in(script, own))
     name = script.names.resolve(value.func, scope)
     word = dotted(value.func).rpartition(".")[2]
     is_class = word[:1].isupper() or dotted(value.func).rpartition(".")[0].rpartition(".")[2][:1].isupper()
@@ -130,7 +131,7 @@ def _is_passed_before(wrapper: Wrapper, inner: str) -> bool:
             continue
         if any(dotted(each) == inner for each in other.arguments):
             own = script.trace.definition(other.node.func, other.scope)
-            if own is not None and any(each.tail in ("to", "cuda") for each in _calls_in(script, own)):
+            if own is not None and any(each.tail in UPLOADS for each in _calls_in(script, own)):
                 return True
             if own is None and not script.knows(other):
                 return True

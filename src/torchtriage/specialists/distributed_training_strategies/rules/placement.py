@@ -12,12 +12,14 @@ from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.names import table
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import RESHAPES, UPLOADS
 from torchtriage.examine.source.wrappers import kinds
 
 # What a device is called that comes from elsewhere.
 _DEVICE = re.compile(r"_?(?:dev|device|gpu|local_rank|rank|gpu_id|device_id)")
 _WHOLE = ("torch.nn.", "torchvision.models.")
-MOVES = frozenset({"to", "cuda"})
+MOVES = UPLOADS
+_SHAPES = RESHAPES | {"float"}
 
 
 def split_batch(step: TrainingStep) -> Iterator[Sighting]:
@@ -256,8 +258,9 @@ def _comes_from(step: TrainingStep, node: ast.expr, moved: str, scope: Scope) ->
 
 def _is_shaped(node: ast.expr) -> bool:
     """Whether NODE only gives another shape to what a model gave: output.view(-1), output.squeeze(1)."""
-    shapes = ("view", "squeeze", "flatten", "transpose", "reshape", "permute", "unsqueeze", "float", "contiguous")
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in shapes
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RESHAPES | {"float"}
+    )
 
 
 def _is_elsewhere(script: Script, use: Call) -> bool:

@@ -9,10 +9,11 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.examine.source.wrappers import Wrapper, kinds, wrappers
 from torchtriage.specialists.distributed_training_strategies.rules.things import is_of, things
 
-_REDUCES = ("all_reduce", "reduce_scatter", "all_gather", "all_reduce_coalesced", "average_gradients", "allreduce")
+_REDUCES = symbols().gradient_reductions
 
 
 @detector("source/wrapper-bypassed")
@@ -155,7 +156,7 @@ def _is_off(script: Script, call: Call) -> bool:
     """Whether no graph is made there."""
     items = (i.context_expr for b in call.path if isinstance(b.owner, ast.With) for i in b.owner.items)
     called = (item.func if isinstance(item, ast.Call) else item for item in items)
-    return any(script.names.resolve(each, call.scope) in ("torch.no_grad", "torch.inference_mode") for each in called)
+    return any(script.names.resolve(each, call.scope) in symbols().grad_free for each in called)
 
 
 def _is_propagated(step: TrainingStep, call: Call) -> bool:

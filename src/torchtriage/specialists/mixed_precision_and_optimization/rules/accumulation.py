@@ -11,6 +11,7 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Block, Call, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.mixed_precision_and_optimization.rules.cadence import Cadence, cadence, is_conditional
 from torchtriage.specialists.mixed_precision_and_optimization.rules.formats import behind
 from torchtriage.specialists.mixed_precision_and_optimization.rules.reduced import may_be_sum
@@ -22,7 +23,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
     unrelated,
 )
 
-_DIVIDES = ("div", "div_", "true_divide", "divide", "mean_over", "normalize_loss")
+_DIVIDES = symbols().divisions | {"mean_over", "normalize_loss"}
 _FACTORS = re.compile("acc|inv|scale|norm|factor|ratio|coef|micro|num|count|weight")
 
 

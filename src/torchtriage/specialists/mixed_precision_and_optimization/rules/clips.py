@@ -12,14 +12,12 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.symbols import last_words, symbols
 
-_FUNCTIONS = frozenset(
-    {"torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grads_with_norm_"}
-    | {"timm.utils.dispatch_clip_grad", "timm.utils.adaptive_clip_grad", "timm.utils.agc.adaptive_clip_grad"}
-)
-_METHODS = ("clip_grad_norm_", "clip_grad_value_")
-_BOUNDS = ("clamp_", "clip_", "clamp", "clip")
-_FACTORS = ("mul_", "div_", "_foreach_mul_", "_foreach_div_")
+_FUNCTIONS = symbols().clip_functions
+_METHODS = last_words(symbols().clips)
+_BOUNDS = symbols().bounds
+_FACTORS = symbols().scalings
 _LIMIT = re.compile("clip|max|limit|thr|bound")
 _OTHERS = re.compile("world|accum|scale|micro|count|token")
 

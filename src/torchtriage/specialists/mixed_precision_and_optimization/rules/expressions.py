@@ -10,12 +10,11 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import CASTS, RESHAPES
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Methods and functions that pick or rearrange elements.
-_PICKS = frozenset(
-    {"diagonal", "diag", "gather", "squeeze", "unsqueeze", "view", "reshape", "flatten", "contiguous", "t", "transpose"}
-    | {"permute", "index_select", "masked_select", "float", "double", "to"}
-)
+_PICKS = CASTS | RESHAPES | symbols().choosing_methods | {"diag"}
 # Words in the name of what is subtracted from an exponent, or bounds it, by which overflow is ruled out.
 _BOUNDS = re.compile(
     "max|min|clamp|clip|abs|logsumexp|lse|log_|_log|logp|softplus|tanh|sigmoid|softmax|logits_shift|"

@@ -11,12 +11,13 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import Autocast, Regions, regions_of
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import propagations, unrelated
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import is_frozen
 
-_SCALES = ("scale", "unscale_", "get_scale", "GradScaler", "ShardedGradScaler", "scale_loss")
-_DEFAULTS = ("set_autocast_dtype", "set_autocast_gpu_dtype", "set_autocast_enabled")
+_SCALES = symbols().scaler_words
+_DEFAULTS = symbols().autocast_settings
 _FORMAT_WORDS = re.compile("16|half|type|precision|scal|format|bf")
 _ENTROPY = "torch.nn.functional.binary_cross_entropy"
 _CONSTANT = ("float", "double", "detach")

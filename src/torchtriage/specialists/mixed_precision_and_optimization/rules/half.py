@@ -12,6 +12,9 @@ from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import FACTORIES, LIKE_FACTORIES, VIEW_ATTRIBUTES
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import formats, given, regions_of
 from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import optimized, starts
@@ -20,14 +23,10 @@ _VANISHES = 2.0**-25  # half of the smallest float16: this and less is rounded t
 _ADAPTERS = ("peft", "bitsandbytes", "loralib", "quanto", "unsloth", "torchao")
 _KEEPS = ("master", "fp32", "float32", "lora", "adapter", "full_precision")
 _FUNCTIONS = ("torch.", "torch.nn.functional.")
-_BOUNDS = frozenset({"clamp", "clamp_min", "clip", "add", "add_"})
-_CREATED = ("zeros", "ones", "empty", "full", "rand", "randn", "tensor", "as_tensor", "zeros_like", "ones_like")
+_BOUNDS = symbols().lower_bounds
+_CREATED = FACTORIES | LIKE_FACTORIES
 _CASTS = frozenset({"half", "to", "type", *_CREATED})
-_SHAPES = frozenset(
-    {"view", "reshape", "flatten", "squeeze", "unsqueeze", "transpose", "permute", "contiguous", "detach", "clone"}
-    | {"norm", "sum", "mean", "var", "std", "pow", "abs", "sqrt", "rsqrt", "square", "exp", "amax", "max", "matmul"}
-    | {"mm", "bmm", "T", "t", "cuda", "softmax", "sigmoid", "relu", "gather", "einsum", "expand", "masked_fill"}
-)
+_SHAPES = names(dtype="same") | names(dtype="float") | VIEW_ATTRIBUTES
 
 
 @detector("source/half-model-trained")

@@ -12,11 +12,12 @@ from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Block, Scope, dotted
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.mixed_precision_and_optimization.rules.settings import ends, keywords, word
 
-_NAMES = frozenset({"torch.amp.autocast", "torch.cpu.amp.autocast"})
-_FORMATS = {"torch.float16": "float16", "torch.half": "float16", "torch.bfloat16": "bfloat16"}
-_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
+_NAMES = symbols().autocasts
+_FORMATS = {name: dtype for name, dtype in symbols().dtypes.items() if dtype in ("float16", "bfloat16")}
+_OFF = symbols().grad_free
 
 
 class Autocast(Struct, frozen=True):

@@ -9,10 +9,17 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope
 from torchtriage.examine.source.flow import Spot
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.mixed_precision_and_optimization.rules.expressions import Reading, renamed, replaced
 
-_SOFTMAX = frozenset({"torch.softmax", "torch.nn.functional.softmax", "torch.nn.Softmax"})
-_SIGMOID = frozenset({"torch.sigmoid", "torch.nn.functional.sigmoid", "torch.special.expit", "torch.nn.Sigmoid"})
+
+def _functions(activation: str) -> frozenset[str]:
+    """The functions and layers that apply ACTIVATION."""
+    return frozenset(name for name, word in symbols().activations.items() if word == activation)
+
+
+_SOFTMAX = _functions("softmax")
+_SIGMOID = _functions("sigmoid")
 _REMEDY = "one-operation"
 
 

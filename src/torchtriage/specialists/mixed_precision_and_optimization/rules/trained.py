@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import last_words, symbols
 
-_WRAPPERS = frozenset({"DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "compile"})
+_WRAPPERS = last_words(symbols().transparent_wrappers)
 _PARAMETERS = ("parameters", "named_parameters")
 
 

@@ -9,6 +9,7 @@ from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call
 from torchtriage.examine.source.flow import reaches, shared, surely
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled import (
     of_scaler,
     plain_steps,
@@ -18,7 +19,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.rules.scaled impor
 from torchtriage.specialists.mixed_precision_and_optimization.rules.trained import is_same
 
 # What asks whether gradients are finite, by which a step of one's own may be left out.
-_FINITE = ("isfinite", "isinf", "isnan", "isfinite_", "get_scale", "nan_to_num", "nan_to_num_", "is_finite")
+_FINITE = symbols().finite_checks | {"get_scale"}
 
 
 def unskipped(step: TrainingStep) -> Iterator[Sighting]:

@@ -10,25 +10,16 @@ from torchtriage.examine.source.classes import ModuleClass
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_REGISTRARS = ("ModuleList", "ModuleDict", "Sequential", "ParameterList", "ParameterDict")
+_REGISTRARS = symbols().registering_containers
 _ADDS = ("append", "extend", "insert", "update")
 _BUFFERS = frozenset({"register_buffer", "register_parameter", "add_module"})
 _DEEP = 4
 _BY_NAME = ("add_module", "register_module", "register_parameter", "setattr", "__setattr__")
 
 # Modules without parameters, buffers or a training mode: outside of parameters() they lose nothing.
-_STATELESS = {
-    *("ReLU", "ReLU6", "LeakyReLU", "ELU", "SELU", "CELU", "GELU", "SiLU", "Mish", "Tanh", "Sigmoid", "Hardtanh"),
-    *("Hardswish", "Hardsigmoid", "Softplus", "Softsign", "LogSigmoid", "Softmax", "LogSoftmax", "Softmin"),
-    *("Identity", "Flatten", "Unflatten", "Upsample", "PixelShuffle", "PixelUnshuffle", "ZeroPad2d"),
-    *("MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d"),
-    *("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d"),
-    *("GLU", "Softshrink", "Hardshrink", "Tanhshrink", "Threshold", "Softmax2d", "Unfold", "Fold", "ChannelShuffle"),
-    *("CosineSimilarity", "PairwiseDistance", "LocalResponseNorm", "UpsamplingNearest2d", "UpsamplingBilinear2d"),
-    *(f"{kind}Pad{size}d" for kind in ("Reflection", "Replication", "Constant", "Zero", "Circular") for size in "123"),
-    *(f"LPPool{size}d" for size in "123"),
-}
+_STATELESS = symbols().stateless_layers
 
 
 @detector("source/unregistered-modules")

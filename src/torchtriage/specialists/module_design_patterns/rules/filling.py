@@ -9,11 +9,13 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store
 from torchtriage.examine.source.nets import Net
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import METADATA, VALUE_METHODS, VIEW_ATTRIBUTES
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.module_design_patterns.rules.state import is_parameter
 
 # Parts of the names of functions that may fill parameters out of sight.
 _FILLERS = ("init", "reset", "load_weight", "weight_loader", "pretrained", "fill_weight", "set_weight")
-_SIZES = frozenset({"shape", "size", "device", "dtype", "numel", "ndim", "dim", "T", "t", "norm", "detach"})
+_SIZES = METADATA | VALUE_METHODS | VIEW_ATTRIBUTES | {"t", "norm", "detach"}
 
 
 @detector("source/uninitialised-parameter")
@@ -62,7 +64,7 @@ def _memory(script: Script, inner: ast.expr | None, scope: Scope) -> ast.Call | 
     if name in ("torch.empty", "torch.empty_like"):
         return inner if inner.args or any(each.arg == "size" for each in inner.keywords) else None
     sized = len(inner.args) > 1 or (inner.args and _is_size(script, inner.args[0], scope))
-    return inner if name in ("torch.Tensor", "torch.FloatTensor") and sized else None
+    return inner if name in symbols().tensor_classes and sized else None
 
 
 def _only_wrapped(inner: ast.Name, scope: Scope) -> ast.expr | None:

@@ -12,21 +12,23 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.nets import Net
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import CASTS
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.module_design_patterns.rules.makes import is_none
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights
 
 _DROPOUTS = frozenset(
-    f"torch.nn.functional.{name}"
-    for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+    f"torch.nn.functional.{name}" for name in names(home="functional", trait="random") if "dropout" in name
 )
 _TAILS = frozenset(name.rpartition(".")[2] for name in _DROPOUTS)
-_LAYERS = frozenset({"Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"})
+_LAYERS = symbols().dropout_layers
 # Words by which people say that a dropout is to stay on, or that they switch it themselves.
 _MEANT = ("train", "eval", "infer", "mc", "monte", "bayes", "uncertain", "stochastic", "determin", "corrupt", "noise")
 # Words by which people say that new random weights are the point.
 _RANDOM = ("rand", "augment", "noise", "perturb")
 _COMMENT = re.compile(rb"#[^\r\n]*")
-_MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type_as", "train", "requires_grad_"})
+_MOVES = (symbols().module_self | CASTS) - {"eval"}
 
 
 @detector("source/dropout-always-on")

@@ -13,6 +13,7 @@ from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.roles import gives_model
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.module_design_patterns.rules.state import is_module
 
 _TYPOS = frozenset(
@@ -22,10 +23,10 @@ _TYPOS = frozenset(
 # Attributes of tensors that look like it, and how much a misspelling has in common with the word.
 _OTHERS = frozenset({"requires_grad", "requires_grad_", "retains_grad", "retain_grad", "register_grad"})
 _ALIKE = 0.82
-_MODULES = frozenset({"children", "modules", "named_children", "named_modules"})
+_MODULES = symbols().submodules
 # What people call one whole model.
 _NAMED = frozenset({"net", "model", "module", "network", "backbone", "block"})
-_CONTAINERS = frozenset({"torch.nn.ModuleList", "torch.nn.Sequential"})
+_CONTAINERS = symbols().containers - {"torch.nn.ModuleDict"}
 # Parts of the models of torchvision and its like: lists of modules, and modules.
 _LISTED = frozenset({"blocks", "layers", "layer", "stages", "features", "h", "block", "encoder_layers"})
 _PARTS = frozenset(

@@ -7,48 +7,13 @@ import ast
 from torchtriage.examine.source.facts import Scope, Store
 from torchtriage.examine.source.nets import Net, chain
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import DIMENSION_KEEPING, FACTORIES
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import last_words, symbols
 
-_MAKERS = frozenset(
-    {"zeros", "ones", "full", "rand", "randn", "randint", "randperm", "arange", "linspace", "logspace", "eye", "empty"}
-    | {"tensor", "as_tensor", "from_numpy", "FloatTensor", "LongTensor", "Tensor", "DoubleTensor"}
-    | {"hann_window", "hamming_window", "blackman_window"}
-)
+_MAKERS = FACTORIES | last_words(symbols().tensor_classes)
 # Functions and methods that make a tensor of a tensor, and keep it a whole one.
-KEEP = frozenset(
-    {
-        "tril",
-        "triu",
-        "exp",
-        "log",
-        "sin",
-        "cos",
-        "sqrt",
-        "rsqrt",
-        "pow",
-        "abs",
-        "float",
-        "double",
-        "half",
-        "long",
-        "int",
-    }
-    | {"bool", "view", "reshape", "unsqueeze", "squeeze", "transpose", "permute", "t", "repeat", "expand", "flatten"}
-    | {"contiguous", "clone", "cumsum", "cumprod", "diag", "outer", "flip", "masked_fill", "clamp", "normal_", "fill_"}
-    | {
-        "minimum",
-        "maximum",
-        "zeros_like",
-        "ones_like",
-        "full_like",
-        "sigmoid",
-        "tanh",
-        "roll",
-        "where",
-        "round",
-        "tile",
-    }
-    | {"uniform_", "div", "mul", "add", "sub", "reciprocal", "requires_grad_", "stack", "cat", "meshgrid", "softmax"}
-)
+KEEP = DIMENSION_KEEPING | {"where", "meshgrid"}
 _DEEP = 6
 
 
@@ -117,7 +82,7 @@ def _is_made(script: Script, call: ast.Call, scope: Scope) -> bool:
     if space != "torch" or last not in _MAKERS or any(each.arg in ("device", None) for each in call.keywords):
         return False
     first = call.args[0] if call.args else None
-    if last in ("tensor", "as_tensor"):
+    if last in names(trait="converts") - {"from_numpy"}:
         many = isinstance(first, ast.List | ast.ListComp | ast.Tuple) or _is_sequence(first, scope)
         return many or _is_constant(script, first, scope) or _is_counted(first, scope)
     return not (isinstance(first, ast.List | ast.Tuple) and not first.elts)

@@ -10,19 +10,22 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.nets import Net, chain
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import CASTS, VALUE_METHODS
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import last_words, symbols
 from torchtriage.specialists.module_design_patterns.rules.makes import given
 from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_parameter
 
 # Methods that give the parameter itself (float() does, since that is how parameters are made by default).
-_STAYS = frozenset({"float", "requires_grad_", "share_memory_", "detach_", "apply_", "register_hook", "retain_grad"})
-_CONTAINERS = frozenset({"ModuleList", "ModuleDict", "Sequential"})
+_STAYS = names(home="method", memory="itself", writes="-") | {"float", "apply_", "register_hook", "retain_grad"}
+_CONTAINERS = last_words(symbols().containers)
 # What people call a parameter that is a layer with weights.
 _NAMED = frozenset({"module", "layer", "block", "cell"})
 _LISTS = (ast.List, ast.Tuple)
 _SAME = "every element of this list is the same layer: one set of weights, trained as one"
 # Methods that make something else on purpose.
-_LEAVES = frozenset({"item", "tolist", "numpy", "detach", "size", "dim", "numel", "data_ptr", "backward", "stride"})
-_MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type", "type_as"})
+_LEAVES = VALUE_METHODS | {"detach", "backward"}
+_MOVES = CASTS
 
 
 @detector("source/parameter-then-moved")
@@ -171,7 +174,7 @@ def _one_for_all(script: Script, call: Call) -> Iterator[ast.AST]:
         case ast.Name() as layer if call.tail == "append":
             loop = next((block for block in reversed(call.path) if block.kind == "loop"), None)
             made = script.roles.made(call.receiver, call.scope, "model")
-            held = any(part.name in ("torch.nn.ModuleList", "torch.nn.Sequential") for part in made)
+            held = any(part.name in symbols().containers for part in made)
             held = held or _is_given_on(call)
             if loop is not None and held and _is_before(script, layer, call, loop):
                 yield call.node

@@ -6,26 +6,14 @@ import ast
 
 from torchtriage.examine.source.facts import Scope
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"})
-_NORMS = {
-    *(f"{lazy}{kind}Norm{size}d" for lazy in ("", "Lazy") for kind in ("Batch", "Instance") for size in "123"),
-    *("SyncBatchNorm", "GroupNorm", "LayerNorm", "RMSNorm"),
-}
-_LAYERS = {
-    *(f"{lazy}Conv{way}{size}d" for lazy in ("", "Lazy") for way in ("", "Transpose") for size in "123"),
-    *("Linear", "LazyLinear", "Bilinear", "Embedding", "EmbeddingBag", "PReLU", "MultiheadAttention", "Transformer"),
-    *("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell", "AdaptiveLogSoftmaxWithLoss"),
-    *(f"Transformer{part}{layer}" for part in ("Encoder", "Decoder") for layer in ("", "Layer")),
-}
-_MODED = {
-    *(f"Dropout{size}" for size in ("", "1d", "2d", "3d")),
-    *("AlphaDropout", "FeatureAlphaDropout", "RReLU", "MultiheadAttention", "SyncBatchNorm", "dropout", "dropout2d"),
-    *(f"{lazy}BatchNorm{size}d" for lazy in ("", "Lazy") for size in "123"),
-    *(f"Transformer{part}Layer" for part in ("Encoder", "Decoder")),
-}
+_CONTAINERS = symbols().containers
+_NORMS = symbols().normalizations
+_LAYERS = symbols().weight_layers
+_MODED = symbols().moded_layers | {"dropout", "dropout2d"}
 # What gives the layer that it is given, with its weight computed by a norm.
-_NORMED = ("torch.nn.utils.spectral_norm", "torch.nn.utils.weight_norm", "torch.nn.utils.parametrizations.")
+_NORMED = tuple(symbols().weight_norms)
 _DEEP = 6
 
 

@@ -10,10 +10,11 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.nets import Net
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import NEW_METHODS, UPLOADS, VIEW_ATTRIBUTES
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.module_design_patterns.rules.makes import KEEP, is_none, is_tensor, learns, only_built
 
-_VIEWS = KEEP | {"T", "mT"}
-_PLACES = frozenset({"to", "cuda", "type_as", "new_tensor", "new_zeros", "new_ones", "is_cuda", "device", "get_device"})
+_PLACES = UPLOADS | NEW_METHODS | {"type_as", "is_cuda", "device", "get_device"}
 _REGISTERS = (
     "register_buffer",
     "register_parameter",
@@ -24,14 +25,12 @@ _REGISTERS = (
     "from_pretrained",
 )
 _MOVERS = ("_apply", "to", "cuda", "__getattr__", "__setattr__")
-_DEFAULTS = ("set_default_device", "set_default_tensor_type")
+_DEFAULTS = symbols().device_defaults
 _READS = frozenset(
     {"len", "print", "isinstance", "range", "list", "tuple", "str", "repr", "id", "hasattr", "type", "zip"}
 )
-_COMBINES = frozenset(
-    {"matmul", "mm", "bmm", "mul", "add", "sub", "div", "dot", "mv", "addmm", "lerp", "maximum", "minimum", "where"}
-    | {"masked_fill", "masked_fill_", "add_", "mul_", "sub_", "div_", "gather", "index_select", "scatter", "scatter_"}
-)
+_COMBINES = symbols().combining_methods
+_VIEWS = (KEEP | VIEW_ATTRIBUTES) - (_COMBINES - {"mul", "add", "sub", "div"})  # which may be given a number
 
 
 @detector("source/unregistered-tensor")

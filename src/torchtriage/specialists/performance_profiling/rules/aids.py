@@ -10,13 +10,11 @@ from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep, training_steps
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_SETTERS = ("torch.autograd.set_detect_anomaly", "torch.autograd.anomaly_mode.set_detect_anomaly")
-_CONTEXTS = ("torch.autograd.detect_anomaly", "torch.autograd.anomaly_mode.detect_anomaly", *_SETTERS)
-_PROFILERS = (
-    *("torch.profiler.profile", "torch.profiler.profiler.profile", "torch.autograd.profiler.profile"),
-    "torch.autograd.profiler_legacy.profile",
-)
+_SETTERS = symbols().anomaly_setters
+_CONTEXTS = symbols().anomaly_contexts | _SETTERS
+_PROFILERS = symbols().profilers
 _SOMETIMES = frozenset({"arm", "handler"})
 _PURPOSE = ("profil", "bench", "trace", "debug", "perf")
 _WANTED = ("debug", "anomal", "profil", "trace", "check", "verbose", "nan", "bad")
@@ -48,7 +46,7 @@ def _anomaly(script: Script, steps: list[TrainingStep]) -> Iterator[Sighting]:
             yield script.seen(
                 call.node, "anomaly detection is on for the whole training: it records a stack for every operation"
             )
-    for call in script.named(*dict.fromkeys(_CONTEXTS)):
+    for call in script.named(*_CONTEXTS):
         on = (call.tail == "detect_anomaly" or _is_on(script, call)) and not _is_sometimes(call.path)
         if on and any(_is_around_backward(step, call) or _is_entered_before(step, call) for step in steps):
             yield script.seen(

@@ -7,15 +7,14 @@ import ast
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import SPLITS
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_SAME = frozenset(
-    {"to", "cuda", "float", "double", "half", "bfloat16", "long", "clone", "detach", "requires_grad_", "contiguous"}
-    | {"view", "reshape", "unsqueeze", "squeeze", "t", "transpose", "permute", "flatten", "expand", "items", "values"}
-    | {"square", "pow", "sqrt", "exp", "log", "sin", "cos", "abs", "sum", "mean", "repeat", "chunk", "split"}
-)
+_SAME = (names(home="method", returns="tensor") | SPLITS) - names(trait="random") - {"cpu"} | {"items", "values"}
 _COMPOUND = (ast.Subscript, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict, ast.Starred, ast.Slice)
 _CHANCE = ("rand", "normal", "multinomial", "bernoulli", "poisson", "empty")
-_PARAMETERS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "param_groups"})
+_PARAMETERS = symbols().module_parts | {"param_groups"}
 
 
 def is_full_batch(step: TrainingStep) -> bool:

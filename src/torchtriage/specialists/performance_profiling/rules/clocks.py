@@ -12,22 +12,16 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.overridden import is_hollow, overriding
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.spans import Span, spans
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Each of these waits for the device, or may: the clock then reads the truth.
-_SYNCS = frozenset(
-    {"synchronize", "item", "cpu", "tolist", "numpy", "nonzero", "elapsed_time", "barrier", "wait", "wait_stream"}
-    | {"block_until_ready", "masked_select", "unique", "allclose", "equal", "is_nonzero", "assert_close", "query"}
-    | {"copy_"}
-)
+_SYNCS = names(home="method", trait="sync") | symbols().waits
 _READERS = frozenset({"float", "int", "bool", "print", "str", "repr", "sum", "any", "all", "list", "max", "min"})
 _HOST = frozenset({f"builtins.{each}" for each in ("isinstance", "len", "hasattr", "getattr", "callable", "range")})
-_PRODUCTS = frozenset(
-    {"matmul", "mm", "bmm", "einsum", "conv1d", "conv2d", "conv3d", "addmm", "baddbmm", "linear", "tensordot", "mv"}
-    | {"scaled_dot_product_attention", "cdist", "sort", "topk", "cumsum", "fft", "fft2", "rfft", "ifft", "softmax"}
-    | {"layer_norm", "conv_transpose2d", "interpolate", "cross_entropy"}
-)
-_INDICES = frozenset({"randint", "arange", "argmax", "argmin", "argsort", "randperm", "multinomial"})
-_METHODS = frozenset({"matmul", "mm", "bmm", "sort", "topk", "cumsum", "softmax"})
+_PRODUCTS = names(trait="lowered") | symbols().heavy_operators
+_INDICES = names(dtype="int64") | {"arange"}
+_METHODS = names(home="method") & _PRODUCTS
 
 
 @detector("source/timing-without-sync")

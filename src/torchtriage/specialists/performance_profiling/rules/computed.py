@@ -8,12 +8,10 @@ from torchtriage.examine.source.devices import Devices
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaching
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import METADATA, VALUE_METHODS
 
-_HOST = frozenset(
-    {"size", "dim", "numel", "keys", "nelement", "ndimension", "append", "format", "get_device", "is_floating_point"}
-    | {"item", "cpu", "tolist", "numpy", "data_ptr", "index", "count", "save", "get_lr", "state_dict"}
-)
-_FACTS = frozenset({"shape", "device", "dtype", "ndim", "requires_grad", "is_cuda", "grad_fn", "is_leaf", "layout"})
+_HOST = VALUE_METHODS | {"cpu", "keys", "append", "format", "index", "count", "save", "get_lr", "state_dict"}
+_FACTS = METADATA
 _THROUGH = frozenset({"sum", "max", "min", "list", "dict", "tuple", "zip", "enumerate", "abs", "reversed", "sorted"})
 _IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 _DEEP = 24

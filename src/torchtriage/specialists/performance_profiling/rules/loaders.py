@@ -11,6 +11,7 @@ from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import UPLOADS
 
 _LOADER = "torch.utils.data.DataLoader"
 _POSITIONS = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers")
@@ -100,7 +101,7 @@ def pin_memory_blocking(step: TrainingStep) -> Iterator[Sighting]:
         return
     for event in step.events:
         call = event.call
-        if call is None or call.tail not in ("to", "cuda"):
+        if call is None or call.tail not in UPLOADS:
             continue
         if _is_of_batch(step, call.receiver, call.scope) and _blocks(step.script, call):
             yield step.script.seen(call.node, edits=_unblocked(step.script, call))

@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import UPLOADS
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.performance_profiling.rules.lasting import Turns, line, turn
 
 _LOADER, _COMPILE = "torch.utils.data.DataLoader", "torch.compile"
-_MOVES = ("to", "cuda")
-_MODULE = ("eval", "train", "parameters", "named_parameters", "state_dict", "modules")
+_MOVES = UPLOADS
+_MODULE = symbols().module_parts | {"eval", "train"}
 
 
 @detector("source/built-in-loop")

@@ -9,15 +9,18 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.steps import TrainingStep
+from torchtriage.examine.source.torch_api.families import UPLOADS
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.performance_profiling.rules.batches import Repeats, is_full_batch, selects
 from torchtriage.specialists.performance_profiling.rules.computed import Computed
 from torchtriage.specialists.performance_profiling.rules.lasting import turn
 
 _WAITS, _READS = frozenset({"item", "cpu", "tolist", "numpy"}), frozenset({"float", "int", "bool", "print", "str"})
-_FINITE = frozenset({"isfinite", "isnan", "isinf"})
+_FINITE = symbols().finite_tests
 _MATHS = frozenset({"math.isnan", "math.isfinite", "math.isinf", "math.exp", "math.log", "math.sqrt", "builtins.round"})
 # How many elements these give is known only when they are done.
-_SIZES = frozenset({"nonzero", "masked_select", "argwhere", "unique", "unique_consecutive", "is_nonzero"})
+_SIZES = names(home="method", trait="sync") - _WAITS - names(trait="lowered")
 _SHOWN = frozenset(
     {"print", "set_postfix", "set_postfix_str", "set_description", "set_description_str", "write", "info"}
 )
@@ -88,7 +91,7 @@ def _is_on_device(step: TrainingStep) -> bool:
         call = event.call
         if call is None:
             continue
-        if call.tail in ("to", "cuda") and (_is_unblocked(call) or devices.is_move(call.node, call.scope)):
+        if call.tail in UPLOADS and (_is_unblocked(call) or devices.is_move(call.node, call.scope)):
             return True
         model = roles.plays(call.node.func, call.scope, "model")
         if model and any(devices.is_moved(each, call.scope) for each in (call.node.func, *call.node.args)):

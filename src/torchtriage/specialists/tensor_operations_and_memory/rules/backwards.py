@@ -13,7 +13,8 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches
 from torchtriage.examine.source.overridden import overriding
 from torchtriage.examine.source.steps import Backward, TrainingStep
-from torchtriage.examine.source.tensors import FACTORIES, Tensors
+from torchtriage.examine.source.tensors import Tensors
+from torchtriage.examine.source.torch_api.families import CASTS, GRAPH_CUTS, LIKE_FACTORIES, RESHAPES, SIZED_FACTORIES
 
 _NO_GRADIENT = ("zero_grad", "no_grad", "clip_grad", "set_grad_enabled", "requires_grad", "get_grad_norm", "grad_norm_")
 _STEP = re.compile(r"step|batch|iter|train|update")
@@ -110,7 +111,7 @@ def _sources(step: TrainingStep, backward: Backward) -> set[int]:
         if isinstance(node, ast.Call):
             tail = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             head, _, last = step.script.names.resolve(node.func, scope).rpartition(".")
-            if tail in _CUTS or (head == "torch" and last.removesuffix("_like") in FACTORIES):
+            if tail in GRAPH_CUTS or (head == "torch" and last in SIZED_FACTORIES | LIKE_FACTORIES):
                 continue
             if tail not in _PASSES:
                 found.add(id(node))
@@ -140,8 +141,7 @@ def _given(step: TrainingStep, store: Store) -> list[tuple[ast.AST, Scope]]:
     return [(each, scope) for each, scope in given if each is not None]
 
 
-_CUTS = frozenset({"detach", "item", "size", "dim", "numel", "tolist", "new_zeros", "new_ones", "new_full"})
-_PASSES = frozenset({"to", "cuda", "float", "type", "view", "reshape"})
+_PASSES = CASTS | RESHAPES
 
 
 def repeats(step: TrainingStep) -> bool:

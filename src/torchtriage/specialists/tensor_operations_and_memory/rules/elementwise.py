@@ -13,10 +13,12 @@ from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaching
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
+from torchtriage.examine.source.torch_api.operators import names
 
-_POINTWISE = frozenset(
-    {"exp", "log", "sqrt", "abs", "sin", "cos", "tanh", "sigmoid", "relu", "pow", "max", "min", "clamp", "log1p"}
-    | {"float", "square", "rsqrt", "maximum", "minimum", "fabs", "item", "norm", "dot", "dist"}
+_POINTWISE = (
+    names(home="torch", trait="pointwise")
+    | names(home="torch", trait="reduction")
+    | {"fabs", "float", "item", "dot", "dist"}
 )
 
 

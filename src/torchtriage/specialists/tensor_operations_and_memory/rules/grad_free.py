@@ -7,15 +7,21 @@ import ast
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaching
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.tensors import FACTORIES, is_batches
+from torchtriage.examine.source.tensors import is_batches
+from torchtriage.examine.source.torch_api.families import (
+    FACTORIES,
+    GRAPH_CUTS,
+    GRAPHLESS_FUNCTIONS,
+    LIKE_FACTORIES,
+    NEW_METHODS,
+)
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _DEEP = 12
-_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
+_OFF = symbols().grad_free
 # What gives a tensor without a graph whatever it is given: by name, or since its values are not differentiable.
-_ENDS = frozenset({"detach", "argmax", "argmin", "argsort", "long", "int", "bool", "short", "byte", "nonzero"})
-_ENDS |= {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "bincount", "item", "size", "numel"}
-_MADE = FACTORIES | {"tensor", "from_numpy", "zeros_like", "ones_like", "empty_like", "full_like", "rand_like"}
-_MADE |= {"randn_like", "randint_like", "bernoulli", "multinomial"}
+_ENDS = (GRAPH_CUTS | GRAPHLESS_FUNCTIONS) - NEW_METHODS
+_MADE = FACTORIES | LIKE_FACTORIES | {"bernoulli"}
 
 
 def is_grad_free(script: Script, node: ast.expr | None, at: Call | Store, deep: int = 0) -> bool:

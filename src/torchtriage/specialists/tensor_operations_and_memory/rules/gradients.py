@@ -11,6 +11,8 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches, reaching
 from torchtriage.examine.source.grad_mode import is_decorated, may_switch
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 # Words of code that wants gradients without a training: attacks, saliency, physics, adaptation at test time.
 _WANTS = re.compile(
@@ -19,7 +21,7 @@ _WANTS = re.compile(
 )
 
 # What gives the module itself, so that model.to(device).eval() is the eval() of model.
-_SAME = frozenset({"to", "cuda", "cpu", "eval", "train", "float", "half", "double", "bfloat16", "requires_grad_"})
+_SAME = symbols().module_self
 
 
 def is_wanted(scope: Scope) -> bool:
@@ -127,7 +129,7 @@ def is_read_out(script: Script, call: Call) -> bool:
     return False
 
 
-_KEEPS = frozenset({"cpu", "squeeze", "float", "view", "reshape", "permute", "flatten", "sigmoid", "softmax", "mean"})
+_KEEPS = names(home="method", returns="tensor", gradient="kept")
 
 
 def is_off_inside(script: Script, call: Call) -> bool:

@@ -13,8 +13,8 @@ from torchtriage.examine.source.flow import loops
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
 from torchtriage.examine.source.tensors import is_batches
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_EMPTIES = ("torch.cuda.empty_cache", "torch.mps.empty_cache", "torch.xpu.empty_cache", "torch.accelerator.empty_cache")
 # Methods that a framework calls once for every batch.
 _EVERY_BATCH = re.compile(
     r"(?:training|validation|train|test)_step"
@@ -27,7 +27,7 @@ _DEVICES = ("cuda", "mps", "xpu", "gpu", "accelerator")
 @detector("source/empty-cache-in-loop")
 def empty_cache_in_loop(script: Script) -> Iterator[Sighting]:
     """The allocator's cache is given back to the driver after every batch."""
-    for call in script.named(*_EMPTIES):
+    for call in script.named(*symbols().cache_emptying):
         line = _every_batch(script, call)
         if line:
             yield script.seen(

@@ -10,12 +10,15 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, dotted
 from torchtriage.examine.source.flow import loops
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.tensors import FACTORIES, Tensors, bound_inside, is_batches
+from torchtriage.examine.source.tensors import Tensors, bound_inside, is_batches
+from torchtriage.examine.source.torch_api.families import DEVICE_MOVES, SIZED_FACTORIES
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.tensor_operations_and_memory.rules.grad_free import is_grad_free
 
-_RANDOM = frozenset({"rand", "randn", "randint", "randperm"})
+_RANDOM = names(trait="random")
 _DEVICES = frozenset({"device", "dev", "gpu", "rank", "local_rank", "cuda_device", "cuda"})
-_CHECKPOINTS = ("torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential")
+_CHECKPOINTS = symbols().checkpoints
 
 
 @detector("source/tensor-of-tensor")
@@ -96,7 +99,7 @@ def created_then_moved(script: Script) -> Iterator[Sighting]:
         if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute | ast.Name):
             continue
         head, _, last = script.names.resolve(made.func, call.scope).rpartition(".")
-        if head != "torch" or last not in FACTORIES or not _is_free(made) or (last in _SIZED and _is_empty(made)):
+        if head != "torch" or last not in SIZED_FACTORIES or not _is_free(made) or _is_empty(made):
             continue
         goal = _goal(script, call)
         if goal and _is_hot(script, call, set()):
@@ -113,9 +116,6 @@ def _is_empty(made: ast.Call) -> bool:
     return len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and made.args[0].value == 0
 
 
-_SIZED = frozenset({"empty", "zeros", "ones", "rand", "randn"})
-
-
 def _source(node: ast.expr | None) -> ast.expr | None:
     """What is given another shape before it is moved: torch.arange(n).unsqueeze(0) → torch.arange(n)."""
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
@@ -126,23 +126,7 @@ def _source(node: ast.expr | None) -> ast.expr | None:
     return node
 
 
-_SHAPES = frozenset(
-    {
-        "unsqueeze",
-        "squeeze",
-        "view",
-        "reshape",
-        "expand",
-        "repeat",
-        "float",
-        "long",
-        "bool",
-        "triu",
-        "tril",
-        "t",
-        "half",
-    }
-)
+_SHAPES = names(home="method", returns="tensor", writes="-") - DEVICE_MOVES
 
 
 def _is_free(made: ast.Call) -> bool:

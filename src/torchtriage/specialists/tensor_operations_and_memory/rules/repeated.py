@@ -10,8 +10,8 @@ from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import is_batches
+from torchtriage.examine.source.torch_api.families import JOINS
 
-_JOINS = ("torch.cat", "torch.concat", "torch.concatenate", "torch.vstack", "torch.hstack", "torch.stack")
 _FEW = 16
 _MANY = ("dataset", "data", "batches", "files", "paths", "images", "samples", "chunks", "sequences", "episodes")
 _SHORT = (
@@ -25,7 +25,7 @@ _CACHES = ("cache", "past", "key", "value", "memory", "queue", "ids", "tokens", 
 @detector("source/grown-by-cat")
 def grown_by_cat(script: Script) -> Iterator[Sighting]:
     """A tensor grows by torch.cat in every turn of a loop, so that all of it is copied every time."""
-    for call in script.named(*_JOINS):
+    for call in script.named(*(f"torch.{name}" for name in JOINS)):
         name, around = _grown(call), loops(call.path)
         if not name or not around or any(word in name.lower() for word in _CACHES):
             continue

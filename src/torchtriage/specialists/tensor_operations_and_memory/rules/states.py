@@ -11,6 +11,9 @@ from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import reaches
 from torchtriage.examine.source.overridden import overriding
 from torchtriage.examine.source.steps import Backward, TrainingStep
+from torchtriage.examine.source.torch_api.families import DETACHING
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.tensor_operations_and_memory.rules.backwards import (
     is_direct,
     is_set,
@@ -20,11 +23,9 @@ from torchtriage.specialists.tensor_operations_and_memory.rules.backwards import
     turns,
 )
 
-_OFF = frozenset({"torch.no_grad", "torch.inference_mode"})
-_LETS_GO = frozenset({"detach_", "zero_", "clear", "detach", "fill_", "copy_"})
-_LOOKS = frozenset(
-    {"train", "eval", "zero_grad", "parameters", "state_dict", "to", "cuda", "named_parameters", "named_modules"}
-)
+_OFF = symbols().grad_free
+_LETS_GO = DETACHING | names(home="method", memory="itself", gradient="zero") | {"clear", "copy_"}
+_LOOKS = symbols().module_self | symbols().module_parts | {"zero_grad"}
 
 
 @detector("source/hidden-state-not-detached")
@@ -53,7 +54,7 @@ def _unrolls(step: TrainingStep, call: Call) -> bool:
         return False
     words = {each.arg for each in helper.parameters}
     taken = {dotted(each) for each in _targets(call.statement)} & {dotted(each) for each in call.arguments} - {""}
-    if not taken or any(each.tail in ("detach", "detach_", "no_grad", "inference_mode") for each in helper.calls):
+    if not taken or any(each.tail in DETACHING | symbols().grad_switches for each in helper.calls):
         return False
     ends = {name for each in helper.returns for name in _names(each.node)} & words
     return any(
@@ -198,7 +199,7 @@ def _detaches(step: TrainingStep, call: Call) -> bool:
     inside = [
         each for base in step.script.trace.lineage(host) for each in step.script.facts.scopes if each.host is base
     ]
-    return any(each.tail in ("detach", "detach_", "no_grad") for scope in inside for each in scope.calls) or any(
+    return any(each.tail in DETACHING | symbols().grad_switches for scope in inside for each in scope.calls) or any(
         isinstance(node, ast.Attribute) and node.attr == "data" for scope in inside for node in ast.walk(scope.node)
     )
 

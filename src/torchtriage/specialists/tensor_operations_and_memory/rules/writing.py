@@ -10,6 +10,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.tensor_operations_and_memory.rules.operations import (
     FUNCTIONS,
     LIKELY,
@@ -19,10 +20,7 @@ from torchtriage.specialists.tensor_operations_and_memory.rules.operations impor
     TAILS,
 )
 
-_HARMLESS = frozenset(
-    {"no_grad", "inference_mode", "autocast", "set_grad_enabled", "enable_grad", "tqdm", "trange", "device", "stream"}
-    | {"nullcontext", "open", "no_sync", "SummaryWriter"}
-)
+_HARMLESS = symbols().harmless_contexts | symbols().grad_switches
 
 _CLOCKS = frozenset({"time", "perf_counter", "monotonic", "synchronize", "record", "perf_counter_ns", "elapsed_time"})
 
