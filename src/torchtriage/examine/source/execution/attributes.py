@@ -281,7 +281,8 @@ class Attributes(Imports):
     def items(self, value: Value, node: ast.AST) -> Iterator[Value]:
         known, most = self.entries(value), LONGEST
         if known is not None:
-            self._note_endless(isinstance(value, range) and len(value) > ELEMENTS)
+            around = sum(isinstance(each.node, ast.comprehension) for each in self.loops[:-1])
+            self._note_endless(isinstance(value, range) and len(value) > ELEMENTS >> 2 * around)
             yield from known
             return
         loader = value if isinstance(value, Object) and value.kind == "loader" else self.source_of(value)

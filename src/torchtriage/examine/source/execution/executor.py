@@ -59,7 +59,8 @@ class Executor(Frameworks):
         self.optimizers: list[Object] = []
         self.wrappers: list[Object] = []
         self._steps, self._began = 0, process_time()
-        self._decisions: dict[int, int] = {}
+        self.decisions: dict[int, int] = {}
+        """How often each condition came up that could not be known."""
         self.files: dict[Path, File] = {}
         self.stack: list[Function] = []
         self.file = File(path, Path(path) if links.own is not None else None)
@@ -105,8 +106,8 @@ class Executor(Frameworks):
         self.events.append(event)
 
     def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool:
-        times = self._decisions.get(id(node), 0)
-        self._decisions[id(node)] = times + 1
+        times = self.decisions.get(id(node), 0)
+        self.decisions[id(node)] = times + 1
         is_option = isinstance(value, Unknown) and value.is_option
         holds = self.takes == "always" or (self.takes == "once" and times == 0 and not is_option)
         if body and leaves(body):  # `if step % 500: continue` holds back what comes now and then; others are guards

@@ -16,7 +16,9 @@ EPOCHS, PERIODS = 2, 6
 happens more seldom may happen in any of them.
 """
 ELEMENTS = 64
-"""Numbers of a range, from which it has no known end: models have that many layers at most."""
+"""Numbers of a range, from which it has no known end: models have that many layers at most. In a comprehension within
+another a quarter of it: images are made so, pixel by pixel.
+"""
 KNOWN = 4096
 """Iterations of a loop over something known in which nothing is trained and no model is called: parameters of one."""
 

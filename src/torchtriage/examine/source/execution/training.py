@@ -188,7 +188,11 @@ def trainings(script: Script) -> Iterator[Trainings]:
     if not _may_train(script, links):
         return
     tree = script.text.parse()
-    runs = [Training(script, Executor(script.text.path, tree, links, takes=takes).execute()) for takes in TAKES]
+    runs: list[Training] = []
+    for takes in TAKES:
+        runs.append(Training(script, Executor(script.text.path, tree, links, takes=takes).execute()))
+        if not runs[0].executor.decisions:  # every condition is known: the others would go the same way
+            break
     script.links.used.update(links.used)
     script.links.absent += links.absent
     trained = tuple(each for each in runs if each.of(events.Backward) or "backward" in each.blind)

@@ -114,9 +114,8 @@ def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
 def _goes_on(training: Training, restore: events.Restore) -> bool:
     """Whether a training goes on from RESTORE, and does not begin with foreign weights: it knows how far it was."""
     numbers = (each for save in training.of(events.Save) for each in _parts(save.saved))
-    begun = next(at for at, each in enumerate(training.executor.events) if isinstance(each, events.Backward))
-    is_first = training.executor.events.index(restore) < begun
-    return is_first and any(isinstance(each, Loaded) and each.keys for each in numbers)
+    ahead = itertools.takewhile(lambda each: not isinstance(each, events.Backward), training.executor.events)
+    return restore in ahead and any(isinstance(each, Loaded) and each.keys for each in numbers)
 
 
 def _states(value: Value) -> set[int]:
