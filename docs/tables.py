@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from contextlib import chdir
 from pathlib import Path
 
@@ -32,6 +33,17 @@ def faults() -> None:
             f"| [{slug}]({page}): {fault.title} | {fault.specialist} | {fault.kind.value} | {seen} "
             f"| {fault.severity.value} | {fault.proof} |"
         )
+
+
+def wild() -> None:
+    """Bugs in released code."""
+    say("| project | where | fault | what it does |")
+    say("|---|---|---|---|")
+    where = pages()
+    for row in tomllib.loads((TOP / "docs/wild.toml").read_text(encoding="utf-8"))["bug"]:
+        page = os.path.relpath(where[row["fault"]], TOP / "docs")
+        where_it_is = f"{row['project']} {row['version']} | {row['path']}:{row['line']}"
+        say(f"| {where_it_is} | [{row['fault']}]({page}) | {row['what']} |")
 
 
 def ranks() -> None:
