@@ -50,6 +50,16 @@ KNOWN: list[tuple[str, Any]] = [
     ("class A:\n    x = 1\nr = (hasattr(A(), 'x'), getattr(A(), 'y', 5))", (True, 5)),
     ("a = [1]\nb = a\nb += [2]\nr = a", [1, 2]),
     ("r = max(len('ab'), 1) // 1 % 2", 0),
+    ("r = [*reversed([1, 2]), sum(map(len, ['a', 'bc']))]", [2, 1, 3]),
+    ("from pathlib import Path\np = Path('a') / 'b'\nr = f'{p}/{3:02d}'", "a/b/03"),
+    ("from yacs.config import CfgNode as CN\nc = CN()\nc.A = CN()\nc.A.LR = 0.1\nr = c.clone().A.LR", 0.1),
+    ("from omegaconf import OmegaConf\nr = OmegaConf.merge(OmegaConf.create({'a': {'b': 2}}), OmegaConf.from_cli()).a.b", 2),
+    ("import tyro\nfrom dataclasses import dataclass\n@dataclass\nclass C:\n    a: int = 3\nr = tyro.cli(C).a", 3),
+    ("from typing import NamedTuple\nclass P(NamedTuple):\n    x: int\n    y: int = 2\nr = (P(1).x, P(1).y)", (1, 2)),
+    ("import fire\ndef main():\n    global r\n    r = 4\nfire.Fire(main)", 4),
+    ("from torch.multiprocessing import spawn\ndef main(rank, x):\n    global r\n    r = x\nspawn(main, args=(5,), nprocs=2)", 5),
+    ("from functools import cached_property\nn = []\nclass A:\n    @cached_property\n    def p(self):\n        n.append(1)\n        return len(n)\na = A()\nr = (a.p, a.p)", (1, 1)),
+    ("def gen():\n    yield 1\n    yield 2\ng = gen()\nr = (next(g), next(g))", (1, 2)),
 ]  # fmt: skip
 
 

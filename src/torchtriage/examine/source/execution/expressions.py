@@ -22,6 +22,7 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Keywords,
     Loaded,
+    Moment,
     Object,
     Tensor,
     Unknown,
@@ -106,6 +107,10 @@ class Expressions(ABC):
     @abstractmethod
     def is_repeated(self) -> bool:
         """Whether a loop is under way that has no known end."""
+
+    @abstractmethod
+    def elapse(self, begun: Moment, ended: Moment, node: ast.AST) -> None:
+        """NODE computes the time from BEGUN to ENDED."""
 
     @abstractmethod
     def edit(self, held: Tensor, node: ast.AST) -> None:
@@ -241,7 +246,7 @@ class Expressions(ABC):
 
     def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST, *, in_place: bool = False) -> Value:
         """LEFT OP RIGHT; a list is extended IN_PLACE."""
-        special = self._by_kind(op, left, right, in_place=in_place)
+        special = self._by_kind(op, left, right, node, in_place=in_place)
         if special is not NotImplemented:
             return special
         plain = (list, tuple, dict, set, str, int, float, bool)
@@ -253,7 +258,7 @@ class Expressions(ABC):
         except Exception:  # noqa: BLE001 - what Python refuses here, it would refuse in the program
             return Unknown("an error")
 
-    def _by_kind(self, op: ast.operator, left: Value, right: Value, *, in_place: bool) -> Value:
+    def _by_kind(self, op: ast.operator, left: Value, right: Value, node: ast.AST, *, in_place: bool) -> Value:
         """LEFT OP RIGHT where their kinds give it a meaning of its own; else NotImplemented."""
         if in_place and isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list | tuple):
             left.extend(right[:LONGEST])
@@ -264,6 +269,8 @@ class Expressions(ABC):
             self.note_period(right)
         if isinstance(op, ast.Div) and isinstance(left, str) and isinstance(right, str):  # Path(…) / "last.pt"
             return bounded(posixpath.join(left, right))
+        if isinstance(op, ast.Sub) and isinstance(left, Moment) and isinstance(right, Moment):
+            self.elapse(right, left, node)
         if isinstance(left, Loaded) and isinstance(right, int) and isinstance(op, ast.Add | ast.Sub):
             return replace(left, offset=left.offset + (right if isinstance(op, ast.Add) else -right))
         return NotImplemented

@@ -18,6 +18,7 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Keywords,
     Loaded,
+    Moment,
     Object,
     Parameter,
     Tensor,
@@ -169,6 +170,9 @@ class Library(Optimizers):
         rank = next(filter(is_of_rank, arguments), None)
         return Unknown("a device" if rank is None else rank.why, is_of_rank=rank is not None, is_plain=True)
 
+    def _moment(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        return Moment(name, at=len(self.events))
+
     def _load(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Loaded("torch.load", path=arguments[0] if arguments else keywords.get("f"), spot=self.spot(node))
 
@@ -231,6 +235,7 @@ Library._functions = {
     "builtins.sum": Library._sum,
     "torch.save": Library._save,
     "torch.load": Library._load,
+    **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic"), Library._moment),
     "torch.profiler.profile": Library._profiled,
     "torch.device": Library._device,
     "torch.autograd.grad": Library._gradients,

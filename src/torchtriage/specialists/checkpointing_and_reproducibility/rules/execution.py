@@ -400,3 +400,20 @@ def _is_endless(method: Function) -> bool:
         isinstance(each, ast.While) and isinstance(each.test, ast.Constant) and each.test.value
         for each in ast.walk(method.node)
     )
+
+
+@detector("source/pickle-trusted")
+def pickle_trusted(trainings: Trainings) -> Iterator[Sighting]:
+    """Weights of others are loaded with weights_only=False: code in the file is run."""
+
+    def find(training: Training) -> Facts:
+        for call in training.of(events.LibraryCall):
+            path = call.arguments[0] if call.arguments else call.keywords.get("f")
+            is_trusting = call.name == "torch.load" and truth(call.keywords.get("weights_only", True)) is False
+            if is_trusting and isinstance(path, Unknown) and _FOREIGN.search(path.why):
+                yield call.spot, f"{path.why} may name any file, and weights_only=False runs the code in it"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+_FOREIGN = re.compile(r"^--.*(pretrain|init|weights|teacher|backbone|url)")
