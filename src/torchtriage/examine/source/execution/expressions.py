@@ -6,21 +6,18 @@ import ast
 import operator
 import posixpath
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.loops import PERIODS
+from torchtriage.examine.source.execution.machine import Machine
 from torchtriage.examine.source.execution.values import (
     LONGEST,
-    Arguments,
     Class,
     External,
     Function,
-    Keywords,
     Loaded,
     Moment,
     Object,
@@ -62,103 +59,10 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 _DISTINCT = (Object, Class, Function, External, Tensor)
 
 
-class Expressions(ABC):
+class Expressions(Machine):
     """What calls, attributes and loops do is left to the executor."""
 
     _works: ClassVar[dict[type[ast.AST], Callable[..., Value]]] = {}
-
-    @abstractmethod
-    def count(self) -> None:
-        """One more step."""
-
-    @abstractmethod
-    def attribute(self, value: Value, name: str, node: ast.AST) -> Value: ...
-
-    @abstractmethod
-    def assign(self, value: Value, name: str, new: Value, node: ast.AST) -> None: ...
-
-    @abstractmethod
-    def call(self, called: Value, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value: ...
-
-    @abstractmethod
-    def item(self, value: Value, key: Value, node: ast.AST) -> Value: ...
-
-    @abstractmethod
-    def items(self, value: Value, node: ast.AST) -> Iterator[Value]: ...
-
-    @abstractmethod
-    def builtin(self, name: str, frame: Frame) -> Value: ...
-
-    @abstractmethod
-    def imports(self, node: ast.Import, frame: Frame) -> None: ...
-
-    @abstractmethod
-    def imports_from(self, node: ast.ImportFrom, frame: Frame) -> None: ...
-
-    @abstractmethod
-    def decorated(self, value: Value, decorator: ast.expr, frame: Frame) -> Value: ...
-
-    @property
-    @abstractmethod
-    def is_around_training(self) -> bool:
-        """Whether the innermost loop goes over epochs: another one in it trains."""
-
-    @property
-    @abstractmethod
-    def is_repeated(self) -> bool:
-        """Whether a loop is under way that has no known end."""
-
-    @abstractmethod
-    def elapse(self, begun: Moment, ended: Moment, node: ast.AST) -> None:
-        """NODE computes the time from BEGUN to ENDED."""
-
-    @abstractmethod
-    def edit(self, held: Tensor, node: ast.AST) -> None:
-        """NODE changes HELD in place."""
-
-    @abstractmethod
-    def handled(self, node: ast.Try | ast.TryStar) -> Callable[[], None]:
-        """A `try` is entered; what is given is called where its body has come to its end."""
-
-    @abstractmethod
-    def name(self, value: Value, node: ast.Attribute) -> None:
-        """A statement names VALUE and does nothing with it."""
-
-    @abstractmethod
-    def accumulate(self, name: str, value: Value, node: ast.AST) -> None:
-        """The variable NAME has become VALUE by an assignment like +=."""
-
-    @abstractmethod
-    def enter(self, value: Value, node: ast.AST) -> tuple[Callable[[], None], Value]: ...
-
-    @abstractmethod
-    def loop(self, node: ast.AST) -> AbstractContextManager[Any]: ...
-
-    @abstractmethod
-    def goes_on(self, loop: Any) -> bool:
-        """Whether one more iteration of LOOP may show something."""
-
-    @abstractmethod
-    def note_period(self, number: int) -> None:
-        """Something happens every NUMBER iterations of the loop under way."""
-
-    @abstractmethod
-    def guard(self, node: ast.If, way: bool) -> AbstractContextManager[None]:
-        """A region that only some ranks come to."""
-
-    @abstractmethod
-    def guard_rest(self, node: ast.If, way: bool) -> None:
-        """The rest of the function under way is such a region."""
-
-    @abstractmethod
-    def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool: ...
-
-    @abstractmethod
-    def combine(self, operands: Iterable[Value], node: ast.AST, op: ast.operator | None = None) -> Value:
-        """What an operation on OPERANDS gives that are no plain values."""
-
-    @abstractmethod
-    def function(self, node: Any, frame: Frame, name: str) -> Function: ...
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """What NODE comes to in FRAME."""
@@ -196,10 +100,6 @@ class Expressions(ABC):
         if isinstance(called, External) and called.name == "builtins.super":
             return self.parent(arguments, frame)
         return self.call(called, tuple(arguments), keywords, node)
-
-    @abstractmethod
-    def parent(self, arguments: list[Value], frame: Frame) -> Value:
-        """super(…) in FRAME."""
 
     def _list(self, node: ast.List, frame: Frame) -> Value:
         return list(self._spread(node.elts, frame))
