@@ -104,13 +104,17 @@ class TrainingStep:
         return found
 
     def handed_over(self, role: str) -> Call | None:
-        """The first call that gives something which plays ROLE to code that cannot be seen from here."""
+        """The first call that gives something which plays ROLE to code that cannot be seen from here: it, or the
+        trainer itself that holds it, as callbacks and hooks get it.
+        """
         for event in self.events:
             call = event.call
             if call is None or self.script.knows(call):
                 continue
-            if any(self.script.roles.plays(each, call.scope, role) for each in _flat(call.arguments)):
-                return call
+            own = call.scope.receiver if call.scope.host is not None else ""
+            for each in _flat(call.arguments):
+                if self.script.roles.plays(each, call.scope, role) or (own and dotted(each) == own):
+                    return call
         return None
 
     def unseen_method(self) -> Call | None:

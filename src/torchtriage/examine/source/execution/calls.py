@@ -33,6 +33,7 @@ from torchtriage.examine.source.execution.values import (
     Tensor,
     Unknown,
     Value,
+    is_concrete,
 )
 
 DEEP = 40
@@ -127,6 +128,10 @@ class Calls(Functions):
             made.has_escaped = True
         if cls.fields is not None:
             self._fill(made, cls, arguments, keywords, node)
+        members = [each for each in cls.namespace.values() if isinstance(each, Object) and each.cls is cls]
+        if members and len(arguments) == 1:  # Precision("bf16")
+            mine = (each for each in members if is_concrete(arguments[0]) and each.values.get("value") == arguments[0])
+            return next(mine, Unknown(cls.name))
         if FUNCTION in cls.externals:
             self.happen(events.FunctionInstance(self.spot(node)))
         first, late = cls.method("__init__"), cls.method("__post_init__")

@@ -35,11 +35,12 @@ class Forward(Event):
 
 @dataclass(eq=False)
 class Backward(Event):
-    """loss: what it is called on. is_retained: its graph may be asked for again."""
+    """loss: what it is called on. is_retained: its graph may be asked for again; keywords: what backward is given."""
 
     loss: Tensor
     autocast: str = ""
     is_retained: bool = False
+    keywords: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(eq=False)

@@ -13,7 +13,7 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.frames import Break, Continue, File, Frame, Raised, Return, TooLong
 from torchtriage.examine.source.execution.frameworks import Frameworks
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.statements import is_silent, leaves
+from torchtriage.examine.source.execution.statements import leaves
 from torchtriage.examine.source.execution.values import (
     Function,
     Gradient,
@@ -114,11 +114,10 @@ class Executor(Frameworks):
             return not holds and isinstance(value, Unknown) and value.why == "a period"
         return holds
 
-    def handled(self, node: ast.Try | ast.TryStar) -> Callable[[], None]:
+    def handled(self, silent: ast.ExceptHandler | None) -> Callable[[], None]:
         begun = len(self.events)
 
         def leave() -> None:
-            silent = next((each for each in node.handlers if is_silent(each)), None)
             trains = any(isinstance(each, events.Backward) for each in self.events[begun:])
             if silent is not None and trains and self.loops:
                 self.happen(events.Silence(self.spot(silent), silent))

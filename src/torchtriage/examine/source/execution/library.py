@@ -45,7 +45,8 @@ class Library(Optimizers):
         """What calling NAME, of a package, gives."""
         if name.endswith(".__init__") and arguments and isinstance(arguments[0], Object):  # nn.Module.__init__(self)
             arguments[0].state["is_made"] = True
-        if name in lore()["watched"] or name.startswith(tuple(lore()["watched_packages"])):
+        is_seed = "seed" in name.rpartition(".")[2]
+        if is_seed or name in lore()["watched"] or name.startswith(tuple(lore()["watched_packages"])):
             self.happen(events.LibraryCall(self.spot(node), name, arguments, keywords))
         found = self.python(name, arguments, keywords, node)
         if found is not NotImplemented:
@@ -67,7 +68,8 @@ class Library(Optimizers):
 
     def _made(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """An instance of the class NAME of a package; NotImplemented for what is no class known here."""
-        kind = kind_of(name)
+        is_order = name.startswith("torch.utils.data.") and name.endswith("Sampler")
+        kind = kind_of(name) or ("order" if is_order else "")
         if kind == "wrapper":
             return self.wrapped(name, arguments, keywords, node)
         if kind == "module":
@@ -91,6 +93,7 @@ class Library(Optimizers):
             for each in tensors_in(arguments[:1]):
                 if isinstance(each, Parameter):
                     each.is_empty = False
+                each.created = "computed" if each.created else ""
             return arguments[0] if arguments else Unknown(name)
         if head == "torch.distributed":
             return self._distributed(last, arguments, keywords, node)
@@ -173,6 +176,13 @@ class Library(Optimizers):
     def _moment(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Moment(name, at=len(self.events))
 
+    def _shard(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """fully_shard(module): the same module, with other parameters."""
+        first = arguments[0] if arguments else keywords.get("module")
+        made = Object("shard", name, None, self.spot(node), arguments, keywords, state={"module": first})
+        self.happen(events.Made(self.spot(node), made))
+        return first
+
     def _load(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Loaded("torch.load", path=arguments[0] if arguments else keywords.get("f"), spot=self.spot(node))
 
@@ -235,6 +245,8 @@ Library._functions = {
     "builtins.sum": Library._sum,
     "torch.save": Library._save,
     "torch.load": Library._load,
+    "torch.distributed.fsdp.fully_shard": Library._shard,
+    "torch.distributed._composable.fsdp.fully_shard": Library._shard,
     **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic"), Library._moment),
     "torch.profiler.profile": Library._profiled,
     "torch.device": Library._device,

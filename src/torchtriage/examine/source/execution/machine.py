@@ -65,8 +65,8 @@ class Machine(ABC):
         """NODE changes HELD in place."""
 
     @abstractmethod
-    def handled(self, node: ast.Try | ast.TryStar) -> Callable[[], None]:
-        """A `try` is entered; what is given is called where its body has come to its end."""
+    def handled(self, silent: ast.ExceptHandler | None) -> Callable[[], None]:
+        """A `try` is entered, with the handler SILENT; what is given is called where its body has come to its end."""
 
     @abstractmethod
     def name(self, value: Value, node: ast.Attribute) -> None:

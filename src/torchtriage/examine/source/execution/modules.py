@@ -301,6 +301,17 @@ class Modules(Tensors):
         self.happen(events.DirectForward(self.spot(node), held))
         return self.call_module(held, arguments, keywords, node)
 
+    def _submodule(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """The module of that dotted name; of a model of a package always the same one for it."""
+        name = arguments[0] if arguments else keywords.get("target")
+        if not isinstance(name, str):
+            return Unknown("a module")
+        found = held
+        for word in name.split("."):
+            inner = dict(self.children(found)).get(word)
+            found = inner or found.state.setdefault("parts", {}).setdefault(word, Object("module", spot=found.spot))
+        return found
+
     def _apply(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         for each in self.modules(held):
             self.call(arguments[0] if arguments else Unknown(), (each,), {}, node)
@@ -351,6 +362,7 @@ Modules._of_modules = {
     "apply": Modules._apply,
     **dict.fromkeys(("register_buffer", "register_parameter", "add_module", "register_module"), Modules._register),
     "register_forward_hook": Modules._hook,
+    "get_submodule": Modules._submodule,
     **dict.fromkeys(
         ("register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook"), Modules._hook_handle
     ),

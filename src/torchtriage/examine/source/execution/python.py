@@ -299,6 +299,10 @@ class Python(Statements):
     def _default_dict(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Object("defaultdict", state={"items": {}, "make": arguments[0] if arguments else None})
 
+    def _as_dict(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        value = arguments[0] if arguments else None
+        return dict(value.values) if isinstance(value, Object | Namespace) else Unknown("a dict")
+
     def _copied(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         value = arguments[0] if arguments else None
         return self.copy_of(value, {})
@@ -407,6 +411,7 @@ Python._works_of = {
     "functools.partial": Python._partial,
     "collections.defaultdict": Python._default_dict,
     "copy.deepcopy": Python._copied,
+    **dict.fromkeys(("dataclasses.asdict", "builtins.vars"), Python._as_dict),
     "copy.copy": lambda self, arguments, keywords, node: arguments[0] if arguments else None,
     "dataclasses.field": lambda self, arguments, keywords, node: Object("field", keywords=keywords),
     "collections.deque": lambda self, arguments, keywords, node: self.listed(arguments[0], node) if arguments else [],

@@ -9,13 +9,24 @@ from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.expressions import Expressions, is_of_rank
 from torchtriage.examine.source.execution.frames import Break, Continue, Frame, Raised, Return
-from torchtriage.examine.source.execution.values import Class, Function, Tensor, Unknown, Value, truth
+from torchtriage.examine.source.execution.values import (
+    Class,
+    External,
+    Function,
+    Object,
+    Tensor,
+    Unknown,
+    Value,
+    truth,
+)
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})
 """Classes whose annotations are the arguments that they are made of."""
 _MAIN = re.compile(r"main|master|rank|primary|chief|zero|local", re.IGNORECASE)
 """What conditions on the rank are called where they come from code that is not executed."""
+_BROAD = frozenset({"builtins.Exception", "builtins.BaseException", "builtins.RuntimeError"})
+_ENUMS = frozenset({"enum.Enum", "enum.Flag", "enum.auto"})
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -121,6 +132,10 @@ class Statements(Expressions):
         self.run(node.body, body)
         if _RECORDS.intersection(made.externals):
             made.fields = tuple(inside.get("__annotations__", ()))
+        if _ENUMS.intersection(made.externals) and len(made.externals) == 1:  # one of str or int is compared as that
+            for name, member in inside.items():
+                if not isinstance(member, Function) and not name.startswith("_"):
+                    inside[name] = Object("", cls=made, values={"value": member, "name": name})
         value: Value = made
         for decorator in reversed(node.decorator_list):
             value = self.decorated(value, decorator, frame)
@@ -181,10 +196,14 @@ class Statements(Expressions):
                 leave()
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> Iterator[Value]:
-        leave = self.handled(node)
+        silent = [each for each in node.handlers if is_silent(each) and self._is_broad(each, frame)]
+        leave = self.handled(silent[0] if silent else None)
         try:
             try:
                 yield from self.block(node.body, frame)
+            except Return:
+                leave()
+                raise
             except Raised:
                 if not node.handlers:
                     raise
@@ -197,6 +216,14 @@ class Statements(Expressions):
                 yield from self.block(node.orelse, frame)
         finally:
             yield from self.block(node.finalbody, frame)
+
+    def _is_broad(self, handler: ast.ExceptHandler, frame: Frame) -> bool:
+        """Whether HANDLER takes what goes wrong in a training step, whatever it is."""
+        if handler.type is None:
+            return True
+        found = self.evaluate(handler.type, frame)
+        kinds = found if isinstance(found, tuple | list) else (found,)
+        return any(isinstance(each, External) and each.name in _BROAD for each in kinds)
 
     def _match(self, node: ast.Match, frame: Frame) -> Iterator[Value]:
         subject = self.evaluate(node.subject, frame)
@@ -270,12 +297,14 @@ def _yields(node: _Definition) -> bool:
 
 
 def is_silent(handler: ast.ExceptHandler) -> bool:
-    """Whether HANDLER takes any error and does nothing about it."""
-    kind = handler.type
-    is_broad = kind is None or (
-        isinstance(kind, ast.Name) and kind.id in ("Exception", "BaseException", "RuntimeError")
-    )
-    return is_broad and all(isinstance(each, ast.Pass | ast.Continue) for each in handler.body)
+    """Whether HANDLER does nothing about an error."""
+    return all(isinstance(each, ast.Pass | ast.Continue) or _is_nothing(each) for each in handler.body)
+
+
+def _is_nothing(statement: ast.stmt) -> bool:
+    """`return` or `return None`."""
+    value = statement.value if isinstance(statement, ast.Return) else statement
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def leaves(body: list[ast.stmt]) -> bool:

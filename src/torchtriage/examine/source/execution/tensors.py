@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.configuration import Configuration
 from torchtriage.examine.source.execution.events import Event
+from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.values import (
     Arguments,
@@ -28,6 +29,8 @@ from torchtriage.examine.source.execution.values import (
 )
 from torchtriage.examine.source.names import table
 
+BEFORE = -1
+"""The age of what is computed ahead of all loops: it is of no iteration."""
 _PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
 """With a dimension they give values and indices."""
 _READS = frozenset({"item", "tolist", "numpy", "cpu"})
@@ -50,6 +53,7 @@ class Tensors(Configuration):
     """
 
     events: list[Event]
+    loops: list[Loop]
     is_grad: bool
     under: list[Object]
     age: int
@@ -81,7 +85,8 @@ class Tensors(Configuration):
             unknown = [each for each in given if isinstance(each, Unknown) and not each.is_plain]
             result.is_open = bool(unknown) or any(each.is_open for each in tensors)
             if result.graph or result.is_open:
-                result.ages = frozenset({self.age}).union(*(each.ages for each in tensors if each.graph))
+                now = self.age if self.loops else BEFORE
+                result.ages = frozenset({now}).union(*(each.ages for each in tensors if each.graph))
         elif own or any(each.graph for each in tensors):
             result.cut = self.spot(node)
         if own or any(each.graph and each.flat is None for each in tensors):
@@ -142,7 +147,7 @@ class Tensors(Configuration):
             result.flat = self.spot(node)
         if is_in_place(name):
             held.graph, held.is_open, held.ages = result.graph, result.is_open, held.ages | result.ages
-            held.divided = result.divided
+            held.divided, held.created = result.divided, "computed" if held.created else ""
             return held
         return result
 
@@ -223,7 +228,7 @@ class Tensors(Configuration):
     def backward(self, loss: Tensor, keywords: Mapping[str, Value], node: ast.AST) -> None:
         """LOSS.backward(): gradients are added up in the parameters that its graph leads to."""
         spot, is_retained = self.spot(node), truth(keywords.get("retain_graph")) is not False
-        self.happen(events.Backward(spot, loss, self.autocast, is_retained))
+        self.happen(events.Backward(spot, loss, self.autocast, is_retained, keywords))
         for each in loss.graph:
             before = each.grad or Gradient()
             each.grad = Gradient((*before.by, (spot, loss)), before.used, loss.scaled)

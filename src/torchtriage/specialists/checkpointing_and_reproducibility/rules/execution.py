@@ -246,8 +246,9 @@ def loads_to_saved_device(trainings: Trainings) -> Iterator[Sighting]:
         used = [each.state for each in training.of(events.Restore)]
         paths = {id(each.path) for each in used if isinstance(each, Loaded)}
         for call in training.of(events.LibraryCall):
-            is_load = call.name == "torch.load" and not call.guards and len(call.arguments) < 2
-            if is_load and not {"map_location", "**"} & call.keywords.keys() and paths & _path_of(call):
+            where = call.arguments[1] if len(call.arguments) > 1 else call.keywords.get("map_location")
+            is_load = call.name == "torch.load" and not call.guards and where is None and "**" not in call.keywords
+            if is_load and paths & _path_of(call):
                 yield call.spot, "without map_location all ranks load to the device that rank 0 saved from"
 
     yield from certain(trainings, find, where_reached=True)
@@ -290,11 +291,13 @@ def seeds_incomplete(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         calls = training.of(events.LibraryCall)
         seeded = {_SEEDS[each.name]: each for each in calls if each.name in _SEEDS}
+        if any("seed" in each.name.rpartition(".")[2] and each.name not in _SEEDS for each in calls):
+            return  # seed_everything and the like seed all of them
         loops = {loop for each in training.of(events.Backward) for loop, _ in each.loops}
         for call in calls if seeded and "seed" not in training.blind else ():
-            if not any(loop in loops for loop, _ in call.loops):  # the name of a run, say
-                continue
             kind = "numpy" if call.name.startswith("numpy.random.") else "random"
+            if kind == "random" and not any(loop in loops for loop, _ in call.loops):  # the name of a run, say
+                continue
             if kind not in seeded and call.name.rpartition(".")[2] in _DRAWS and not training.mentions(_SEEDERS):
                 first = min(each.spot.line for each in seeded.values())
                 yield call.spot, f"line {first} seeds {' and '.join(seeded)}; nothing seeds what {call.name} draws from"
@@ -310,7 +313,7 @@ _SEEDS = {
     "random.seed": "random",
     "numpy.random.seed": "numpy",
 }
-_SEEDERS = re.compile(rb"seed_everything|set_seed\(|fix_seed|worker_init_fn")
+_SEEDERS = re.compile(rb"worker_init_fn")
 _DRAWS = frozenset({"random", "randint", "shuffle", "choice", "choices", "sample", "uniform", "gauss", "rand", "randn",
                     "permutation", "normal", "beta", "randrange", "random_sample", "binomial"})  # fmt: skip
 

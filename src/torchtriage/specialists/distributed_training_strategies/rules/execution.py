@@ -219,7 +219,8 @@ def optimizer_before_sharding(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         made = [each.made for each in training.of(events.Made)]
         for place, wrapper in enumerate(made):
-            if wrapper.made != _SHARDED or truth(wrapper.keywords.get("use_orig_params", False)) is not False:
+            is_sharded = wrapper.made == _SHARDED or wrapper.kind == "shard"
+            if not is_sharded or truth(wrapper.keywords.get("use_orig_params", False)) is not False:
                 continue
             inside = set(training.executor.parameters(wrapper))
             holding = [each for each in made if each.kind == "optimizer" and inside & set(training.parameters_of(each))]
@@ -315,7 +316,8 @@ def metrics_not_reduced(trainings: Trainings) -> Iterator[Sighting]:
             elif isinstance(event, events.Iteration):
                 if turn is not None and read is not None:
                     break
-                is_share = isinstance(event.loader.argument("sampler", 3), Object)
+                sampler = event.loader.argument("sampler", 3)
+                is_share = isinstance(sampler, Object) and sampler.kind == "sampler"
                 turn = event if is_share and id(event.loader) not in training.trained_loaders else None
         if turn is not None and read is not None:
             yield read.spot, f"line {turn.spot.line} goes through this rank's share, and nothing adds the shares up"

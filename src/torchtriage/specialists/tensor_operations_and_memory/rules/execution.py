@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.tensors import BEFORE
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
-from torchtriage.examine.source.execution.values import Object, Spot, Tensor
+from torchtriage.examine.source.execution.values import Object, Tensor
 
 
 @detector("source/graph-retained")
@@ -18,7 +18,7 @@ def graph_retained(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         summed = [each.loss.ages for each in training.of(events.Backward)]
         for kept in training.of(events.Kept):
-            is_growing = bool(kept.tensor.graph) and len(kept.tensor.ages) > 1
+            is_growing = bool(kept.tensor.graph) and len(kept.tensor.ages - {BEFORE}) > 1
             if is_growing and not any(len(ages & kept.tensor.ages) > 1 for ages in summed):
                 name = f"`{kept.name}` " if kept.name else ""
                 yield kept.spot, f"{name}holds the graph of every iteration: nothing detaches what is added"
@@ -131,17 +131,11 @@ def retain_graph_needless(trainings: Trainings) -> Iterator[Sighting]:
             return
         for backward in backwards:
             is_own = len(backward.loss.ages) == 1 and not backward.loss.is_open
-            if backward.loops and is_own and _is_set(backward.spot):
+            is_set = backward.keywords.get("retain_graph") is True and not backward.keywords.get("create_graph")
+            if backward.loops and is_own and is_set:
                 yield backward.spot, "nothing goes through this graph again, and its activations are kept until then"
 
     yield from certain(trainings, find)
-
-
-def _is_set(spot: Spot) -> bool:
-    """Whether the call at SPOT has retain_graph=True, and no second derivative in mind."""
-    given = {each.arg: each.value for each in getattr(spot.node, "keywords", ())}
-    retain = given.get("retain_graph")
-    return isinstance(retain, ast.Constant) and retain.value is True and "create_graph" not in given
 
 
 @detector("source/result-dropped")
