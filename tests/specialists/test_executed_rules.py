@@ -468,7 +468,6 @@ CHANGED: list[tuple[str, str, str, str]] = [
     ("saved-non-tensor", "ops.py", "ctx.save_for_backward(x)", "ctx.save_for_backward(x, 2)"),
     ("grad-output-edited", "ops.py", "return gradient * 0.5", "return gradient.mul_(0.5)"),
     ("gradient-count", "ops.py", "halve(gradient), None", "halve(gradient)"),
-    ("timing-without-sync", "main.py", "    loss.backward()\n", "    begun = time.perf_counter()\n    loss.backward()\n    print(time.perf_counter() - begun)\n"),
     ("pickle-trusted", "main.py", "    return parser.parse_args()\n", '    parser.add_argument("--pretrained")\n    args = parser.parse_args()\n    args.start = torch.load(args.pretrained, weights_only=False)\n    return args\n'),
     ("dirty-not-marked", "ops.py", "return x.clone()", "return x.mul_(2.0)"),
 ]  # fmt: skip

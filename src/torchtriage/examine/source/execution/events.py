@@ -129,14 +129,6 @@ class Read(Event):
 
 
 @dataclass(eq=False)
-class Elapsed(Event):
-    """The time between two readings of the clock: after so many events, and after so many more."""
-
-    begun: int
-    ended: int
-
-
-@dataclass(eq=False)
 class Composed(Event):
     """The function NAME is applied to what comes out of INNER ("log" of "softmax")."""
 

@@ -19,7 +19,6 @@ from torchtriage.examine.source.execution.values import (
     External,
     Function,
     Loaded,
-    Moment,
     Object,
     Tensor,
     Unknown,
@@ -146,7 +145,7 @@ class Expressions(Machine):
 
     def binary(self, op: ast.operator, left: Value, right: Value, node: ast.AST, *, in_place: bool = False) -> Value:
         """LEFT OP RIGHT; a list is extended IN_PLACE."""
-        special = self._by_kind(op, left, right, node, in_place=in_place)
+        special = self._by_kind(op, left, right, in_place=in_place)
         if special is not NotImplemented:
             return special
         plain = (list, tuple, dict, set, str, int, float, bool)
@@ -158,7 +157,7 @@ class Expressions(Machine):
         except Exception:  # noqa: BLE001 - what Python refuses here, it would refuse in the program
             return Unknown("an error")
 
-    def _by_kind(self, op: ast.operator, left: Value, right: Value, node: ast.AST, *, in_place: bool) -> Value:
+    def _by_kind(self, op: ast.operator, left: Value, right: Value, *, in_place: bool) -> Value:
         """LEFT OP RIGHT where their kinds give it a meaning of its own; else NotImplemented."""
         if in_place and isinstance(op, ast.Add) and isinstance(left, list) and isinstance(right, list | tuple):
             left.extend(right[:LONGEST])
@@ -169,8 +168,6 @@ class Expressions(Machine):
             self.note_period(right)
         if isinstance(op, ast.Div) and isinstance(left, str) and isinstance(right, str):  # Path(…) / "last.pt"
             return bounded(posixpath.join(left, right))
-        if isinstance(op, ast.Sub) and isinstance(left, Moment) and isinstance(right, Moment):
-            self.elapse(right, left, node)
         if isinstance(left, Loaded) and isinstance(right, int) and isinstance(op, ast.Add | ast.Sub):
             return replace(left, offset=left.offset + (right if isinstance(op, ast.Add) else -right))
         return NotImplemented

@@ -18,7 +18,6 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Keywords,
     Loaded,
-    Moment,
     Object,
     Parameter,
     Tensor,
@@ -173,9 +172,6 @@ class Library(Optimizers):
         rank = next(filter(is_of_rank, arguments), None)
         return Unknown("a device" if rank is None else rank.why, is_of_rank=rank is not None, is_plain=True)
 
-    def _moment(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Moment(name, at=len(self.events))
-
     def _shard(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """fully_shard(module): the same module, with other parameters."""
         first = arguments[0] if arguments else keywords.get("module")
@@ -247,7 +243,6 @@ Library._functions = {
     "torch.load": Library._load,
     "torch.distributed.fsdp.fully_shard": Library._shard,
     "torch.distributed._composable.fsdp.fully_shard": Library._shard,
-    **dict.fromkeys(("time.time", "time.perf_counter", "time.monotonic"), Library._moment),
     "torch.profiler.profile": Library._profiled,
     "torch.device": Library._device,
     "torch.autograd.grad": Library._gradients,

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from torchtriage.examine.source.execution.frames import Frame
-from torchtriage.examine.source.execution.values import Arguments, Function, Keywords, Moment, Tensor, Value
+from torchtriage.examine.source.execution.values import Arguments, Function, Keywords, Tensor, Value
 
 
 class Machine(ABC):
@@ -55,10 +55,6 @@ class Machine(ABC):
     @abstractmethod
     def is_repeated(self) -> bool:
         """Whether a loop is under way that has no known end."""
-
-    @abstractmethod
-    def elapse(self, begun: Moment, ended: Moment, node: ast.AST) -> None:
-        """NODE computes the time from BEGUN to ENDED."""
 
     @abstractmethod
     def edit(self, held: Tensor, node: ast.AST) -> None:

@@ -17,7 +17,6 @@ from torchtriage.examine.source.execution.values import (
     Factor,
     Gradient,
     Keywords,
-    Moment,
     Object,
     Operation,
     Parameter,
@@ -163,9 +162,6 @@ class Tensors(Configuration):
             self.happen(events.Copy(self.spot(node), held))
         if is_in_place(name):
             self.edit(held, node)
-
-    def elapse(self, begun: Moment, ended: Moment, node: ast.AST) -> None:
-        self.happen(events.Elapsed(self.spot(node), begun.at, ended.at))
 
     def edit(self, held: Tensor, node: ast.AST) -> None:
         """NODE changes HELD in place."""

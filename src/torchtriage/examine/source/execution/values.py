@@ -51,13 +51,6 @@ class Loaded(Unknown):
     spot: Spot | None = None
 
 
-@dataclass(eq=False)
-class Moment(Unknown):
-    """What the clock said after so many events."""
-
-    at: int = 0
-
-
 @dataclass(frozen=True)
 class Factor:
     """That a tensor was multiplied by VALUE, among what it was divided by."""

@@ -101,7 +101,8 @@ def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
         }
         parts |= {id(each.scheduler): each.scheduler for each in training.of(events.SchedulerStep)}
         for key, part in parts.items():
-            if key in restored or part.has_escaped or part.spot is None or not saves:
+            is_other = key in restored or part.has_escaped or not _is_of(training, part, resumes[0].part)
+            if is_other or part.spot is None or not saves:
                 continue
             kept = [save for save in saves if key in _states(save.saved)]
             spot = resumes[0].spot if kept else saves[-1].spot
@@ -116,6 +117,13 @@ def _goes_on(training: Training, restore: events.Restore) -> bool:
     numbers = (each for save in training.of(events.Save) for each in _parts(save.saved))
     ahead = itertools.takewhile(lambda each: not isinstance(each, events.Backward), training.executor.events)
     return restore in ahead and any(isinstance(each, Loaded) and each.keys for each in numbers)
+
+
+def _is_of(training: Training, part: Object, model: Object) -> bool:
+    """Whether the optimizer or scheduler PART works on parameters of MODEL, and not on those of a later training."""
+    optimizer = part if part.kind == "optimizer" else part.argument("optimizer", 0)
+    held = training.parameters_of(optimizer) if isinstance(optimizer, Object) else []
+    return bool(set(held) & set(training.executor.parameters(model)))
 
 
 def _states(value: Value) -> set[int]:

@@ -113,28 +113,4 @@ def sync_bound(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find)
 
 
-@detector("source/timing-without-sync")
-def timing_without_sync(trainings: Trainings) -> Iterator[Sighting]:
-    """The clock is read around the work of one batch, which the device has not done by then."""
-
-    def find(training: Training) -> Facts:
-        if not training.mentions(_CUDA):
-            return
-        for span in training.of(events.Elapsed):
-            within = training.executor.events[span.begun : span.ended]
-            work = [at for at, each in enumerate(within) if isinstance(each, events.Forward | events.Backward)]
-            is_long = any(isinstance(each, events.Iteration) for each in within)  # of an epoch the last batch is little
-            if work and not is_long and not any(map(_waits, within[work[-1] + 1 :])):
-                line = within[work[-1]].spot.line
-                yield span.spot, f"nothing waits for the work of line {line}: it is only queued when the clock is read"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-def _waits(event: events.Event) -> bool:
-    """Whether the host waits for the device at EVENT."""
-    is_sync = isinstance(event, events.LibraryCall) and event.name == "torch.cuda.synchronize"
-    return is_sync or isinstance(event, events.Read)
-
-
 _CUDA = re.compile(rb"cuda|accelerator")
