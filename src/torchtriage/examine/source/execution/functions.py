@@ -64,7 +64,10 @@ class Functions(Attributes):
     def _note_count(self, given: Value, wanted: int, backward: Function) -> None:
         if isinstance(given, Unknown) or wanted == 0:
             return
-        number = len(given) if isinstance(given, tuple | list) else 1
+        gradients = list(given) if isinstance(given, tuple | list) else [given]
+        while len(gradients) > wanted and gradients[-1] is None:  # torch takes too many as long as they are None
+            gradients.pop()
+        number = len(gradients)
         if number != wanted:
             returned = [each for each in ast.walk(backward.node) if isinstance(each, ast.Return)]
             spot = Spot(backward.frame.file.path, returned[-1] if returned else backward.node)

@@ -333,7 +333,7 @@ def dataset_owned_rng(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for loader in _loaders(training):
             dataset, workers = loader.argument("dataset", 0), loader.argument("num_workers", 5, 0)
-            is_many = isinstance(workers, int) and workers > 1 and loader.argument("worker_init_fn", 9) is None
+            is_many = isinstance(workers, int) and workers > 1 and loader.argument("worker_init_fn", 10) is None
             if not isinstance(dataset, Object) or not is_many or training.mentions(_WORKER):
                 continue
             for owner, name in _generators(dataset, 0):

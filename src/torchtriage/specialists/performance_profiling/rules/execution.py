@@ -69,13 +69,14 @@ def _contradiction(loader: Object) -> str:
     workers = loader.argument("num_workers", 5, 0)
     if shuffles and isinstance(sampler, Object):
         return "a sampler decides the order, and shuffle=True would"
-    others = loader.argument("batch_size", 1, 1) not in (1, None) or shuffles or isinstance(sampler, Object)
-    if isinstance(batches, Object) and others:
+    size = loader.argument("batch_size", 1, 1)
+    is_sized = isinstance(size, int) and size != 1
+    if isinstance(batches, Object) and (is_sized or shuffles or isinstance(sampler, Object)):
         return "batch_sampler excludes batch_size, shuffle and sampler"
     if workers == 0 and isinstance(workers, int):
-        if isinstance(loader.argument("prefetch_factor", 12), int):
+        if isinstance(loader.argument("prefetch_factor"), int):
             return "prefetch_factor is given without workers"
-        if truth(loader.argument("persistent_workers", 13, False)) is True:
+        if truth(loader.argument("persistent_workers", None, False)) is True:
             return "persistent_workers=True is given without workers"
     return ""
 
