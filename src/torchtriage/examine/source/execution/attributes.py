@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.expressions import is_hashable, is_of_rank
+from torchtriage.examine.source.execution.binding import is_hashable
+from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.imports import Imports
 from torchtriage.examine.source.execution.loops import ELEMENTS, Loop

@@ -20,6 +20,10 @@ class Machine(ABC):
         """One more step."""
 
     @abstractmethod
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """What NODE comes to in FRAME."""
+
+    @abstractmethod
     def attribute(self, value: Value, name: str, node: ast.AST) -> Value: ...
 
     @abstractmethod

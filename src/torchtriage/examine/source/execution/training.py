@@ -281,5 +281,14 @@ def certain(trainings: Trainings, find: Find, *, where_reached: bool = False) ->
             yield trainings.sighting(spot, fact)
 
 
+def wherever(trainings: Trainings, kind: type[E], say: Callable[[E], str]) -> Iterator[Sighting]:
+    """Every event of KIND, wherever an execution comes to it: it is wrong by itself, and SAY says how."""
+
+    def find(training: Training) -> Facts:
+        return ((each.spot, say(each)) for each in training.of(kind))
+
+    yield from certain(trainings, find, where_reached=True)
+
+
 def _key(spot: Spot) -> tuple[str, int, int]:
     return spot.path, spot.line, int(getattr(spot.node, "col_offset", 0))

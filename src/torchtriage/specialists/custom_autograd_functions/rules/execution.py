@@ -6,51 +6,43 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
 
 
 @detector("source/tensor-on-ctx")
 def tensor_on_ctx(trainings: Trainings) -> Iterator[Sighting]:
     """An input or output of forward is kept as an attribute of the context."""
-
-    def find(training: Training) -> Facts:
-        for kept in training.of(events.ContextValue):
-            yield kept.spot, f"ctx.{kept.name} keeps a tensor past save_for_backward"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings, events.ContextValue, lambda kept: f"ctx.{kept.name} keeps a tensor past save_for_backward"
+    )
 
 
 @detector("source/saved-non-tensor")
 def saved_non_tensor(trainings: Trainings) -> Iterator[Sighting]:
     """save_for_backward is given something that is no tensor."""
-
-    def find(training: Training) -> Facts:
-        for saved in training.of(events.SavedValue):
-            yield saved.spot, f"save_for_backward takes tensors and None, and not {saved.value!r}"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings, events.SavedValue, lambda saved: f"save_for_backward takes tensors and None, and not {saved.value!r}"
+    )
 
 
 @detector("source/grad-output-edited")
 def grad_output_edited(trainings: Trainings) -> Iterator[Sighting]:
     """Backward changes the gradient in place that it is given."""
-
-    def find(training: Training) -> Facts:
-        for edit in training.of(events.GradientEdit):
-            yield edit.spot, "this changes the gradient that autograd has given, which others may read"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings,
+        events.GradientEdit,
+        lambda _: "this changes the gradient that autograd has given, which others may read",
+    )
 
 
 @detector("source/gradient-count")
 def gradient_count(trainings: Trainings) -> Iterator[Sighting]:
     """Backward gives another number of gradients than forward has inputs."""
-
-    def find(training: Training) -> Facts:
-        for count in training.of(events.GradientCount):
-            yield count.spot, f"{count.number} gradients are returned, and apply() was given {count.wanted} inputs"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings,
+        events.GradientCount,
+        lambda count: f"{count.number} gradients are returned, and apply() was given {count.wanted} inputs",
+    )
 
 
 @detector("source/no-gradient-by-design")
@@ -69,20 +61,14 @@ def no_gradient_by_design(trainings: Trainings) -> Iterator[Sighting]:
 @detector("source/dirty-not-marked")
 def dirty_not_marked(trainings: Trainings) -> Iterator[Sighting]:
     """An input is changed in place by forward, which does not say so."""
-
-    def find(training: Training) -> Facts:
-        for edit in training.of(events.DirtyInput):
-            yield edit.spot, "an input is changed here, and ctx.mark_dirty does not name it"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings, events.DirtyInput, lambda _: "an input is changed here, and ctx.mark_dirty does not name it"
+    )
 
 
 @detector("source/function-called-directly")
 def function_called_directly(trainings: Trainings) -> Iterator[Sighting]:
     """An autograd function is made as an object, instead of being asked by apply()."""
-
-    def find(training: Training) -> Facts:
-        for made in training.of(events.FunctionInstance):
-            yield made.spot, "functions of autograd are called by their apply()"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings, events.FunctionInstance, lambda _: "functions of autograd are called by their apply()"
+    )

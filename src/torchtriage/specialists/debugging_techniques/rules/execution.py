@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Set
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
 from torchtriage.examine.source.execution.values import Object, Parameter, Tensor
 
 
@@ -250,9 +250,6 @@ def framework_bypassed(trainings: Trainings) -> Iterator[Sighting]:
 @detector("source/inplace-breaks-autograd")
 def inplace_breaks_autograd(trainings: Trainings) -> Iterator[Sighting]:
     """A result that its operation needs for the gradient is changed in place."""
-
-    def find(training: Training) -> Facts:
-        for edit in training.of(events.ResultEdit):
-            yield edit.spot, f"{edit.name} needs its result for the gradient, and this changes it"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings, events.ResultEdit, lambda edit: f"{edit.name} needs its result for the gradient, and this changes it"
+    )

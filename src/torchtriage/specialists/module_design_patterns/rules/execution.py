@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.modules import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
 from torchtriage.examine.source.execution.values import Object, truth
 
 _EVALUATES = re.compile(r"eval|val\b|val_|_val|valid|test|predict|infer", re.IGNORECASE)
@@ -161,12 +161,11 @@ def uninitialised_parameter(trainings: Trainings) -> Iterator[Sighting]:
 @detector("source/forward-called-directly")
 def forward_called_directly(trainings: Trainings) -> Iterator[Sighting]:
     """The forward of a module is called by its name: its hooks do not run."""
-
-    def find(training: Training) -> Facts:
-        for call in training.of(events.DirectForward):
-            yield call.spot, "forward() runs none of the module's hooks: calling the module does"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings,
+        events.DirectForward,
+        lambda _: "forward() runs none of the module's hooks: calling the module does",
+    )
 
 
 @detector("source/hook-handle-dropped")
@@ -205,9 +204,8 @@ def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
 @detector("source/super-init-missing")
 def super_init_missing(trainings: Trainings) -> Iterator[Sighting]:
     """A layer is assigned to a module whose own __init__ has not run."""
-
-    def find(training: Training) -> Facts:
-        for early in training.of(events.EarlyAssignment):
-            yield early.spot, f"`{early.name}` is assigned when nn.Module.__init__ has not run: that raises"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(
+        trainings,
+        events.EarlyAssignment,
+        lambda early: f"`{early.name}` is assigned when nn.Module.__init__ has not run: that raises",
+    )

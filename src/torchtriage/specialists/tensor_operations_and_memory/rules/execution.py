@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.tensors import BEFORE
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
 from torchtriage.examine.source.execution.values import Object, Tensor
 
 
@@ -141,12 +141,7 @@ def retain_graph_needless(trainings: Trainings) -> Iterator[Sighting]:
 @detector("source/result-dropped")
 def result_dropped(trainings: Trainings) -> Iterator[Sighting]:
     """The result of an operation that leaves its tensor as it is goes nowhere."""
-
-    def find(training: Training) -> Facts:
-        for lost in training.of(events.Lost):
-            yield lost.spot, f"{lost.name}() gives a new tensor, and nobody takes it"
-
-    yield from certain(trainings, find, where_reached=True)
+    yield from wherever(trainings, events.Lost, lambda lost: f"{lost.name}() gives a new tensor, and nobody takes it")
 
 
 @detector("source/created-then-moved")

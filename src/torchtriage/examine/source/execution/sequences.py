@@ -1,0 +1,160 @@
+"""What Python iterates over: lists, streams without a known end, and what is made of them by zip, map and the like."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from torchtriage.examine.source.execution.statements import Statements
+from torchtriage.examine.source.execution.values import (
+    LONGEST,
+    Arguments,
+    Endless,
+    Keywords,
+    Loaded,
+    Object,
+    Tensor,
+    Unknown,
+    Value,
+    is_concrete,
+    truth,
+)
+
+
+class Sequences(Statements):
+    """Elements that are known are a list; of the others there is one for each number."""
+
+    def _range(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """Also one that goes on where a training was broken off."""
+        first = arguments[0] if arguments else None
+        if isinstance(first, Loaded):
+            return Endless(lambda number: replace(first, offset=first.offset + number))
+        try:
+            return range(*arguments) if is_concrete(list(arguments)) else Unknown("a range")
+        except (TypeError, ValueError):
+            return Unknown("a range")
+
+    def _length(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        value = arguments[0] if arguments else None
+        if isinstance(value, list | tuple | dict | set | str | range):
+            return len(value)
+        if isinstance(value, Object):
+            items = value.state.get("items")
+            if isinstance(items, list | dict):
+                return len(items)
+            if value.method("__len__") is not None:
+                return self.call(self.attribute(value, "__len__", node), (), {}, node)
+        return Unknown("a length", is_plain=True)
+
+    def _sequence(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        return self.listed(arguments[0], node) if arguments else []
+
+    def _tuple_of(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        found = self._sequence(arguments, keywords, node)
+        return tuple(found) if isinstance(found, list) else found
+
+    def listed(self, value: Value, node: ast.AST) -> Value:
+        """The elements of VALUE as a list; Unknown where there is no telling how many."""
+        if isinstance(value, Endless | Unknown | Tensor) or (isinstance(value, range) and len(value) > LONGEST):
+            return Unknown("a list")
+        if isinstance(value, Object) and value.method("__iter__") is not None:
+            value = self.call(self.attribute(value, "__iter__", node), (), {}, node)
+        known = self.entries(value)
+        return list(known) if known is not None else Unknown("a list")
+
+    def _zipped(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        known = [self.entries(each) for each in arguments]
+        lists = [each if found is None else list(found) for each, found in zip(arguments, known, strict=True)]
+        if all(isinstance(each, list) for each in lists):
+            return [tuple(each) for each in zip(*lists, strict=False)]
+
+        def one(over: Value, number: int) -> Value:
+            return over[number % len(over)] if isinstance(over, list) and over else self.element(over, number, node)
+
+        def make(number: int) -> Value:
+            return tuple(one(each, number) for each in lists)
+
+        return Endless(make, next((each for each in arguments if self.source_of(each) is not None), None))
+
+    def _reversed(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        found = self.listed(arguments[0], node) if arguments else Unknown()
+        return found[::-1] if isinstance(found, list) else Unknown("reversed")
+
+    def _enumerated(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        over = arguments[0] if arguments else Unknown()
+        start = keywords.get("start", arguments[1] if len(arguments) > 1 else 0)
+        first = start if isinstance(start, int) else 0
+        if isinstance(over, list | tuple | range | str | dict) or (isinstance(over, Object) and "items" in over.state):
+            found = list(self.items(over, node))
+            return [(first + place if isinstance(start, int) else Unknown(), each) for place, each in enumerate(found)]
+        return Endless(
+            lambda number: (first + number if isinstance(start, int) else Unknown(), self.element(over, number, node)),
+            over,
+        )
+
+    def element(self, over: Value, number: int, node: ast.AST) -> Value:
+        """The element NUMBER of something without a known end."""
+        if isinstance(over, Endless):
+            return over.make(number)
+        if isinstance(over, Object) and over.kind == "loader":
+            return self.batch(over, node)
+        return Tensor() if isinstance(over, Tensor) else Unknown("an element")
+
+    def batch(self, loader: Object, node: ast.AST) -> Value:
+        raise NotImplementedError
+
+    def entries_of(self, state: Object) -> dict[Value, Value]:
+        """The entries of what state_dict() gave."""
+        raise NotImplementedError
+
+    def source_of(self, value: Value) -> Object | None:
+        """The loader that VALUE iterates over, through enumerate, zip and the like."""
+        while isinstance(value, Endless):
+            value = value.source
+        return value if isinstance(value, Object) and value.kind == "loader" else None
+
+    def _mapped(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        if len(arguments) != 2:
+            return Unknown("map")
+        work, over = arguments
+        found = self.listed(over, node)
+        if isinstance(found, list):
+            return [self.call(work, (each,), {}, node) for each in found]
+        return Endless(lambda number: self.call(work, (self.element(over, number, node),), {}, node), over)
+
+    def _filtered(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        found = self.listed(arguments[1], node) if len(arguments) == 2 else Unknown()
+        if not isinstance(found, list):
+            return Unknown("filter")
+        kept = [(each, each if arguments[0] is None else self.call(arguments[0], (each,), {}, node)) for each in found]
+        return [each for each, known in kept if truth(known) is not False]
+
+    def next_of(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        over = arguments[0] if arguments else Unknown()
+        if isinstance(over, Object) and over.kind == "iterator":
+            place = over.state["place"]
+            over.state["place"] = place + 1
+            held = over.state["over"]
+            if isinstance(held, list):
+                return held[place] if place < len(held) else Unknown("next")
+            return self.element(held, place, node)
+        if isinstance(over, Endless):
+            over.place += 1
+            return over.make(over.place - 1)
+        return over[0] if isinstance(over, list) and over else Unknown("next")
+
+    def _iterator(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        over = arguments[0] if arguments else Unknown()
+        if isinstance(over, list | tuple | range | dict | str):
+            over = list(over)
+        return Object("iterator", state={"over": over, "place": 0})
+
+    def entries(self, value: Value) -> Iterator[Value] | None:
+        """The elements of VALUE where they are all known; else None."""
+        if isinstance(value, list | tuple):
+            return iter(list(value))
+        if isinstance(value, dict | set | frozenset | str | range):
+            return iter(value if isinstance(value, range) else list(value))
+        items = value.state.get("items") if isinstance(value, Object) else None
+        return iter(list(items)) if isinstance(items, list | dict) else None
