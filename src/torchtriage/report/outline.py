@@ -190,7 +190,7 @@ def _shown(evidence: Sequence[Evidence]) -> tuple[tuple[Sight, ...], int]:
 def _sight(group: Sequence[Evidence], spots: Sequence[Sequence[Evidence]]) -> Sight:
     first, *others = (Spot(places.spelt(spot), line(spot[0].place.anchor or "")) for spot in spots)
     item = group[0]
-    fact, measure = places.said(group), line(measured(item))
+    fact, measure = places.shared_fact(group), line(measured(item))
     return Sight(first.place, fact, measure, first.excerpt, item.place.step, item.unit or "", tuple(others))
 
 

@@ -107,7 +107,7 @@ def lines(items: Iterable[Evidence]) -> str:
     return ", ".join(str(item.place.line) for item in items)
 
 
-def said(group: Sequence[Evidence]) -> str:
+def shared_fact(group: Sequence[Evidence]) -> str:
     """What is true of all places of GROUP; where their names or figures differ, with the place that it quotes."""
     first = group[0]
     if all(item.fact == first.fact for item in group):

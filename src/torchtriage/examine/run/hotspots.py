@@ -154,13 +154,9 @@ class Samples:
         """The looks at which the user's own code ran, or may have."""
         return [look for look in self.looks if self._kind(look)]
 
-    def made(self) -> list[Look]:
+    def of_loading(self) -> list[Look]:
         """Those of them at what a DataLoader calls in the process that trains."""
         return [look for look in self.own() if look.phase == "data"]
-
-    def apart(self) -> list[Look]:
-        """The others."""
-        return [look for look in self.own() if look.phase != "data"]
 
     def _kind(self, look: Look) -> str:
         """own; "maybe", where it may be the model that computes; or "" for what is not the user's."""

@@ -71,7 +71,7 @@ def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
     shown = {each.detector for each in evidence}
     executed: list[Evidence] = []
     for outcome in perform([each for each in detectors if each.looks_at is Trainings], script):
-        if isinstance(outcome, Inconclusive):  # which keeps all rules about the program from looking: it is told once
+        if isinstance(outcome, Inconclusive):  # one reason for all rules about the program: reported once
             told = replace(outcome, detector="source/execution", why=f"{path}: {outcome.why}")
             inconclusive += [told] if told not in inconclusive else []
         elif outcome.detector not in shown:  # what a rule about the file says is not said again

@@ -15,7 +15,7 @@ Flags: TypeAlias = Mapping[str, bool | None]
 
 
 def is_in_place(script: Script, call: Call) -> bool:
-    """Whether CALL is told inplace=True of a function or layer of torch: F.relu(x, True), nn.ReLU(inplace=True)(x)."""
+    """Whether CALL passes inplace=True to a function or layer of torch: F.relu(x, True), nn.ReLU(inplace=True)(x)."""
     node = call.node.func if isinstance(call.node.func, ast.Call) else call.node
     places: dict[str, int] = table()["inplace"]
     place = places.get(script.names.resolve(node.func, call.scope))

@@ -80,7 +80,7 @@ def cause(logs: Logs) -> Said | None:
 
 
 def end(logs: Logs, lines: Mapping[str, int] | None = None) -> End | None:
-    """How the job of LOGS ended badly; None where nothing says so, where it was stopped by hand, or goes on.
+    """How the job of LOGS failed; None where they show no failure, where the user stopped it, or where it still runs.
 
     LINES: how many each file has; None where the job wrote the errors down itself.
     """

@@ -102,7 +102,7 @@ def _function(record: RankRecord, loader: dict[str, Any]) -> str:
         (path, function), line, share = top
         return f"; a worker spends {share:.0%} of making a batch in `{function}` ({path}:{line})"
     samples = hotspots.Samples(record)
-    spots = hotspots.functions(samples, samples.made(), PART) if samples.enough else []
+    spots = hotspots.functions(samples, samples.of_loading(), PART) if samples.enough else []
     return f"; {spots[0].of.share:.0%} of the step is spent in {spots[0].named}" if spots else ""
 
 
