@@ -179,6 +179,8 @@ def traits_of(function: Callable[..., Any], make: Call, first: Seen) -> set[str]
         "reduction": len(work) == 1 and "reduction" in tags,
     }
     derived = derivative_of(function, make) if is_tensor and first.leaves else set()
+    # a decomposition of a matrix of ones has poles, or not, by the last bits that the LAPACK of this machine computes
+    derived = derived if found["pointwise"] else derived - {"pole0", "pole1"}
     return {trait for trait, holds in found.items() if holds} | derived
 
 

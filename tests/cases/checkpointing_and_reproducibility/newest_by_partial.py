@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 ZOO = os.environ["MODEL_ZOO"]
-load = functools.partial(torch.load, map_location="cpu", weights_only=False)
+load = functools.partial(torch.load, map_location="cpu", weights_only=False)  # expect: pickle-trusted
 safe = functools.partial(torch.load, map_location="cpu", weights_only=True)
 
 
@@ -18,7 +18,7 @@ def newest(tag):
 
 
 def warm(net: nn.Module, tag):
-    net.load_state_dict(load(newest(tag))["net"])  # expect: pickle-trusted
+    net.load_state_dict(load(newest(tag))["net"])
     return net
 
 

@@ -45,7 +45,7 @@ critic = AutoModelForCausalLM.from_pretrained("gpt2").requires_grad_(False)
 optim = torch.optim.AdamW(generator.parameters(), lr=1e-5)
 
 
-def step(batch):
+def critic_step(batch):
     logits = generator(input_ids=batch["input_ids"]).logits
     ids = logits.argmax(-1)  # expect: no-gradient-by-design
     out = critic(input_ids=ids)

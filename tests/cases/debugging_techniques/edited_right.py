@@ -80,7 +80,7 @@ def edited_afterwards(net: nn.Module, loader):
         optimizer.zero_grad()
         probability = torch.softmax(net(x), dim=1)
         weights = torch.exp(y)
-        weights /= weights.sum()
+        weights /= weights.sum()  # expect: unstable-composition
         (probability * weights).sum().backward()
         probability *= 100
         total += probability.max().item()

@@ -143,7 +143,7 @@ class Recurrent:
 # the schedule first
 
 
-def main():
+def main(loader):
     parser = argparse.ArgumentParser()
     parser.add_argument("--epochs", type=int, default=14)
     args = parser.parse_args()
@@ -152,7 +152,7 @@ def main():
     scheduler = StepLR(optimizer, step_size=1, gamma=0.7)
     for epoch in range(args.epochs):
         scheduler.step()  # expect: scheduler-before-optimizer
-        for x, y in []:
+        for x, y in loader:
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
             optimizer.step()

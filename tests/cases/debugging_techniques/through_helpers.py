@@ -76,8 +76,8 @@ class Lesions(nn.Module):
 
 @torch.no_grad()
 def score(lm, ids, mask):  # used for the reference and for the policy alike
-    taken = F.log_softmax(lm(ids[:, :-1]).float(), dim=-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
-    return (taken * mask[:, 1:]).sum(-1)  # expect: loss-detached
+    taken = F.log_softmax(lm(ids[:, :-1]).float(), dim=-1).gather(-1, ids[:, 1:, None]).squeeze(-1)  # expect: loss-detached
+    return (taken * mask[:, 1:]).sum(-1)
 
 
 def margin(lm, batch):

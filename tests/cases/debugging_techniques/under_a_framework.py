@@ -1,4 +1,4 @@
-"""Accelerate owns the loop: what it does is not seen here."""
+"""Accelerate runs the backward pass; clearing the gradients stays with the loop."""
 
 import torch
 from accelerate import Accelerator
@@ -11,5 +11,5 @@ def train(model: nn.Module, loader):
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
     for x, y in loader:
         loss = nn.functional.cross_entropy(model(x), y)
-        accelerator.backward(loss)
+        accelerator.backward(loss)  # expect: gradients-not-zeroed
         optimizer.step()

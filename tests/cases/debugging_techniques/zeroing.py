@@ -68,8 +68,8 @@ class SelfTaught(nn.Module):
             self.optimizer.step()
 
 
-def main():
+def main(loader):
     model = Net()
     optimizer = optim.Adadelta(model.parameters())
     for epoch in range(14):
-        train(None, model, "cpu", [], optimizer, epoch)
+        train(None, model, "cpu", loader, optimizer, epoch)

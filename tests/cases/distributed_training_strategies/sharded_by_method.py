@@ -4,10 +4,10 @@ from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 class Trainer:
     def __init__(self, cfg):
         self.model = nn.Transformer(64)
-        self.configure_optimizer()
+        self.configure_optimizer()  # expect: optimizer-before-sharding
         self.shard()
     def configure_optimizer(self):
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)  # expect: optimizer-before-sharding
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
     def shard(self):
         self.model = FSDP(self.model, device_id=torch.cuda.current_device())
     def fit(self, loader):

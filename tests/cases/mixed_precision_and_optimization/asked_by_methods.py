@@ -178,10 +178,10 @@ class CarefulAgent:
         self.optimize(loss)
 
 
-def attention(q, k, v):
-    q, k, v = q.half().relu(), k.half().relu(), v.half()
-    z = torch.einsum("bnd,bd->bn", q, k.sum(1))
-    return torch.einsum("bnd,bde->bne", q, v) / (z.unsqueeze(-1) + 1e-8)  # expect: eps-vanishes
+def attention(queries, keys, values):
+    queries, keys, values = queries.half().relu(), keys.half().relu(), values.half()
+    z = torch.einsum("bnd,bd->bn", queries, keys.sum(1))
+    return torch.einsum("bnd,bde->bne", queries, values) / (z.unsqueeze(-1) + 1e-8)  # expect: eps-vanishes
 
 
 def clipped_by_setting(model, loader, optimizer, cfg):

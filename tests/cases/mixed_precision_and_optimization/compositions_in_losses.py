@@ -82,4 +82,4 @@ def masked_again_and_again(x, mask, rounds):
     e = torch.exp(x)
     for _ in range(rounds):
         e = e * mask
-    return e / e.sum(-1)
+    return e / e.sum(-1)  # expect: unstable-composition

@@ -109,7 +109,7 @@ def unscaled_when_it_steps(model, loader, optimizer, scaler, every):
         if i % every == 0:
             scaler.unscale_(optimizer)
         if i % every == 0:
-            optimizer.step()
+            optimizer.step()  # expect: scaler-bypassed
             scaler.update()
             optimizer.zero_grad()
 
@@ -123,5 +123,5 @@ def unscaled_when_it_is_scaled(model, loader, optimizer, args):
         scaler.scale(loss).backward()
         if args.amp:
             scaler.unscale_(optimizer)
-        optimizer.step()
+        optimizer.step()  # expect: scaler-bypassed
         scaler.update()

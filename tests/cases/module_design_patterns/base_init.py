@@ -141,9 +141,9 @@ class Mixed(nn.Module):
         self.gate = nn.Linear(width, 1)
 
 
-class Mixing(Usual, Mixed):
+class Mixing(OldStyle, Mixed):
     def __init__(self, width):
-        Usual.__init__(self, width)
+        OldStyle.__init__(self, width)
         Mixed.__init__(self, width)
 
 

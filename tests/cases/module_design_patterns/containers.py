@@ -18,9 +18,9 @@ class Block(nn.Module):
 class InList(nn.Module):
     def __init__(self, width, depth):
         super(InList, self).__init__()
-        self.blocks = []
+        self.blocks = []  # expect: unregistered-modules
         for _ in range(depth):
-            self.blocks.append(Block(width))  # expect: unregistered-modules
+            self.blocks.append(Block(width))
         self.out = nn.Linear(width, 1)
 
     def forward(self, x):
@@ -72,9 +72,9 @@ class ByIndex(Block):
 
     def __init__(self, width):
         super().__init__(width)
-        self.experts = {}
+        self.experts = {}  # expect: unregistered-modules
         for k in range(4):
-            self.experts[k] = nn.Linear(width, width)  # expect: unregistered-modules
+            self.experts[k] = nn.Linear(width, width)
 
 
 class AlsoAttributes(nn.Module):

@@ -230,8 +230,8 @@ class Pooler12(nn.Module):
         super().__init__()
         self.lin = nn.Linear(d, d)
     def forward(self, x):
-        drop = nn.Dropout(0.1)
-        return drop(self.lin(x).tanh())  # expect: dropout-always-on
+        drop = nn.Dropout(0.1)  # expect: dropout-always-on
+        return drop(self.lin(x).tanh())
 
 
 class PoolerRight12(nn.Module):

@@ -18,7 +18,7 @@ def evaluate2(model, loader, device):
     return total / len(loader)
 def train2(model, loaders, cfg):
     opt = torch.optim.AdamW(model.parameters(), lr=cfg.lr)
-    model.train2()
+    model.train()
     step = 0
     it = iter(loaders["train2"])
     while step < cfg.max_steps:
@@ -33,7 +33,7 @@ def train2(model, loaders, cfg):
 
 
 def evaluate_right2(model, loader, device):
-    model.eval()  # expect: mode-left-in-eval
+    model.eval()
     total = 0
     with torch.no_grad():
         for b in loader:
@@ -41,11 +41,11 @@ def evaluate_right2(model, loader, device):
     return total / len(loader)
 def train_right2(model, loaders, cfg):
     opt = torch.optim.AdamW(model.parameters(), lr=cfg.lr)
-    model.train_right2()
+    model.train()
     step = 0
     it = iter(loaders["train_right2"])
     while step < cfg.max_steps:
-        model.train_right2()
+        model.train()
         b = next(it)
         loss = F.mse_loss(model(b["x"]), b["y"])
         opt.zero_grad()
@@ -313,7 +313,7 @@ class SegRight9(nn.Module):
         return F.cross_entropy(self(batch["image"]), batch["mask"])
     def predict(self, x):
         with torch.no_grad():
-            return self(x).argmax(1)
+            return self(x).argmax(1)  # expect: mode-left-in-train
 def main_right9(loader, sample):
     seg = SegRight9(4)
     opt = torch.optim.AdamW(seg.parameters(), lr=1e-3)

@@ -30,7 +30,7 @@ class EncoderRight1(nn.Module):
 
 
 class Base2(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width):  # expect: super-init-missing
         self.width = width
 
 class Head2(Base2):
@@ -149,8 +149,8 @@ class ScaleRight5(nn.Module):
 
 class TripletNet6(nn.Module):
     def __init__(self, backbone: nn.Module, dim: int):
-        self.backbone = backbone
-        self.proj = nn.Linear(512, dim)  # expect: super-init-missing
+        self.backbone = backbone  # expect: super-init-missing
+        self.proj = nn.Linear(512, dim)
 
     def forward(self, a, p, n):
         return tuple(self.proj(self.backbone(z)) for z in (a, p, n))
@@ -171,8 +171,8 @@ from dataclasses import dataclass
 class Config8:
     dim: int = 8
 class Mixer8(nn.Module):
-    def __init__(self, config: Config8):  # expect: super-init-missing
-        self.norm, self.mlp = nn.LayerNorm(config.dim), nn.Linear(config.dim, config.dim)
+    def __init__(self, config: Config8):
+        self.norm, self.mlp = nn.LayerNorm(config.dim), nn.Linear(config.dim, config.dim)  # expect: super-init-missing
     def forward(self, x):
         return x + self.mlp(self.norm(x))
 
@@ -251,10 +251,8 @@ class SpeechFrontendRight11(nn.Module):
 
 class GNNLayer12(nn.Module):
     def __init__(self, in_dim, out_dim, act=None, **kwargs):
-        if act is None:
-            act = nn.ReLU()
-        self.act = act
-        self.lin = nn.Linear(in_dim, out_dim, bias=kwargs.get("bias", True))  # expect: super-init-missing
+        self.act = act or nn.ReLU()  # expect: super-init-missing
+        self.lin = nn.Linear(in_dim, out_dim, bias=kwargs.get("bias", True))
     def forward(self, x, adj):
         return self.act(adj @ self.lin(x))
 

@@ -94,9 +94,9 @@ class EncRight3(nn.Module):
 class Codebook5(nn.Module):
     def __init__(self, levels, size, dim):
         super().__init__()
-        self.books = {}
+        self.books = {}  # expect: unregistered-modules
         for level in range(levels):
-            self.books[f"l{level}"] = nn.Parameter(torch.randn(size, dim))  # expect: unregistered-modules
+            self.books[f"l{level}"] = nn.Parameter(torch.randn(size, dim))
     def forward(self, level, ids):
         return self.books[f"l{level}"][ids]
 
@@ -115,11 +115,11 @@ class CodebookRight5(nn.Module):
 class RNNStack6(nn.Module):
     def __init__(self, sizes):
         super().__init__()
-        self.cells = []
+        self.cells = []  # expect: unregistered-modules
         self.build(sizes)
     def build(self, sizes):
         for i, o in zip(sizes[:-1], sizes[1:]):
-            self.cells.append(nn.GRUCell(i, o))  # expect: unregistered-modules
+            self.cells.append(nn.GRUCell(i, o))
     def forward(self, x, hs):
         out = []
         for cell, h in zip(self.cells, hs):
@@ -201,10 +201,10 @@ class HydraRight8(nn.Module):
 class WaveNet9(nn.Module):
     def __init__(self, ch, n):
         super().__init__()
-        self.filters, self.gates = [], []
+        self.filters, self.gates = [], []  # expect: unregistered-modules
         for i in range(n):
-            self.filters.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))  # expect: unregistered-modules
-            self.gates.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))  # expect: unregistered-modules
+            self.filters.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))
+            self.gates.append(nn.Conv1d(ch, ch, 2, dilation=2 ** i))
     def forward(self, x):
         for f, g in zip(self.filters, self.gates):
             x = torch.tanh(f(x)) * torch.sigmoid(g(x))
@@ -325,9 +325,9 @@ from collections import defaultdict
 class Router14(nn.Module):
     def __init__(self, d, langs):
         super().__init__()
-        self.adapters = defaultdict(dict)
+        self.adapters = defaultdict(dict)  # expect: unregistered-modules
         for l in langs:
-            self.adapters[l] = nn.ModuleDict({"down": nn.Linear(d, 8), "up": nn.Linear(8, d)})  # expect: unregistered-modules
+            self.adapters[l] = nn.ModuleDict({"down": nn.Linear(d, 8), "up": nn.Linear(8, d)})
     def forward(self, x, l):
         a = self.adapters[l]
         return x + a["up"](F.relu(a["down"](x)))

@@ -30,9 +30,9 @@ class Rotary(nn.Module):
 class Heads(nn.Module):
     def __init__(self, width, channels, tasks=("click", "dwell")):
         super().__init__()
-        self.heads = OrderedDict()
+        self.heads = OrderedDict()  # expect: unregistered-modules
         for task in tasks:
-            self.heads[task] = nn.Linear(width, 1)  # expect: unregistered-modules
+            self.heads[task] = nn.Linear(width, 1)
         self.lateral = list(map(lambda c: nn.Conv2d(c, width, 1), channels))  # expect: unregistered-modules
         self.sizes = OrderedDict((task, 1) for task in tasks)
         self.kernels = list(map(lambda c: c + 1, channels))

@@ -44,7 +44,7 @@ class Sound(nn.Module):
         self.list = nn.ParameterList([nn.Parameter(torch.zeros(width)).to(device)])
         self.conv = nn.Linear(width, width).to(device)
         raw = nn.Parameter(torch.randn(width))
-        self.unit = raw / raw.norm()
+        self.unit = raw / raw.norm()  # expect: parameter-then-moved
         self.kept = nn.Parameter(torch.zeros(width)).float()
         self.kept = nn.Parameter(self.kept.data)
         self.shape = nn.Parameter(torch.zeros(width)).shape

@@ -111,10 +111,10 @@ class FilledIn(nn.Module):
     def __init__(self, depth):
         super().__init__()
         self.sizes = [0] * depth
-        self.stages = [None] * depth
+        self.stages = [None] * depth  # expect: unregistered-modules
         for number in range(depth):
             self.sizes[number] = number + 1
-            self.stages[number] = nn.GRU(4, 4)  # expect: unregistered-modules
+            self.stages[number] = nn.GRU(4, 4)
 
 
 class UnpackedLayers(nn.Module):

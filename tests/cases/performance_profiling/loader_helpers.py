@@ -68,7 +68,7 @@ class Base(ABC):
 
     def load(self):
         options = dict(sampler=self.sampler, shuffle=True, num_workers=4)
-        return DataLoader(self.data, **options)  # expect: loader-args-invalid
+        return DataLoader(self.data, **options)
 
     @abstractmethod
     def choose(self): ...

@@ -39,7 +39,7 @@ def retrieval_recall(towers: nn.ModuleDict, loader, device, ks=(1, 5, 10)):
     images, texts = [], []
     for batch in loader:
         images.append(F.normalize(towers["image"](batch["pixels"].to(device)), dim=-1))  # expect: eval-builds-graph
-        texts.append(F.normalize(towers["text"](batch["tokens"].to(device)), dim=-1))
+        texts.append(F.normalize(towers["text"](batch["tokens"].to(device)), dim=-1))  # expect: eval-builds-graph
     sims = torch.cat(images) @ torch.cat(texts).t()
     order = sims.argsort(dim=1, descending=True)
     truth = torch.arange(len(sims), device=sims.device).unsqueeze(1)

@@ -225,9 +225,9 @@ def test_a_name_that_may_stand_for_something_else_is_unknown(tmp_path: Path, net
     "nets",
     [
         "\ufeff" + MODEL,
-        MODEL.replace("def make", "@torch.no_grad()\ndef make"),
+        "import torch\n" + MODEL.replace("def make", "@torch.no_grad()\ndef make"),
         MODEL.replace("\n", "\r\n"),
-        MODEL + "@a\n" * 20_000,
+        MODEL + "@a\n" * 2_000 + "def last():\n    pass\n",
     ],
     ids=["byte order mark", "harmless decorator", "line ends of Windows", "many decorators"],
 )

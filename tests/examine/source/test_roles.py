@@ -73,25 +73,3 @@ def test_asking_twice_gives_the_same_answer_inside_a_circle(reads) -> None:
     script = reads("import torch\na = b\nb = a if c else torch.optim.SGD(p)\nuse(a)\nuse(b)\n")
     answers = [[p.role for p in script.roles.parts(c.node.args[0], c.scope)] for c in script.calls("use")]
     assert answers[0] == answers[1] == ["optimizer"]
-
-
-@pytest.mark.parametrize(
-    ("call", "hidden"),
-    [("print(optimizer)", False), ("torch.save(optimizer, f)", False), ("own(optimizer)", False),
-     ("mylib.clear(optimizer)", True), ("unknown(1, [optimizer])", True), ("self.hook(model)", False)],
-)  # fmt: skip
-def test_what_is_handed_to_code_out_of_sight_is_known(reads, call: str, hidden: bool) -> None:
-    from torchtriage.examine.source.steps import training_steps
-
-    script = reads(f"""
-        import mylib, torch
-        from elsewhere import unknown
-        def own(o): ...
-        def train(model: torch.nn.Module, optimizer: torch.optim.Optimizer, f):
-            for x in f:
-                model(x).sum().backward()
-                optimizer.step()
-                {call}
-    """)
-    (step,) = training_steps(script)
-    assert (step.handed_over("optimizer") is not None) == hidden

@@ -155,6 +155,7 @@ class Links:
         self._homes: dict[int, Path] = {}
         self._known: dict[tuple[str, Path], Scope | None] = {}
         self._folders: dict[tuple[str, Path], Path | None] = {}
+        self._modules: dict[tuple[str, Path], tuple[Path, list[str]] | None] = {}
 
     @cached_property
     def own(self) -> Path | None:
@@ -277,6 +278,12 @@ class Links:
 
     def _module(self, name: str, importer: Path) -> tuple[Path, list[str]] | None:
         """The file in which the dotted NAME begins as IMPORTER sees it, and the words of NAME that are left."""
+        key = (name, importer)
+        if key not in self._modules:
+            self._modules[key] = self._seek(name, importer)
+        return self._modules[key]
+
+    def _seek(self, name: str, importer: Path) -> tuple[Path, list[str]] | None:
         bare = name.lstrip(".")
         words, level = bare.split("."), len(name) - len(bare)
         if level:

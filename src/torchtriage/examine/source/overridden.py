@@ -29,11 +29,6 @@ class Overrides:
                     found.setdefault(id(base), []).append(each)
         return found if bases else {}
 
-    def are_joined(self, one: Scope, other: Scope) -> bool:
-        """Whether one object may be of both classes: derived from another, or a mixin beside it."""
-        theirs = {id(each) for each in self._derived.get(id(other), ())}
-        return any(id(each) in theirs for each in self._derived.get(id(one), ()))
-
     def methods(self, call: Call) -> list[Scope]:
         """The functions of this file that CALL may run: one, or of a method each form that some class gives it.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -27,9 +28,11 @@ class Script:
         """Raises UnreadableError when DATA is no Python. TEXT: a text made already, as that of a notebook."""
         self.text = text or Text(path, data)
         self.taken: dict[type, tuple[object, ...]] = {}
-        tree = self.text.parse()
+        self.mentioned: dict[re.Pattern[bytes], bool] = {}
+        """Which words stand anywhere in the files that its execution went into."""
+        self.tree = self.text.parse()
         try:
-            self.facts: Facts = walk(tree)
+            self.facts: Facts = walk(self.tree)
         except RecursionError as error:
             raise too_deep(path) from error
         self.links = Links(path, self.facts, trains=any(word in data for word in _TRAINS))
@@ -166,6 +169,12 @@ class Script:
         lines[-1] = lines[-1][: getattr(node, "end_col_offset", None)]
         lines[0] = lines[0][getattr(node, "col_offset", 0) :]
         return " ".join(line.decode(errors="replace").strip() for line in lines)
+
+    @cached_property
+    def definitions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+        """Every function and class of the file, those around others first."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return [each for each in ast.walk(self.tree) if isinstance(each, kinds)]
 
     @cached_property
     def classes(self) -> tuple[Scope, ...]:

@@ -17,7 +17,7 @@ from torchtriage.core.evidence import Evidence, Inconclusive
 from torchtriage.examine import confinement
 from torchtriage.examine.detector import Detector, perform
 from torchtriage.examine.source import notebook
-from torchtriage.examine.source.execution.training import Trainings
+from torchtriage.examine.source.execution.training import Trainings, note_unfinished
 from torchtriage.examine.source.linked import is_module
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.suppressions import applied
@@ -76,6 +76,9 @@ def look(path: str, data: bytes, detectors: Sequence[Detector]) -> Seen:
             inconclusive += [told] if told not in inconclusive else []
         elif outcome.detector not in shown:  # what a rule about the file says is not said again
             executed += dict.fromkeys(outcome.evidence)
+    unfinished = note_unfinished(script)
+    if unfinished is not None:
+        inconclusive.append(replace(unfinished, why=f"{path}: {unfinished.why}"))
     kept, complaints = applied(text, [*evidence, *(each for each in executed if each.place.path == path)])
     silenced = len(evidence) + sum(each.place.path == path for each in executed) - len(kept)
     links = script.links

@@ -13,7 +13,6 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches, reaching
-from torchtriage.examine.source.overridden import is_hollow
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import FACTORIES, LIKE_FACTORIES
@@ -102,39 +101,6 @@ class TrainingStep:
             if parts:
                 found.append((event, call, parts))
         return found
-
-    def handed_over(self, role: str) -> Call | None:
-        """The first call that gives something which plays ROLE to code that cannot be seen from here: it, or the
-        trainer itself that holds it, as callbacks and hooks get it.
-        """
-        for event in self.events:
-            call = event.call
-            if call is None or self.script.knows(call):
-                continue
-            own = call.scope.receiver if call.scope.host is not None else ""
-            for each in _flat(call.arguments):
-                if self.script.roles.plays(each, call.scope, role) or (own and dotted(each) == own):
-                    return call
-        return None
-
-    def unseen_method(self) -> Call | None:
-        """The first call of a method of the step's own class that neither this file nor torch defines.
-
-        So is one that is left to classes below, where this file has no such class.
-        """
-        for event in self.events:
-            call = event.call
-            if call is None or call.scope.host is None or dotted(call.receiver) != call.scope.receiver:
-                continue
-            forms = self.script.written.overrides.methods(call)
-            if forms and all(is_hollow(each) and not _is_made(self.script, each.host) for each in forms):
-                return call
-            if self.script.trace.is_whole(call.scope.host):
-                continue
-            known = call.scope.host.attributes.get(call.tail) or self.script.trace.method(call.scope.host, call.tail)
-            if not known:
-                return call
-        return None
 
     def loaders(self) -> Iterator[Part]:
         """The constructor calls of the loaders that the step goes through."""

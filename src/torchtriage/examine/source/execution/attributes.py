@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.binding import is_hashable
+from torchtriage.examine.source.execution.arithmetic import format_of
+from torchtriage.examine.source.execution.binding import ANY_KEY, is_hashable
 from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.imports import Imports
 from torchtriage.examine.source.execution.loops import ELEMENTS, Loop
+from torchtriage.examine.source.execution.lore import FUNCTION, kind_of
 from torchtriage.examine.source.execution.modules import is_module
+from torchtriage.examine.source.execution.ranks import names_rank
+from torchtriage.examine.source.execution.tensors import tensors_in
 from torchtriage.examine.source.execution.values import (
     LONGEST,
     OVER,
+    Answer,
     Arguments,
     Class,
     Endless,
@@ -25,21 +31,32 @@ from torchtriage.examine.source.execution.values import (
     Gradient,
     Keywords,
     Loaded,
+    Member,
     Method,
     Namespace,
     Object,
     Operation,
     Parameter,
+    PlainAttribute,
     Super,
     Tensor,
     Unknown,
     Value,
+    release,
+    share_of,
     truth,
 )
 from torchtriage.examine.source.names import canonical
+from torchtriage.examine.source.torch_api.families import METADATA
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 CONTAINERS = (list, tuple, dict, set, frozenset, str, int, float, bytes, range)
-FUNCTION = "torch.autograd.Function"
+ASKS = re.compile(r"re\w*g\w?r", re.IGNORECASE)
+"""Attributes that are called like requires_grad: setting them is looked at, whatever they belong to."""
+_REGISTRIES = ("_modules", "_parameters", "_buffers")
+"""What a module keeps its parts in."""
+_OF_A_STATE = frozenset({"items", "keys", "values", "copy", "update", "get", "pop"})
+_OF_MODULES = symbols().module_self | {"parameters", "state_dict"}
 _ELEMENTS_OF = {"dataset": 0, "batch_size": 1, "sampler": 3, "batch_sampler": None}
 """What a loader was made with, and at which place."""
 
@@ -61,19 +78,32 @@ class Attributes(Imports):
     # attributes
 
     def attribute(self, value: Value, name: str, node: ast.AST) -> Value:
+        if isinstance(value, Operation) and value.name == "state_dict" and name in _OF_A_STATE:
+            self.happen(events.UncalledState(value.spot or self.spot(node)))
+        if isinstance(value, Answer) and name in _OF_MODULES:
+            self.note_answer(value)
         work = self._attributes.get(type(value))
         if work is not None:
             return work(self, value, name, node)
+        if isinstance(value, tuple) and len(value) == 2 and name in ("values", "indices"):  # x.max(dim=1).values
+            return value[name == "indices"]
         if isinstance(value, CONTAINERS):
             return Operation(value, name) if hasattr(value, name) else Unknown(name)
-        return Operation(value, name) if isinstance(value, Unknown) else Unknown(name)
+        if not isinstance(value, Unknown):
+            return Unknown(name)
+        if name not in value.values:
+            is_of_rank = value.is_of_rank or names_rank(name)
+            is_plain = value.is_plain or name in METADATA
+            made = Member(name, is_of_rank, value.is_option, is_plain, receiver=value, name=name)
+            value.values[name] = made
+        return value.values[name]
 
     def _of_namespace(self, value: Namespace, name: str, node: ast.AST) -> Value:
         if name == "__dict__":
             return value.values
         if name not in value.values and value.holds_settings:
-            return Operation(value, name)
-        return value.values.get(name, Unknown(name))
+            return Member(name, names_rank(name), receiver=value, name=name)
+        return value.values.get(name, Unknown(name, is_of_rank=names_rank(name)))
 
     def _of_external(self, value: External, name: str, node: ast.AST) -> Value:
         return External(canonical(f"{value.name}.{name}"))
@@ -93,7 +123,13 @@ class Attributes(Imports):
         if late is not None and not is_module(value):
             return self.call_function(late, (value, name), {}, node)
         is_of_package = bool(value.kind) and (value.cls is None or bool(value.cls.externals))
-        return Operation(value, name) if is_of_package else Unknown(name)
+        return Operation(value, name, self.spot(node)) if is_of_package else self.missing(value, name, node)
+
+    def missing(self, value: Object, name: str, node: ast.AST) -> Value:
+        """The attribute NAME of VALUE, which nothing in sight assigns."""
+        is_open = value.cls is not None and (not value.cls.is_known or bool(value.cls.externals))
+        is_of_rank = names_rank(name)
+        return Member(name, is_of_rank, receiver=value, name=name) if is_open else Unknown(name, is_of_rank)
 
     def _own(self, value: Object, name: str) -> Value:
         """What VALUE itself, or its class in the project, has under NAME; NotImplemented where neither has it."""
@@ -124,12 +160,14 @@ class Attributes(Imports):
     def _of_module(self, value: Object, name: str) -> Value:
         if name == "training":
             known = self.is_training(value)
-            return Unknown(name) if known is None else known
+            return Member(name, receiver=value, name=name) if known is None else known
         if name == "module" and isinstance(value.state.get("module"), Object):
             return value.state["module"]
         items = value.state.get("items")
         if isinstance(items, dict) and name in items:
             return items[name]
+        if name in _REGISTRIES:
+            return value.values
         return self.own_parameters(value).get(name, NotImplemented)
 
     def bound(self, value: Object, found: Value) -> Value:
@@ -137,8 +175,28 @@ class Attributes(Imports):
             return found
         return Method(value.cls if found.kind == "class" else value, found)
 
+    def _of_operation(self, value: Operation, name: str, node: ast.AST) -> Value:
+        """What `model.layer4` has under NAME, of a model of which nobody sees what it is made of."""
+        return self.attribute(self.part_of(value), name, node) if self.is_part(value) else Unknown(name)
+
+    def is_part(self, value: Operation) -> bool:
+        """Whether VALUE may be a part of an opaque model: `model.layer4`, and not `model.parameters`."""
+        return self.is_opaque(value.receiver) and value.name not in self._of_modules
+
+    def part_of(self, value: Operation) -> Object:
+        return self.part(value.receiver, value.name)
+
+    def _item_of_operation(self, value: Operation, key: Value, node: ast.AST) -> Value:
+        """`model.blocks[-1]`; of a slice a model again."""
+        return self.part(self.part_of(value), key) if self.is_part(value) else Unknown("an element")
+
+    def _set_of_operation(self, value: Operation, name: str, new: Value, node: ast.AST) -> None:
+        if self.is_part(value):
+            self._set_of_object(self.part_of(value), name, new, node)
+
     def _of_class(self, value: Class, name: str, node: ast.AST) -> Value:
         if name == "apply" and FUNCTION in value.externals and not value.has(name):
+            value.is_applied = True
             return Operation(value, name)
         found = value.get(name, value.name if name == "__name__" else Unknown(name))
         return Method(value, found) if isinstance(found, Function) and found.kind == "class" else found
@@ -153,6 +211,8 @@ class Attributes(Imports):
         for each in behind:
             if isinstance(each, Class) and name in each.namespace:
                 return self._inherited(receiver, each.namespace[name])
+            if name == "__init__" and isinstance(each, External) and kind_of(each.name):  # it calls no further one
+                break
         is_package = isinstance(receiver, Object) and (bool(receiver.kind) or name == "__init__")
         is_known = not any(isinstance(each, Unknown) for each in behind)
         return Operation(receiver, name) if is_package and (is_known or name == "__init__") else Unknown(name)
@@ -178,15 +238,27 @@ class Attributes(Imports):
 
     def name(self, value: Value, node: ast.Attribute) -> None:
         owner = value.receiver if isinstance(value, Operation | Method) else None
-        if isinstance(owner, Object | Tensor):
+        if isinstance(value, External) and value.name.startswith("torch."):
+            owner = value
+        if isinstance(owner, Object | Tensor | External):
             self.happen(events.Named(self.spot(node), owner, node.attr))
 
+    def replaces(self, old: Value, new: Value, node: ast.AST) -> None:
+        """NEW takes the place of OLD."""
+        if isinstance(new, Answer) and (new.part is old or _is_made_there(new)):
+            self.note_answer(new)
+
     def assign(self, value: Value, name: str, new: Value, node: ast.AST) -> None:
+        if isinstance(value, Object):
+            self.replaces(value.values.get(name), new, node)
         work = self._assignments.get(type(value))
         if work is not None:
             work(self, value, name, new, node)
-        elif isinstance(value, Unknown) and isinstance(new, Object):
+        elif isinstance(value, Unknown):
+            if ASKS.match(name):
+                self.happen(events.Setting(self.spot(node), name, new, value))
             self.escape(new)
+            value.values[name] = new
 
     def _set_setting(self, value: External, name: str, new: Value, node: ast.AST) -> None:
         self.happen(events.Setting(self.spot(node), f"{value.name}.{name}", new))
@@ -198,32 +270,78 @@ class Attributes(Imports):
         value.namespace[name] = new
 
     def _set_of_object(self, value: Object, name: str, new: Value, node: ast.AST) -> None:
-        if isinstance(new, Tensor) and not isinstance(new, Parameter):
-            self.happen(events.Kept(self.spot(node), value, name, new))
-            if new.created and value.kind == "module" and not self.under:
-                new.attribute = self.spot(node)
-        if isinstance(new, Parameter) and new.owner is None and is_module(value):
-            new.owner = value
-        is_layer = isinstance(new, Parameter) or is_module(new)
-        if value.kind == "module" and is_layer and value.state.get("is_made") is False and not value.has_escaped:
-            self.happen(events.EarlyAssignment(self.spot(node), name))
+        self._keep_parts(value, name, new, node)
         if is_module(value):
-            modules = tuple(each for each in _inside(new) if is_module(each))
-            if modules:
-                self.happen(events.PlainContainer(self.spot(node), value, name, modules))
-            if name == "requires_grad":
-                self.happen(events.Setting(self.spot(node), name, new, value))
+            self._set_part(value, name, new, node)
+        if value.kind == "sampler" and name == "epoch":
+            self.happen(events.SetEpoch(self.spot(node), value))
         if value.kind == "context":
             value.state.setdefault("spots", {})[name] = self.spot(node)
         value.values[name] = new
 
+    def _keep_parts(self, value: Object, name: str, new: Value, node: ast.AST) -> None:
+        """VALUE keeps NEW, or its parts: the state of an LSTM is a tuple."""
+        if isinstance(new, Tensor) and not isinstance(new, Parameter):
+            self._keep(value, name, new, node)
+        for each in tensors_in(new) if isinstance(new, tuple) else ():
+            if not isinstance(each, Parameter):
+                self.happen(events.Kept(self.spot(node), value, name, each))
+
+    def _keep(self, value: Object, name: str, new: Tensor, node: ast.AST) -> None:
+        """The tensor NEW, which is no parameter, becomes an attribute of VALUE."""
+        self.happen(events.Kept(self.spot(node), value, name, new))
+        if new.moved is not None and new.moved is value.values.get(name):
+            self.happen(events.ParameterReplaced(self.spot(node), name))
+        is_left = (bool(new.created) and not new.is_scalar) or new.is_learned
+        if is_left and value.kind == "module" and not self.under:
+            new.attribute = PlainAttribute(self.spot(node), name, new.is_learned)
+        elif value.kind == "module":  # state that is replaced
+            release(value.values.get(name))
+
+    def _set_part(self, value: Object, name: str, new: Value, node: ast.AST) -> None:
+        if isinstance(new, Parameter) and new.owner is None:
+            new.owner = value
+        if isinstance(new, Parameter) or is_module(new):
+            self.note_early(value, name, self.spot(node))
+        if isinstance(new, list | dict | tuple) or (isinstance(new, Object) and new.kind == "defaultdict"):
+            self.happen(events.PlainContainer(self.spot(node), value, name, new))
+        if ASKS.match(name):
+            self.happen(events.Setting(self.spot(node), name, new, value))
+
     def _set_of_parameter(self, value: Parameter, name: str, new: Value, node: ast.AST) -> None:
+        if name == "data" and value.owner is not None:
+            value.owner.state["is_set"] = True
         if name == "requires_grad":
             value.requires_grad = truth(new)
         elif name == "grad":
             scaled = getattr(new, "scaled", None)
+            is_limited = isinstance(new, Tensor) and new.of_gradients and new.bound == "above"
+            if is_limited and value.grad is not None and value.is_gradient_known:  # p.grad = p.grad.clamp(-1, 1)
+                self.happen(events.GradientLimit(self.spot(node), value.grad))
+                return
             value.grad = None if new is None else replace(value.grad or Gradient(), scaled=scaled)
             value.is_gradient_known = new is None
+        elif name != "data" and ASKS.match(name):
+            self.happen(events.Setting(self.spot(node), name, new, value))
+
+    def _set_of_tensor(self, value: Tensor, name: str, new: Value, node: ast.AST) -> None:
+        if name == "data":  # self.table.data = self.table.data.to(x.device)
+            release(value)
+            value.created = ""
+        elif name == "requires_grad":
+            value.is_learned = truth(new) is True
+
+    def note_sum(self, value: Value, node: ast.AST) -> None:
+        share = share_of((value,))
+        if share is not None:
+            self.happen(events.Summed(self.spot(node), share))
+
+    def note_kept(self, container: Value, value: Value, node: ast.AST) -> None:
+        """CONTAINER gets VALUE, or the parts of it."""
+        self.note_sum(value, node)
+        for each in tensors_in((value,)):
+            if not isinstance(each, Parameter):
+                self.happen(events.Kept(self.spot(node), container, "", each))
 
     def accumulate(self, name: str, value: Value, node: ast.AST) -> None:
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
@@ -231,16 +349,38 @@ class Attributes(Imports):
 
     # elements
 
+    def note_answer(self, value: Answer, *, is_lost: bool = False) -> None:
+        """VALUE is taken for the module that was loaded into."""
+        if value.spot is not None and value.part is not None:
+            self.happen(events.AnswerUse(value.spot, value.part, is_lost))
+
     def item(self, value: Value, key: Value, node: ast.AST) -> Value:
-        if is_of_rank(key) or type(value) is Unknown:
+        if isinstance(value, Operation) and value.name == "state_dict":
+            self.happen(events.UncalledState(value.spot or self.spot(node)))
+        is_bare = isinstance(value, Unknown) and type(value) in (Unknown, Member)
+        if isinstance(value, Unknown) and is_bare and isinstance(key, str) and not value.is_plain:
+            return value.values.setdefault(f"[{key!r}]", Unknown.of("an element", value))
+        if (is_of_rank(key) and not isinstance(value, Tensor)) or type(value) in (Unknown, Member):
             return Unknown.of("an element", key, value)
         work = self._elements.get(type(value))
         return work(self, value, key, node) if work is not None else Unknown("an element")
 
     def _entry(self, value: dict[Value, Value], key: Value, node: ast.AST) -> Value:
+        if isinstance(key, Unknown) and value:  # one of them: they are made alike, but for {"fp16": torch.float16, …}
+            first = value.get(ANY_KEY, self._one_of([*value.values()]))
+            is_format = isinstance(first, External) and bool(format_of((first,)))
+            return Unknown.of("an entry", key) if is_format else first
+        if key in _REGISTRIES and key not in value:  # vars(self)["_parameters"]: all of them stand in one dict here
+            return value
         return value[key] if is_hashable(key) and key in value else Unknown("an entry")
 
+    def _one_of(self, values: Sequence[Value]) -> Value:
+        """One of VALUES, and in the next iteration the next one: heads[task] of a loop over several tasks."""
+        return values[max(self.loops[-1].count, 0) % len(values) if self.loops else 0]
+
     def _element(self, value: Any, key: Value, node: ast.AST) -> Value:
+        if isinstance(key, Unknown) and isinstance(value, list | tuple) and value and is_module(value[0]):
+            return self._one_of(value)
         try:
             return value[key] if isinstance(key, int | slice) else Unknown("an element")
         except (IndexError, TypeError, ValueError):
@@ -248,7 +388,9 @@ class Attributes(Imports):
 
     def _part(self, value: Tensor, key: Value, node: ast.AST) -> Value:
         result = self.merged((value,), node)
-        result.activation = value.activation
+        result.activation, result.activated = value.activation, value.activated
+        result.base = value if _is_basic(key) else None
+        result.is_assumed = value.is_output
         return result
 
     def _of_file(self, value: Loaded, key: Value, node: ast.AST) -> Value:
@@ -259,14 +401,19 @@ class Attributes(Imports):
         return value.values.get(key, Unknown("an entry")) if isinstance(key, str) else Unknown("an entry")
 
     def _of_package(self, value: External, key: Value, node: ast.AST) -> Value:
+        if value.name == "sys.argv":
+            return Unknown(value.name)
         return self.environment(key) if value.name == "os.environ" else value  # typing.List[int]
 
     def _of_stream(self, value: Endless, key: Value, node: ast.AST) -> Value:
         return value.make(key if isinstance(key, int) else 0)
 
     def _item_of(self, value: Object, key: Value, node: ast.AST) -> Value:
+        if self.is_opaque(value):
+            return self.part(value, key)
         items = self.entries_of(value) if value.kind == "state" else value.state.get("items")
-        if value.kind == "defaultdict" and is_hashable(key) and not isinstance(key, Unknown):
+        if value.kind == "defaultdict" and is_hashable(key):
+            key = ANY_KEY if isinstance(key, Unknown) else key
             if key not in value.state["items"] and value.state["make"] is not None:
                 value.state["items"][key] = self.call(value.state["make"], (), {}, node)
             return value.state["items"].get(key, Unknown("an entry"))
@@ -280,6 +427,8 @@ class Attributes(Imports):
         return Unknown("an entry")
 
     def items(self, value: Value, node: ast.AST) -> Iterator[Value]:
+        if self.worker is not None:
+            self.happen(events.Passage(self.spot(node), value))
         known, most = self.entries(value), LONGEST
         if known is not None:
             around = sum(isinstance(each.node, ast.comprehension) for each in self.loops[:-1])
@@ -307,6 +456,21 @@ class Attributes(Imports):
             self.loops[-1].is_endless = True
 
 
+def _is_basic(key: Value) -> bool:
+    """Whether indexing with KEY gives a view, and no copy: numbers, slices, None and `...`, alone or in a tuple."""
+    if isinstance(key, tuple):
+        return all(map(_is_basic, key))
+    is_number = isinstance(key, int | slice) and not isinstance(key, bool)
+    return is_number or key is None or key is ... or (isinstance(key, Unknown) and key.is_plain)
+
+
+def _is_made_there(answer: Answer) -> bool:
+    """Whether nothing but the answer holds what was loaded into: `Net().load_state_dict(…)`."""
+    called = getattr(answer.spot.node, "func", None) if answer.spot is not None else None
+    made = called.value if isinstance(called, ast.Attribute) else None
+    return isinstance(made, ast.Call) and getattr(made.func, "id", "") != "super"
+
+
 def _inside(value: Value) -> Iterator[Value]:
     """The elements of a list, a tuple or a dict, and of those within."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
@@ -325,13 +489,16 @@ Attributes._attributes = {
     Super: Attributes._of_parent,
     Function: Attributes._of_function,
     Method: Attributes._of_function,
+    Operation: Attributes._of_operation,
 }
 Attributes._assignments = {
     External: Attributes._set_setting,
     Namespace: Attributes._set_value,
     Class: Attributes._set_in_class,
     Object: Attributes._set_of_object,
+    Operation: Attributes._set_of_operation,
     Parameter: Attributes._set_of_parameter,
+    Tensor: Attributes._set_of_tensor,
 }
 Attributes._elements = {
     dict: Attributes._entry,
@@ -340,6 +507,7 @@ Attributes._elements = {
     Loaded: Attributes._of_file,
     Namespace: Attributes._setting,
     Object: Attributes._item_of,
+    Operation: Attributes._item_of_operation,
     External: Attributes._of_package,
     Endless: Attributes._of_stream,
 }

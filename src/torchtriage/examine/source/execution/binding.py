@@ -6,7 +6,12 @@ import ast
 
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.machine import Machine
-from torchtriage.examine.source.execution.values import Object, Unknown, Value
+from torchtriage.examine.source.execution.values import External, Object, Operation, Tensor, Unknown, Value
+
+ANY_KEY = Unknown("any key")
+"""Under which a dict has what is put there under keys that are not known: the names of a model's losses."""
+
+ENVIRONMENT = "os.environ"
 
 
 class Binding(Machine):
@@ -16,6 +21,7 @@ class Binding(Machine):
         """Gives the names, attributes and entries of TARGET their part of VALUE."""
         match target:
             case ast.Name(id=name):
+                self.replaces((frame.home(name) or {}).get(name), value, target)
                 frame.store(name, value)
             case ast.Attribute(value=held, attr=name):
                 self.assign(self.evaluate(held, frame), name, value, target)
@@ -27,12 +33,31 @@ class Binding(Machine):
                 self.bind(inner, Unknown("*"), frame)
 
     def _put(self, held: Value, key: Value, value: Value, node: ast.AST) -> None:
-        if (isinstance(held, dict) and is_hashable(key) and not isinstance(key, Unknown)) or (
-            isinstance(held, list) and isinstance(key, int) and -len(held) <= key < len(held)
-        ):
-            held[key] = value
+        if isinstance(held, Object) and held.kind == "defaultdict":
+            self._put(held.state["items"], key, value, node)
+        elif isinstance(held, list):
+            self._put_in_list(held, key, value, node)
+        elif isinstance(held, dict):
+            name = ANY_KEY if isinstance(key, Unknown) else key
+            if is_hashable(name):
+                held[name] = value
+                self.note_kept(held, value, node)
+        elif isinstance(held, Tensor):
+            self.fill(held, node)
+        elif isinstance(held, External) and isinstance(key, str):  # os.environ["NAME"] = "1"
+            self.assign(held, key, value, node)
+        elif isinstance(held, Operation) and isinstance(held.receiver, Object):  # model.classifier[6] = nn.Linear(…)
+            self.assign(held.receiver, f"{held.name}[{key}]", value, node)
+        elif isinstance(held, Object) and held.kind == "module" and isinstance(held.state.get("items"), dict):
+            held.state["items"][key] = value
         elif isinstance(held, Object):
             self.call(self.attribute(held, "__setitem__", node), (key, value), {}, node)
+
+    def _put_in_list(self, held: list[Value], key: Value, value: Value, node: ast.AST) -> None:
+        place = 0 if isinstance(key, Unknown) and isinstance(value, Object) else key  # one of them
+        if isinstance(place, int) and -len(held) <= place < len(held):
+            held[place] = value
+            self.note_kept(held, value, node)
 
     def _unpack(self, parts: list[ast.expr], value: Value, frame: Frame) -> None:
         starred = next((place for place, each in enumerate(parts) if isinstance(each, ast.Starred)), None)
@@ -46,6 +71,8 @@ class Binding(Machine):
                 else:
                     self.bind(part, value[place - len(parts)], frame)
             return
+        if isinstance(value, Object) and value.cls is not None and value.cls.fields is not None:  # a named tuple
+            value = [value.values.get(name, Unknown(name)) for name in value.cls.fields]
         for place, part in enumerate(parts):
             inner = part.value if isinstance(part, ast.Starred) else part
             self.bind(inner, self.item(value, place, part), frame)

@@ -6,39 +6,54 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.attributes import CONTAINERS, FUNCTION
+from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
+from torchtriage.examine.source.execution.attributes import CONTAINERS
 from torchtriage.examine.source.execution.configuration import optional
 from torchtriage.examine.source.execution.frames import Frame, Return
 from torchtriage.examine.source.execution.functions import Functions
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.lore import kind_of, lore
-from torchtriage.examine.source.execution.modules import is_module
+from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
+from torchtriage.examine.source.execution.modules import OPAQUE, is_module
+from torchtriage.examine.source.execution.ranks import Guard, names_rank
+from torchtriage.examine.source.execution.tensors import tensors_in
 from torchtriage.examine.source.execution.values import (
     OVER,
+    Answer,
     Arguments,
     Class,
     Endless,
     External,
     Function,
+    GraphNode,
     Keywords,
     Loaded,
+    Member,
     Method,
     Namespace,
     Object,
     Operation,
     Partial,
+    Spot,
     Tensor,
     Unknown,
     Value,
     is_concrete,
 )
 
+REST = "**rest"
+"""The name by which a call says that more keywords may be given, for none of the parameters."""
 DEEP = 40
 """Calls within calls."""
 _SETTINGS = re.compile(r"(Config|Cfg|Args|Arguments|Options|Opts?|Settings|Params|Hparams|Flags)$", re.IGNORECASE)
+_OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval", "modules"})
+"""Methods that modules have, and no tensor."""
+_GIVE_MODULES = frozenset({"children", "modules", "named_children", "named_modules", "parameters"})
+_OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__init_subclass__")
+"""Methods of a class that may do what a constructor is for."""
 _BLIND = frozenset(
     {"step", "zero_grad", "backward", "train", "eval", "update", "unscale_", "set_epoch", "wait", "seed"}
 )
@@ -53,28 +68,59 @@ class Calls(Functions):
 
     under_call: list[tuple[str, ast.AST]]
     stack: list[Function]
-    guards: list[tuple[int, bool]]
+    guards: list[Guard]
     blind: set[str]
+    entered: set[int]
+    visited: dict[int, Function]
     _calls: ClassVar[dict[type, Callable[..., Value]]] = {}
 
     def call(self, called: Value, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.count()
+        if isinstance(called, Answer):
+            self.note_answer(called)
+        self.note_used((each for each in arguments if isinstance(each, Tensor)), node)
+        if isinstance(called, Unknown) and called.module is not None:
+            called = called.module
         work = self._calls.get(type(called))
         if work is not None:
             return work(self, called, arguments, keywords, node)
-        return self.beyond(called, "", arguments, keywords)
+        if type(called) is Unknown and id(node) in self.dropped and not arguments:
+            self.blind |= {"zero_grad", "step"}  # prepare_step() of a star import may work on what is global there
+        return self.beyond(called, "", arguments, keywords, node)
+
+    def _own_function(self, called: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        owner = called.owner
+        if owner is not None and called.name == "forward" and FUNCTION in owner.externals and _is_by_name(node):
+            is_inside = any(each.owner is not None and FUNCTION in each.owner.externals for each in self.stack)
+            is_known = not keywords and not any(isinstance(each, Unknown) and each.why == "*" for each in arguments)
+            if not is_inside and is_known:
+                self.happen(events.FunctionForward(self.spot(node), owner, arguments, self.is_grad))
+        return self.call_function(called, arguments, keywords, node)
 
     def _method(self, called: Method, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         is_forward = called.function.name == "forward" and is_module(called.receiver)
         if is_forward and called.receiver not in self.under and _is_by_name(node):
             self.happen(events.DirectForward(self.spot(node), called.receiver))
             return self.call_module(called.receiver, arguments, keywords, node)
-        return self.call_function(called.function, (called.receiver, *arguments), keywords, node)
+        result = self.call_function(called.function, (called.receiver, *arguments), keywords, node)
+        self._note_stopped(called)
+        return result
+
+    def _note_stopped(self, called: Method) -> None:
+        """Whether a constructor that super().__init__() came to has called none further: that of nn.Module waits."""
+        held = called.receiver
+        if called.function.name == "__init__" and is_module(held) and held.state.get("is_made") is False:
+            held.state.setdefault("stopped", called.function)
 
     def _package(self, called: External, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.external(called.name, arguments, keywords, node)
 
     def _partial_call(self, called: Partial, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        is_here = called.spot is not None and called.spot.path == self.paths[-1]
+        name = called.called.name if isinstance(called.called, External) else ""
+        is_of_arguments = name.rpartition(".")[2][:1].isupper() or name in lore()["watched"]
+        if is_of_arguments and called.spot is not None and is_here:
+            node = called.spot.node
         return self.call(called.called, (*called.arguments, *arguments), {**called.keywords, **keywords}, node)
 
     def _operation(self, called: Operation, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -85,46 +131,100 @@ class Calls(Functions):
             return self.tensor_method(held, name, arguments, keywords, node)
         if isinstance(held, Object):
             found = self.operate(held, name, arguments, keywords, node)
-            return found if found is not NotImplemented else self.beyond(held, name, arguments, keywords)
+            return found if found is not NotImplemented else self.beyond(held, name, arguments, keywords, node)
         if isinstance(held, CONTAINERS):
-            if isinstance(held, list) and name == "append" and arguments and isinstance(arguments[0], Tensor):
-                self.happen(events.Kept(self.spot(node), held, "", arguments[0]))
+            if isinstance(held, list) and name == "append" and arguments:
+                self.note_kept(held, arguments[0], node)
+                self.note_appended(held, arguments[0], node)
             return self.container_method(held, name, arguments, keywords, node)
         return self._method_of_rest(held, name, arguments, keywords, node)
 
     def _method_of_rest(self, held: Value, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if isinstance(held, Namespace) and held.holds_settings:
             return self.settings_method(held, name, arguments, keywords)
-        if isinstance(held, Loaded) and name in ("get", "pop") and arguments:
-            return self.item(held, arguments[0], node)
+        if isinstance(held, Loaded) and (name == "items" or (name in ("get", "pop") and arguments)):
+            key = "*" if name == "items" else arguments[0]  # one of its entries stands for all
+            found = self.item(held, key, node)
+            return [(Unknown("a name"), found)] if name == "items" else found
+        if isinstance(held, Unknown):
+            found = self._by_method(held, name, arguments, keywords, node)
+            if found is not NotImplemented:
+                return found
+        if self.worker is not None:
+            self.happen(events.LibraryCall(self.spot(node), name, arguments, keywords))
+        if name in ("full_tensor", "wait_for_everyone"):
+            self.happen(events.Collective(self.spot(node), name))
         if name in _BLIND:
             self.blind.add(name)
-        return self.beyond(held, name, arguments, keywords)
+        if name == "enter_context" and arguments:  # of an ExitStack, whose own `with` leaves it again
+            return self.enter(arguments[0], node)[1]
+        if isinstance(held, Object):  # what a class that is not in sight does to its own object
+            self.escape(held)
+        return self.beyond(held, name, arguments, keywords, node)
 
-    def beyond(self, held: Value, name: str, arguments: Arguments, keywords: Keywords) -> Value:
+    def _by_method(self, held: Unknown, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """HELD.NAME(…) where the method tells what HELD is: a model, a dict, a tensor; else NotImplemented."""
+        if name in _GIVE_MODULES and held.module is None and not arguments:
+            held.module = Object("module", OPAQUE, None, self.spot(node), state={"training": None, "is_given": True})
+        if held.module is not None:
+            return self.call(self.attribute(held.module, name, node), arguments, keywords, node)
+        if name == "setdefault" and len(arguments) == 2:  # a dict that a caller keeps
+            return held.values.setdefault(f"[{arguments[0]!r}]", arguments[1])
+        if held.is_plain:
+            return NotImplemented
+        if id(node) in self.dropped and name in lore()["tensors"]["pure"]:
+            self.note_lost(held, name, node)
+        is_loss = name == "backward" and held.grad_fn is not None
+        given = (*arguments, *keywords.values(), External(f"torch.{name}"))
+        casts = name in ("half", "to", "type") and format_of(given)
+        if name not in of_tensors() and not is_loss and not casts:
+            return NotImplemented
+        self.blind |= {"backward"} if is_loss else set()
+        assumed = Tensor(self.spot(node), is_open=True, is_batch=True, grad_fn=held.grad_fn)
+        assumed.bound = "above" if held.why == SHIFTED else ""
+        return self.tensor_method(assumed, name, arguments, keywords, node)
+
+    def beyond(self, held: Value, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        if isinstance(held, Unknown):
+            held.is_called |= not name or name in _OF_MODULES
+        for each in (held, *arguments):
+            if isinstance(each, Object) and each.kind in ("handle", "profiler"):
+                each.has_escaped = True
         if name not in lore()["harmless"]["methods"]:
+            if self.guards:
+                self.happen(events.UnseenCall(self.spot(node)))
             self.escape(*arguments, *keywords.values())
             if isinstance(held, Object) and name and not held.kind:
                 held.has_escaped = True
-        return Unknown(name)
+        asked = name or (held.why if isinstance(held, Unknown) else "")
+        inputs = [each.grad_fn for each in tensors_in((*arguments, *keywords.values())) if each.grad_fn is not None]
+        grad_fn = GraphNode(tuple(inputs)) if inputs else None
+        return Unknown(name, is_of_rank=names_rank(asked), grad_fn=grad_fn)
 
     def _called_object(self, called: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if called.kind == "grad_mode" and arguments and isinstance(arguments[0], Function):
             arguments[0].grad = called.state["enabled"]
             return arguments[0]
+        if called.kind == "pipeline":
+            value: Value = arguments[0] if arguments else Unknown()
+            for each in called.state["parts"]:
+                value = self.call(each, (value,), {}, node)
+            return value
         own = called.method("__call__")
         if own is not None:
             return self.call_function(own, (called, *arguments), keywords, node)
         if is_module(called):
             return self.call_module(called, arguments, keywords, node)
-        return self.beyond(called, "", arguments, keywords)
+        if called.cls is not None and FUNCTION in called.cls.externals:
+            self.happen(events.FunctionInstance(self.spot(node), called.cls, called))
+        return self.beyond(called, "", arguments, keywords, node)
 
     def _instance(self, cls: Class, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         kinds = [kind_of(name) for name in cls.externals]
         kind = next((each for each in kinds if each), "")
         external = next((name for name in cls.externals if kind_of(name)), "")
-        made = Object(kind, external, cls, self.spot(node), arguments, keywords)
-        if not cls.is_known:
+        made = Object(kind, external, cls, self.spot(node), arguments, keywords, state={"born": self.steps})
+        if not cls.is_known or any(map(is_foreign, cls.externals)):
             made.has_escaped = True
         if cls.fields is not None:
             self._fill(made, cls, arguments, keywords, node)
@@ -132,12 +232,14 @@ class Calls(Functions):
         if members and len(arguments) == 1:  # Precision("bf16")
             mine = (each for each in members if is_concrete(arguments[0]) and each.values.get("value") == arguments[0])
             return next(mine, Unknown(cls.name))
-        if FUNCTION in cls.externals:
-            self.happen(events.FunctionInstance(self.spot(node)))
+        if arguments and FUNCTION in cls.externals and not any(map(cls.has, ("__init__", "__call__", "__new__"))):
+            self.happen(events.FunctionInstance(self.spot(node), cls))
         first, late = cls.method("__init__"), cls.method("__post_init__")
-        made.state["is_made"] = first is None
+        made.state["is_made"] = True if first is None else None if any(map(cls.has, _OWN_WAYS)) else False
         if first is not None:
             self.call_function(first, (made, *arguments), keywords, node)
+            if kind == "module" and made.values and cls.has("forward"):
+                self.note_early(made, "", Spot(first.frame.file.path, first.node))
         elif kind == "optimizer":
             self.make_optimizer(made, node)
         elif kind == "module" and external in lore()["containers"]:
@@ -170,31 +272,44 @@ class Calls(Functions):
         if len(self.under_call) >= DEEP or self.stack.count(function) > 3:
             self.escape(*arguments, *keywords.values())
             return Unknown(function.name)
+        self.entered.add(id(function.node))
+        self.visited[id(function.node)] = function
+        if self._is_left_to_others(function, arguments):
+            return Unknown(function.name)
         values = self._bound_arguments(function, arguments, keywords)
         outer: Frame = function.frame
         frame = Frame(
             outer.file, values, None if outer.values is outer.file.values else outer, function, function.owner
         )
-        before = self.is_grad, self.autocast
         if function.is_generator:
             body = self._suspended(function, frame, node)
-            if function.kind == "context":
-                return Object("context", state={"body": body})
-            return self._streamed(body)
+            return Object("context", state={"body": body}) if function.kind == "context" else self._streamed(body)
+        before = self.is_grad, self.region
         with self._inside(function, node):
             if function.grad is not None:
                 self.is_grad = function.grad
             if function.autocast is not None:
-                self.autocast = function.autocast
+                self.region = function.autocast
             try:
                 if isinstance(function.node, ast.Lambda):
                     return self.evaluate(function.node.body, frame)
                 self.run(function.node.body, frame)
             except Return as given:
                 return given.value
-            finally:
-                self.is_grad, self.autocast = before
+            finally:  # a method __enter__ leaves behind what it has switched on
+                self.is_grad = before[0] if function.grad is not None else self.is_grad
+                self.region = before[1] if function.autocast is not None else self.region
         return None
+
+    def _is_left_to_others(self, function: Function, arguments: Arguments) -> bool:
+        """Whether subclasses, which are out of sight, say what FUNCTION does."""
+        if function.owner is not None and _is_empty(function) and any(isinstance(each, Loaded) for each in arguments):
+            self.blind.add("load_state_dict")  # restore_more(checkpoint)
+        if not _is_abstract(function):
+            return False
+        if arguments and isinstance(arguments[0], Object):
+            self.escape(arguments[0])
+        return True
 
     @contextmanager
     def _inside(self, function: Function, node: ast.AST) -> Iterator[None]:
@@ -202,6 +317,7 @@ class Calls(Functions):
         self.paths.append(function.frame.file.path)
         self.stack.append(function)
         guards = len(self.guards)
+        self.guards += [each._replace(depth=len(self.under_call)) for each in function.guards]
         try:
             yield
         finally:
@@ -239,7 +355,7 @@ class Calls(Functions):
                 seen.append(value)
             return seen[number]
 
-        return Endless(make)
+        return Endless(make, is_generated=True)
 
     def _bound_arguments(self, function: Function, arguments: Arguments, keywords: Keywords) -> dict[str, Value]:
         wanted = function.node.args
@@ -253,10 +369,10 @@ class Calls(Functions):
         for name, each in keywords.items():
             if name in known:
                 values[name] = each
-            elif name != "**":
+            elif name not in ("**", REST):
                 others[name] = each
         if wanted.kwarg is not None:
-            values[wanted.kwarg.arg] = others if not is_open else Unknown("**")
+            values[wanted.kwarg.arg] = Unknown("**") if is_open or REST in keywords else others
         late = names[len(names) - len(function.defaults) :] if function.defaults else []
         for name, each in (*zip(late, function.defaults, strict=False), *function.keyword_defaults.items()):
             values.setdefault(name, Unknown(name) if is_open else each)
@@ -267,36 +383,86 @@ class Calls(Functions):
     # contexts
 
     def enter(self, value: Value, node: ast.AST) -> tuple[Callable[[], None], Value]:
-        before = self.is_grad, self.autocast
+        before = self.is_grad, self.region
 
         def leave() -> None:
-            self.is_grad, self.autocast = before
+            self.is_grad, self.region = before
 
-        if isinstance(value, Object):
-            if value.kind == "autocast":
-                self.autocast = value.state["format"]
-                return leave, None
-            if value.kind == "grad_mode":
-                self.is_grad = value.state["enabled"] is not False
-                return leave, None
-            if value.kind == "context":
-                entered = next(value.state["body"], None)
-                return lambda: _resume(value.state["body"]), entered
-            if value.method("__enter__"):
-                entered = self.call(self.attribute(value, "__enter__", node), (), {}, node)
-                return lambda: self._leave(value, node), entered
-        return leave, value if isinstance(value, Object) else Unknown("a context")
+        if not isinstance(value, Object):
+            return leave, value if isinstance(value, Unknown) else Unknown("a context")
+        if value.method("__enter__"):
+            entered = self.call(self.attribute(value, "__enter__", node), (), {}, node)
+
+            def leave_own() -> None:
+                self._leave(value, node)
+                leave()
+
+            return leave_own, entered
+        if value.cls is not None:  # of a class out of sight: it may do anything
+            self.escape(value)
+        return self._enter_known(value, leave, node)
+
+    def _enter_known(self, value: Object, leave: Callable[[], None], node: ast.AST) -> tuple[Callable[[], None], Value]:
+        """What entering VALUE, of torch's or Python's own, does, and LEAVE or what leaving it does instead."""
+        if value.kind == "autocast":
+            self.region = value.state["region"]
+        elif value.kind == "grad_mode":
+            outside = value.state.get("before", self.is_grad)  # set_grad_enabled() has acted already
+            leave = partial(setattr, self, "is_grad", outside)
+            self.is_grad = value.state["enabled"] is not False
+            self.note_ungraded(node)
+        elif value.kind == "no_sync":
+            outer, self.is_unsynced = self.is_unsynced, True
+            leave = partial(setattr, self, "is_unsynced", outer)
+        elif value.kind == "context":
+            entered = next(value.state["body"], None)
+            return lambda: _resume(value.state["body"]), entered
+        elif value.kind in ("profiler", "anomaly"):
+            self.happen(events.Handle(self.spot(node), value, "__enter__"))
+            leave = partial(self._leave_aid, value, node)
+        return leave, None if value.kind in ("autocast", "grad_mode", "no_sync") else value
+
+    def _leave_aid(self, value: Object, node: ast.AST) -> None:
+        value.state["is_over"] = True
+        self.happen(events.Handle(self.spot(node), value, "__exit__"))
 
     def _leave(self, value: Object, node: ast.AST) -> None:
         if value.method("__exit__"):
             self.call(self.attribute(value, "__exit__", node), (None, None, None), {}, node)
 
 
+def is_foreign(name: str) -> bool:
+    """Whether NAME, a class of a package that is inherited from, may do anything."""
+    package = name.partition(".")[0]
+    return not kind_of(name) and package not in ("torch", *lore()["harmless"]["packages"])
+
+
+def _is_empty(function: Function) -> bool:
+    """Whether FUNCTION does nothing: a hook."""
+    body = [] if isinstance(function.node, ast.Lambda) else function.node.body
+    rest = [each for each in body if not isinstance(each, ast.Pass)]
+    said = (each.value if isinstance(each, ast.Expr) else each for each in rest)
+    return bool(body) and all(isinstance(each, ast.Constant) for each in said)
+
+
+def _is_abstract(function: Function) -> bool:
+    """Whether FUNCTION is left to subclasses."""
+    if isinstance(function.node, ast.Lambda):
+        return False
+    named = [ast.unparse(each).rpartition(".")[2] for each in function.node.decorator_list]
+    last = function.node.body[-1]
+    raised = last.exc if isinstance(last, ast.Raise) else None
+    called = raised.func if isinstance(raised, ast.Call) else raised
+    is_left = isinstance(called, ast.Name) and called.id == "NotImplementedError" and len(function.node.body) < 3
+    return "abstractmethod" in named or is_left
+
+
 def _is_by_name(node: ast.AST) -> bool:
     """Whether NODE calls something.forward(…)."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "forward":
         return False
-    return not isinstance(node.func.value, ast.Name) or node.func.value.id != "self"  # a method of its own that uses it
+    held = node.func.value.func if isinstance(node.func.value, ast.Call) else node.func.value
+    return not isinstance(held, ast.Name) or held.id not in ("self", "super")  # a method of its own that uses it
 
 
 def _resume(body: Iterator[Value]) -> None:
@@ -306,11 +472,12 @@ def _resume(body: Iterator[Value]) -> None:
 
 
 Calls._calls = {
-    Function: Calls.call_function,
+    Function: Calls._own_function,
     Method: Calls._method,
     Class: Calls._instance,
     External: Calls._package,
     Partial: Calls._partial_call,
     Operation: Calls._operation,
+    Member: lambda self, called, *given: self._method_of_rest(called.receiver, called.name, *given),
     Object: Calls._called_object,
 }

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from torchtriage.examine.source.execution.values import Gradient, Object, Parameter, Spot, Tensor, Value
+from torchtriage.examine.source.execution.ranks import Guard
+from torchtriage.examine.source.execution.values import (
+    OUTSIDE,
+    Class,
+    Function,
+    Gradient,
+    Object,
+    Parameter,
+    Region,
+    Spot,
+    Tensor,
+    Unknown,
+    Value,
+)
 
 
 @dataclass(eq=False)
@@ -15,8 +27,12 @@ class Event:
 
     spot: Spot
     loops: tuple[tuple[int, int], ...] = field(default=(), kw_only=True)
-    guards: tuple[tuple[int, bool], ...] = field(default=(), kw_only=True)
-    """The conditions on the rank that stand around it, each with the way that was taken."""
+    is_tried: bool = field(default=False, kw_only=True)
+    """Whether it stands in a `try` with handlers."""
+    region: Region = field(default=OUTSIDE, kw_only=True)
+    """That of autocast in which it happens."""
+    guards: tuple[Guard, ...] = field(default=(), kw_only=True)
+    """The conditions on the rank that stand around it, and those that may be some."""
 
 
 @dataclass(eq=False)
@@ -31,6 +47,12 @@ class Forward(Event):
     autocast: str = ""
     called: tuple[Object, ...] = ()
     """Every module whose forward pass it runs through, itself first."""
+    is_unsynced: bool = False
+    """Whether it stands in a region of no_sync()."""
+    ages: frozenset[int] = frozenset()
+    """Of which iterations the operations in the graphs are of what it is given."""
+    given: frozenset[Parameter] = frozenset()
+    """The parameters that the graphs of what it is given lead to."""
 
 
 @dataclass(eq=False)
@@ -41,24 +63,47 @@ class Backward(Event):
     autocast: str = ""
     is_retained: bool = False
     keywords: Mapping[str, Value] = field(default_factory=dict)
+    is_unsynced: bool = False
+    """Whether it stands in a region of no_sync()."""
 
 
 @dataclass(eq=False)
 class GradientCall(Event):
-    """torch.autograd.grad is called: gradients are asked for that no parameter gets."""
+    """torch.autograd.grad(OUTPUTS, …) is called: gradients are asked for that no parameter gets."""
+
+    outputs: Value = None
 
 
 @dataclass(eq=False)
 class ZeroGrad(Event):
+    """lost: of PARAMETERS those whose gradients nobody has taken before."""
+
     parameters: tuple[Parameter, ...]
+    lost: tuple[Parameter, ...] = ()
 
 
 @dataclass(eq=False)
 class Clip(Event):
-    """gradients: of the PARAMETERS that are given, those that are known."""
+    """gradients: of the PARAMETERS that are given, those that are known. limit: the norm that is allowed."""
 
     gradients: tuple[Gradient, ...]
     parameters: tuple[Parameter, ...] = ()
+    limit: Value = None
+
+
+@dataclass(eq=False)
+class GradientLimit(Event):
+    """The program bounds GRADIENT by code of its own: by a factor, or element by element."""
+
+    gradient: Gradient
+
+
+@dataclass(eq=False)
+class SmallConstant(Event):
+    """A constant VALUE is added to, or bounds, a tensor of a FORMAT in which it is 0."""
+
+    value: float
+    format: str
 
 
 @dataclass(eq=False)
@@ -69,6 +114,8 @@ class OptimizerStep(Event):
     scaler: Object | None = None
     gradients: tuple[tuple[Parameter, Gradient], ...] = ()
     """Those that are known, of the parameters that it holds."""
+    is_known: bool = True
+    """Whether those are all that it may step with."""
 
 
 @dataclass(eq=False)
@@ -77,8 +124,19 @@ class ScalerUpdate(Event):
 
 
 @dataclass(eq=False)
+class Unscale(Event):
+    """SCALER divides the gradients of OPTIMIZER by its scale."""
+
+    scaler: Object
+    optimizer: Object
+
+
+@dataclass(eq=False)
 class SchedulerStep(Event):
+    """is_placed: it is told the epoch."""
+
     scheduler: Object
+    is_placed: bool = False
 
 
 @dataclass(eq=False)
@@ -114,10 +172,13 @@ class DirectForward(Event):
 
 @dataclass(eq=False)
 class HookMade(Event):
-    """A hook is registered on MODULE."""
+    """The function HOOK is registered on MODULE."""
 
     module: Object
     handle: Object
+    hook: Value = None
+    is_in_forward: bool = False
+    """Whether a forward pass registers it."""
 
 
 @dataclass(eq=False)
@@ -130,10 +191,11 @@ class Read(Event):
 
 @dataclass(eq=False)
 class Composed(Event):
-    """The function NAME is applied to what comes out of INNER ("log" of "softmax")."""
+    """The function NAME is applied to what comes out of INNER ("log" of "softmax"), at the place ORIGIN."""
 
     name: str
     inner: str
+    origin: Spot | None = None
 
 
 @dataclass(eq=False)
@@ -145,10 +207,14 @@ class Copy(Event):
 
 @dataclass(eq=False)
 class Lost(Event):
-    """The result of the operation NAME on TENSOR, which leaves that as it is, is dropped."""
+    """The result of the operation NAME on TENSOR, which leaves that as it is, is dropped; or on what may be one.
 
-    tensor: Tensor
+    is_used: the program goes on with TENSOR itself, and that is one.
+    """
+
+    tensor: Value
     name: str
+    is_used: bool = False
 
 
 @dataclass(eq=False)
@@ -206,19 +272,59 @@ class LossCall(Event):
 
 @dataclass(eq=False)
 class ModuleList(Event):
-    """A container of modules is made of ITEMS."""
+    """A container of modules is made."""
 
     made: Object
-    items: tuple[Value, ...]
+
+    @property
+    def items(self) -> list[Value]:
+        """What it holds in the end."""
+        held = self.made.state.get("items", ())
+        return [*(held.values() if isinstance(held, dict) else held)]
+
+
+@dataclass(eq=False)
+class SharedModule(Event):
+    """MODULE, or a parameter, is made once: as a default of the function NAME, a method of OWNER, or in the body of the
+    class OWNER as NAME.
+    """
+
+    module: Object | Parameter
+    name: str
+    owner: Class | None = None
+    is_default: bool = False
+
+
+@dataclass(eq=False)
+class RepeatedLayer(Event):
+    """LAYER goes into a list or a dict more than once, by one line; is_registered: into a module, under other names."""
+
+    layer: Object
+    is_registered: bool = False
 
 
 @dataclass(eq=False)
 class PlainContainer(Event):
-    """A list, tuple or dict that holds modules becomes an attribute of OWNER: nothing of it is registered."""
+    """A list, tuple or dict HELD becomes an attribute of OWNER: no module in it is registered."""
 
     owner: Object
     name: str
-    modules: tuple[Object, ...]
+    held: Value
+
+    @property
+    def contents(self) -> list[Value]:
+        """What it holds in the end, and what lists and dicts within it hold."""
+        found, waiting, seen = list[Value](), [self.held], set[int]()
+        while waiting:
+            each = waiting.pop(0)
+            if isinstance(each, Object) and each.kind == "defaultdict":
+                each = each.state["items"]
+            if isinstance(each, dict | list | tuple):
+                waiting += () if id(each) in seen else each.values() if isinstance(each, dict) else each
+                seen.add(id(each))
+            else:
+                found.append(each)
+        return found
 
 
 @dataclass(eq=False)
@@ -258,9 +364,7 @@ class LibraryCall(Event):
 
 @dataclass(eq=False)
 class Silence(Event):
-    """A step stands in a `try` whose handler drops any error without a word: HANDLER."""
-
-    handler: ast.ExceptHandler
+    """A step stands in a `try` whose handler drops any error without a word, or in contextlib.suppress."""
 
 
 @dataclass(eq=False)
@@ -297,28 +401,135 @@ class DirtyInput(Event):
 
 @dataclass(eq=False)
 class FunctionInstance(Event):
-    """An autograd function is made as an object."""
+    """An autograd function is used as if its class CLS were one of modules: its object MADE is called; None: it is made
+    of what apply() is to be given.
+    """
+
+    cls: Class
+    made: Object | None = None
+
+
+@dataclass(eq=False)
+class FunctionMethod(Event):
+    """The method NAME of the autograd function CLS is not static."""
+
+    cls: Class
+    name: str
+
+
+@dataclass(eq=False)
+class FunctionApplied(Event):
+    """The autograd function CLS is applied for the first time, in a region of autocast with the format AUTOCAST."""
+
+    cls: Class
+    autocast: str = ""
+
+
+@dataclass(eq=False)
+class GraphLeft(Event):
+    """BACKWARD, of an autograd function, leaves the graph of a second derivative, by the operation WORD."""
+
+    backward: Function
+    word: str
+
+
+@dataclass(eq=False)
+class FunctionForward(Event):
+    """The forward of the autograd function CLS is called by its name, with ARGUMENTS, from outside of such functions.
+
+    grad: whether a graph is recorded.
+    """
+
+    cls: Class
+    arguments: tuple[Value, ...]
+    grad: bool
 
 
 @dataclass(eq=False)
 class ResultEdit(Event):
-    """What the operation NAME gave, and needs for its gradient, is changed in place."""
+    """RESULT, which the operation NAME gave, and needs for its gradient, is changed in place."""
 
     name: str
+    result: Tensor
+
+
+@dataclass(eq=False)
+class StaleWeight(Event):
+    """A backward pass needs PARAMETER as it was before the step of an optimizer at STEPPED."""
+
+    parameter: Parameter
+    stepped: Spot
 
 
 @dataclass(eq=False)
 class EarlyAssignment(Event):
-    """A layer becomes the attribute NAME of a module whose own __init__ has not run."""
+    """A layer becomes the attribute NAME of a module while nn.Module.__init__ has not run, which CONSTRUCTOR, of the
+    project, does not call in time; "": the module is made, and it has never run.
+    """
+
+    name: str
+    constructor: Function
+
+
+@dataclass(eq=False)
+class Collective(Event):
+    """All ranks of a group have to come here. is_of_all: the group is that of all ranks."""
+
+    name: str
+    is_of_all: bool = True
+
+
+@dataclass(eq=False)
+class ParameterReplaced(Event):
+    """The parameter NAME of a module is assigned what moving it gives: self.weight = self.weight.to(device)."""
 
     name: str
 
 
 @dataclass(eq=False)
-class Collective(Event):
-    """All ranks of a group have to come here."""
+class Summed(Event):
+    """A figure of a batch of LOADER, of whose samples each rank has another part, is added to others or listed."""
 
-    name: str
+    loader: Object
+
+
+@dataclass(eq=False)
+class Averaged(Event):
+    """One figure is made of what stands for a part of the samples of LOADER."""
+
+    loader: Object
+
+
+@dataclass(eq=False)
+class UncalledState(Event):
+    """The method state_dict is taken for the state that it gives."""
+
+
+@dataclass(eq=False)
+class AnswerUse(Event):
+    """What load_state_dict returns is taken for OF, into which it loads. is_lost: nothing else holds that."""
+
+    of: Object
+    is_lost: bool = False
+
+
+@dataclass(eq=False)
+class Draw(Event):
+    """A random number is drawn from GENERATOR."""
+
+    generator: Object
+
+
+@dataclass(eq=False)
+class Passage(Event):
+    """A worker of a loader begins to go through the elements of VALUE."""
+
+    value: Value
+
+
+@dataclass(eq=False)
+class UnseenCall(Event):
+    """Code that is not executed is called under a condition on the rank: it may do what the other ranks wait for."""
 
 
 @dataclass(eq=False)
@@ -330,15 +541,18 @@ class AttributeUse(Event):
 
 @dataclass(eq=False)
 class Setting(Event):
-    """An attribute NAME of a module, or a setting of torch, becomes VALUE."""
+    """An attribute NAME, called like requires_grad, of OWNER, a module, a parameter or something of which nothing is
+    known, becomes VALUE; without an owner any setting of torch.
+    """
 
     name: str
     value: Value
-    owner: Object | None = None
+    owner: Object | Parameter | Unknown | None = None
 
 
 @dataclass(eq=False)
 class LayerMade(Event):
-    """A layer is made while the forward pass of another one is under way."""
+    """A layer is used that was made while the same forward pass of another one, in the mode TRAINING, was under way."""
 
     layer: Object
+    training: bool | None = None

@@ -17,6 +17,8 @@ class File:
     values: dict[str, Value] = field(default_factory=dict)
     is_open: bool = False
     """A star import has brought what is not known."""
+    unknown: dict[str, Value] = field(default_factory=dict)
+    """Names that nothing in sight defines: each is one thing wherever it is read."""
 
 
 @dataclass(eq=False)

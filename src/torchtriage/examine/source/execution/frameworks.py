@@ -20,7 +20,7 @@ from torchtriage.examine.source.execution.values import (
     Value,
 )
 
-_LIGHTNING = "pytorch_lightning.LightningModule"
+LIGHTNING = "pytorch_lightning.LightningModule"
 
 
 class Frameworks(Calls):
@@ -111,7 +111,7 @@ class Frameworks(Calls):
 
     # Lightning
 
-    def _fit(self, module: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
+    def fit(self, module: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """Trainer.fit(MODULE, …): two epochs of three batches, as the Trainer goes through them."""
         optimizers = self._configured(module, node)
         loader = keywords.get("train_dataloaders", arguments[1] if len(arguments) > 1 else None)
@@ -193,9 +193,9 @@ class Frameworks(Calls):
             self._train_by(held, node)
             return Unknown(name)
         module = keywords.get("model", arguments[0] if arguments else None)
-        is_own = isinstance(module, Object) and module.cls is not None and _LIGHTNING in module.cls.externals
+        is_own = isinstance(module, Object) and module.cls is not None and LIGHTNING in module.cls.externals
         if name == "fit" and is_own:
-            self._fit(module, arguments, keywords, node)
+            self.fit(module, arguments, keywords, node)
         elif name == "fit":
             self.escape(*arguments, *keywords.values())
         return Unknown(name)

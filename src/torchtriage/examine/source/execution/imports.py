@@ -7,7 +7,7 @@ import builtins
 from pathlib import Path
 
 from torchtriage.examine.source.execution.frames import File, Frame, Raised
-from torchtriage.examine.source.execution.library import Library
+from torchtriage.examine.source.execution.loading import Loading
 from torchtriage.examine.source.execution.values import External, Function, Namespace, Unknown, Value
 from torchtriage.examine.source.linked import Linked, Links
 from torchtriage.examine.source.names import canonical
@@ -18,17 +18,23 @@ others of a package of hundreds bring is not known.
 """
 
 
-class Imports(Library):
+DEEP_IMPORTS = 2
+"""Files within each other that are executed for one that is no program: what its functions use is near."""
+
+
+class Imports(Loading):
     """The files of an execution. paths: of the files whose code is under way, the innermost last."""
 
     links: Links
+    file: File
     paths: list[str]
     files: dict[Path, File]
 
     def builtin(self, name: str, frame: Frame) -> Value:
         if frame.file.is_open and not hasattr(builtins, name):
-            return Unknown(name)
-        return External(f"builtins.{name}") if hasattr(builtins, name) else Unknown(name)
+            return frame.file.unknown.setdefault(name, Unknown(name))
+        is_builtin = hasattr(builtins, name)
+        return External(f"builtins.{name}") if is_builtin else frame.file.unknown.setdefault(name, Unknown(name))
 
     def imports(self, node: ast.Import, frame: Frame) -> None:
         for alias in node.names:
@@ -92,7 +98,8 @@ class Imports(Library):
         linked, rest = found
         if rest:
             return External(canonical(name)) if not name.startswith(".") else Unknown(name)
-        if linked.path not in self.files and len(self.files) >= FILES:
+        is_far = self.file.values.get("__name__") != "__main__" and len(self.paths) > DEEP_IMPORTS
+        if linked.path not in self.files and (len(self.files) >= FILES or is_far):
             return Namespace(name, is_open=True)
         if linked.path not in self.files:
             self.files[linked.path] = File(self.links.shown(linked.path), linked.path)

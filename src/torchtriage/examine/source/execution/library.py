@@ -4,29 +4,46 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
+from torchtriage.examine.source.execution.binding import is_hashable
 from torchtriage.examine.source.execution.expressions import is_of_rank
+from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS
 from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
 from torchtriage.examine.source.execution.optimizers import Optimizers
+from torchtriage.examine.source.execution.ranks import Guard, names_rank
 from torchtriage.examine.source.execution.tensors import tensors_in
 from torchtriage.examine.source.execution.values import (
     Arguments,
     Endless,
-    External,
     Function,
     Keywords,
     Loaded,
+    Member,
     Object,
     Parameter,
+    Region,
     Tensor,
     Unknown,
     Value,
+    release,
+    share_of,
     truth,
 )
+from torchtriage.examine.source.roles import gives_model
+from torchtriage.examine.source.torch_api.families import FACTORIES
+from torchtriage.examine.source.torch_api.symbols import symbols
 
+_STEPS = (1, 10, 100, 1_000, 10_000)
 _JOINS = frozenset({"cat", "concat", "concatenate", "vstack", "hstack"})
+_DROPOUTS = frozenset({"dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"})
+"""Functions of torch itself that are those of torch.nn.functional, with the mode in third place."""
+_NO_TENSORS = frozenset({"math", "numpy"})
+"""Packages that give numbers and arrays, of whatever."""
+_NUMBERS = frozenset(f"builtins.{name}" for name in ("int", "float", "bool", "str", "len", "isinstance", "hasattr"))
 _GRAD_MODES = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}
 
 
@@ -34,6 +51,8 @@ class Library(Optimizers):
     """The packages of an execution. default_format: of autocast on CUDA, "" where the program has set another."""
 
     default_format = "float16"
+    worker: Object | None = None
+    guards: list[Guard]
     _functions: ClassVar[dict[str, Callable[..., Value]]] = {}
 
     def escape(self, *values: Value) -> None:
@@ -45,7 +64,12 @@ class Library(Optimizers):
         if name.endswith(".__init__") and arguments and isinstance(arguments[0], Object):  # nn.Module.__init__(self)
             arguments[0].state["is_made"] = True
         is_seed = "seed" in name.rpartition(".")[2]
-        if is_seed or name in lore()["watched"] or name.startswith(tuple(lore()["watched_packages"])):
+        if (
+            is_seed
+            or self.worker is not None
+            or name in lore()["watched"]
+            or name.startswith(tuple(lore()["watched_packages"]))
+        ):
             self.happen(events.LibraryCall(self.spot(node), name, arguments, keywords))
         found = self.python(name, arguments, keywords, node)
         if found is not NotImplemented:
@@ -61,9 +85,29 @@ class Library(Optimizers):
             return self._of_torch(name, arguments, keywords, node)
         if package == "tqdm":
             return arguments[0] if arguments else keywords.get("iterable", Unknown("tqdm"))
+        return self._unseen(name, arguments, keywords, node)
+
+    def _unseen(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """What NAME of a package that is not executed gives; it may change what it is given."""
+        package = name.partition(".")[0]
+        for each in (*arguments, *keywords.values()):  # stack.enter_context(profile(…))
+            if isinstance(each, Object) and each.kind in ("handle", "profiler"):
+                each.has_escaped = True
+        for each in (*arguments, *keywords.values()):  # stack.enter_context(profile(…))
+            if isinstance(each, Object) and each.kind in ("handle", "profiler"):
+                each.has_escaped = True
         if package not in lore()["harmless"]["packages"]:
+            if self.guards:
+                self.happen(events.UnseenCall(self.spot(node)))
             self.escape(*arguments, *keywords.values())
-        return Unknown(name)
+        if package == "sklearn" or name.endswith((".mean", ".fmean")):
+            for each in arguments:
+                self.note_average(each, node)
+        given = (*arguments, *keywords.values())
+        is_rank = names_rank(name.rpartition(".")[2]) or any(map(is_of_rank, given))
+        is_plain = package in _NO_TENSORS or name in _NUMBERS
+        source = next((each for each in given if isinstance(each, Unknown)), None)
+        return Unknown(name, is_of_rank=is_rank, is_plain=is_plain, share=share_of(given), source=source)
 
     def _made(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """An instance of the class NAME of a package; NotImplemented for what is no class known here."""
@@ -76,51 +120,99 @@ class Library(Optimizers):
         if not kind:
             return NotImplemented
         made = Object(kind, name, None, self.spot(node), arguments, keywords)
+        if kind == "scheduler" and name.endswith(".LambdaLR"):
+            made.state["factors"] = self._factors(made.argument("lr_lambda", 1), node)
         if kind == "optimizer":
             self.make_optimizer(made, node)
         else:
             self.happen(events.Made(self.spot(node), made))
         return made
 
+    def _factors(self, work: Value, node: ast.AST) -> list[Value]:
+        """By what the function WORK of a LambdaLR multiplies the rate, early, and in the course of a training."""
+        begun = len(self.events)
+        found = [self.call(work, (step,), {}, node) for step in _STEPS] if isinstance(work, Function) else [Unknown()]
+        del self.events[begun:]
+        return found
+
+    def _note_draw(self, keywords: Keywords, node: ast.AST) -> None:
+        """torch.randn(…, generator=generator)."""
+        generator = keywords.get("generator")
+        if isinstance(generator, Object) and generator.kind == "generator":
+            self.happen(events.Draw(self.spot(node), generator))
+
     def _of_torch(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """A function of torch: an operation on the tensors that it is given, unless it is known to be another thing."""
         head, _, last = name.rpartition(".")
-        if head == "torch.nn.functional":
+        self._note_draw(keywords, node)
+        if head == "torch.nn.functional" or (head == "torch" and last in _DROPOUTS):
             training = self.is_training(self.under[-1]) if self.under else None
-            self.happen(events.FunctionCall(self.spot(node), last, arguments, keywords, training))
+            word = last if head != "torch" else f"torch.{last}"
+            self.happen(events.FunctionCall(self.spot(node), word, arguments, keywords, training))
+        for each in self.overwritten(name, arguments, keywords):
+            self.overwrite(each, node)
         if head == "torch.nn.init":
-            for each in tensors_in(arguments[:1]):
-                if isinstance(each, Parameter):
-                    each.is_empty = False
-                each.created = "computed" if each.created else ""
-            return arguments[0] if arguments else Unknown(name)
-        if head == "torch.distributed":
-            return self._distributed(last, arguments, keywords, node)
+            return self._initialized(name, arguments)
+        if head.startswith("torch.distributed"):
+            return self._distributed(name, arguments, keywords, node)
+        return self._computed_by(name, arguments, keywords, node)
+
+    def _initialized(self, name: str, arguments: Arguments) -> Value:
+        """torch.nn.init.NAME(tensor): its memory is filled."""
+        for each in tensors_in(arguments[:1]):
+            if isinstance(each, Parameter) and each.owner is not None:
+                each.owner.state["is_set"] = True
+            each.is_empty = False
+            for one in each.graph:  # weight[i].view(shape): a part of it
+                one.is_empty = False
+            each.created = "computed" if each.created else ""
+        return arguments[0] if arguments else Unknown(name)
+
+    def _computed_by(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """What the function NAME of torch makes or computes."""
+        head, _, last = name.rpartition(".")
         if head == "torch" and last in _JOINS and any(_is_made_at(each, node) for each in tensors_in(arguments[:1])):
             self.happen(events.Joined(self.spot(node)))
+        if name in symbols().tensor_classes and (len(arguments) > 1 or isinstance(next(iter(arguments), None), int)):
+            return self.created("empty", (), keywords, node)  # torch.FloatTensor(rows, columns)
         if last in lore()["losses"]:
             return self.loss(last, arguments, keywords, node)
-        if head == "torch" and last in lore()["tensors"]["creates"]:
+        if head == "torch" and (last in lore()["tensors"]["creates"] or last in FACTORIES):
             return self.created(last, arguments, keywords, node)
-        return self._operation_of(name, [*arguments, *keywords.values()], node)
+        result = self._operation_of(name, [*arguments, *keywords.values()], node)
+        if head.startswith("torch.ops") and isinstance(result, Tensor):  # weights that are packed are no tensor
+            result.created = ""
+        return result
 
     def _operation_of(self, name: str, operands: list[Value], node: ast.AST) -> Value:
         head, _, last = name.rpartition(".")
-        first = next(iter(tensors_in(operands)), None)
-        if first is not None:
-            return self.tensor_method(first, last, tuple(each for each in operands if each is not first), {}, node)
         is_function = head in ("torch", "torch.nn.functional") and last[:1].islower()
-        is_operation = is_function and last not in lore()["tensors"]["others"]
-        is_of_unknown = any(isinstance(each, Unknown) for each in operands)
-        return Tensor(self.spot(node), is_open=True) if is_operation and is_of_unknown else Unknown(name)
+        first = next(iter(tensors_in(operands)), None)
+        if first is None and is_function and last not in lore()["tensors"]["others"]:
+            unknown = [each for each in operands if isinstance(each, Unknown) and not each.is_plain]
+            if unknown:
+                first = Tensor(self.spot(node), is_open=True, bound="above" if unknown[0].why == SHIFTED else "")
+                operands = [each for each in operands if each is not unknown[0]]
+        if first is None:
+            return Unknown(name, is_of_rank=any(map(is_of_rank, operands)))
+        return self.tensor_method(first, last, tuple(each for each in operands if each is not first), {}, node)
 
-    def _distributed(self, last: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        if last in lore()["collectives"]:
+    def _distributed(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        head, _, last = name.rpartition(".")
+        is_of_ranks = last in lore()["checkpoint_collectives"] and not keywords.keys() & set(lore()["alone"])
+        if head.startswith("torch.distributed.checkpoint") and is_of_ranks:
             self.happen(events.Collective(self.spot(node), last))
-        if last in ("isend", "irecv") or (last in lore()["collectives"] and truth(keywords.get("async_op", False))):
+        if head != "torch.distributed":
+            return self._operation_of(name, [*arguments, *keywords.values()], node)
+        if last in lore()["collectives"]:
+            is_of_all = keywords.get("group") is None and "**" not in keywords
+            self.happen(events.Collective(self.spot(node), last, is_of_all and not any(map(_is_group, arguments))))
+        if last in ("isend", "irecv", "batch_isend_irecv") or (
+            last in lore()["collectives"] and truth(keywords.get("async_op", False))
+        ):
             handle = Object("handle", f"torch.distributed.{last}", None, self.spot(node))
             self.happen(events.Made(self.spot(node), handle))
-            return handle
+            return [handle] if last == "batch_isend_irecv" else handle
         return Unknown(last, is_of_rank=last in ("get_rank", "get_node_local_rank", "get_group_rank"))
 
     def _grad_mode(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -129,22 +221,29 @@ class Library(Optimizers):
         return Object("grad_mode", state={"enabled": _GRAD_MODES[name]})
 
     def _grad_set(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Object("grad_mode", state={"enabled": truth(arguments[0] if arguments else True)})
+        wanted = arguments[0] if arguments else keywords.get("mode", True)
+        is_on = truth(wanted)
+        before, self.is_grad = self.is_grad, self.decide(node, wanted, []) if is_on is None else is_on
+        return Object("grad_mode", state={"enabled": self.is_grad, "before": before})
 
     def _clip(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.clip(arguments, keywords, node)
 
     def _autocast(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        """A region, with its format: on CUDA the default unless another is asked for; "" where it may be off."""
-        device = (
-            arguments[0] if arguments else keywords.get("device_type", "cuda")
-        )  # torch.cuda.amp.autocast() has none
+        """A region, with its format: on CUDA the default unless another is asked for."""
+        device = arguments[0] if arguments else keywords.get("device_type", "cuda")  # autocast() of old has none
         wanted = keywords.get("dtype", arguments[1] if len(arguments) > 1 else None)
-        found = wanted.name.removeprefix("torch.") if isinstance(wanted, External) else ""
-        if wanted is None and (device == "cuda" or device is True):
+        found = format_of((wanted,))
+        if wanted is None and (device == "cuda" or device is True) and "**" not in keywords:
             found = self.default_format
-        is_on = truth(keywords.get("enabled", True)) is True
-        return Object("autocast", state={"format": found if is_on else ""})
+        enabled = keywords.get("enabled", arguments[2] if len(arguments) > 2 else True)
+        is_on = truth(enabled)
+        if is_on is None:
+            is_on = self.decide(node, enabled, [])
+        host = found if is_on and device == "cpu" else ""
+        is_on &= device != "cpu"
+        region = Region(found if is_on else "", self.spot(node), is_on and enabled, host=host)
+        return Object("autocast", state={"region": region})
 
     def _autocast_default(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.default_format = ""
@@ -153,9 +252,27 @@ class Library(Optimizers):
         made = Parameter(self.spot(node))
         made.graph = frozenset({made})
         made.requires_grad = truth(keywords.get("requires_grad", arguments[1] if len(arguments) > 1 else True))
+        if made.requires_grad is False:
+            made.graph = frozenset()
         data = arguments[0] if arguments else keywords.get("data")
-        made.is_empty = isinstance(data, Tensor) and data.created == "empty"
+        made.is_empty = isinstance(data, Tensor) and data.is_empty
+        release(data)
         return made
+
+    def _variable(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """Variable(tensor): a leaf with the same values."""
+        first = arguments[0] if arguments else keywords.get("data")
+        if not isinstance(first, Tensor):
+            return first
+        wanted = truth(keywords.get("requires_grad", False)) is True
+        return replace(
+            first, spot=self.spot(node), graph=frozenset(), ages=frozenset(), grad_fn=None, is_open=False,
+            cut=self.spot(node) if first.graph else first.cut, is_leaf=wanted,
+        )  # fmt: skip
+
+    def _buffer(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """nn.Buffer(tensor): the module that it becomes an attribute of moves it."""
+        return Tensor(self.spot(node))
 
     def _save(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         given = dict(zip(("obj", "f"), arguments, strict=False)) | dict(keywords)
@@ -168,9 +285,16 @@ class Library(Optimizers):
             total = self.binary(ast.Add(), total, each, node)
         return total
 
+    def _extreme(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """min(1.0, max_norm / norm) of Python's own."""
+        return self.merged(arguments, node) if any(tensors_in(arguments)) else Unknown.of(name, *arguments)
+
     def _device(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         rank = next(filter(is_of_rank, arguments), None)
-        return Unknown("a device" if rank is None else rank.why, is_of_rank=rank is not None, is_plain=True)
+        if rank is not None:
+            self.happen(events.LibraryCall(self.spot(node), name, arguments, keywords))
+        named = arguments[0] if arguments and isinstance(arguments[0], str) else "a device"
+        return Unknown(named if rank is None else rank.why, is_of_rank=rank is not None, is_plain=True)
 
     def _shard(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """fully_shard(module): the same module, with other parameters."""
@@ -179,16 +303,30 @@ class Library(Optimizers):
         self.happen(events.Made(self.spot(node), made))
         return first
 
+    def _opened(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """A file, whose receiver is its path."""
+        path = arguments[0] if arguments else keywords.get("file")
+        return Member(name, is_of_rank(path), receiver=path, name="open")
+
     def _load(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Loaded("torch.load", path=arguments[0] if arguments else keywords.get("f"), spot=self.spot(node))
+        path = arguments[0] if arguments else keywords.get("f")
+        spot = self.spot(node)
+        return Loaded("torch.load", is_of_rank(path), path=path, spot=spot, loaded=spot)
 
     def _profiled(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         made = Object("profiler", name, None, self.spot(node), arguments, keywords)
         self.happen(events.Made(self.spot(node), made))
         return made
 
+    def _anomaly(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """Anomaly detection: set for good, or for as long as its `with`."""
+        mode = arguments[0] if arguments else keywords.get("mode", True)
+        is_on = name.endswith(".detect_anomaly") or mode
+        return Object("anomaly", name, None, self.spot(node), arguments, keywords, state={"is_on": truth(is_on)})
+
     def _gradients(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        self.happen(events.GradientCall(self.spot(node)))
+        outputs = arguments[0] if arguments else keywords.get("outputs")
+        self.happen(events.GradientCall(self.spot(node), outputs))
         return Endless(lambda _: Tensor(self.spot(node), is_open=True))
 
     def _checkpointed(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -202,6 +340,27 @@ class Library(Optimizers):
         return (
             [each for one in found for each in one] if all(isinstance(each, list) for each in found) else Unknown(name)
         )
+
+    def _repeating(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """itertools.repeat(value, n)."""
+        value, count = (*arguments, Unknown(), Unknown())[:2]
+        if not isinstance(value, Object):
+            return Endless(lambda _: value)
+        self.note_repeated((value,), node)
+        return [value] * (min(count, ACCUMULATED) if isinstance(count, int) else ROUNDS)
+
+    def _of_keys(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """dict.fromkeys(keys, value)."""
+        keys, value = (*arguments, None, None)[:2]
+        found = self.listed(keys, node)
+        self.note_repeated((value,), node)
+        known = found if isinstance(found, list) else [Unknown("a key") for _ in range(ROUNDS)]
+        return {each: value for each in known if is_hashable(each)}
+
+    def _set_in_module(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """nn.Module.__setattr__(self, f"layer{number}", layer)."""
+        held = arguments[0] if arguments else None
+        return self.module_method(held, "__setattr__", arguments[1:], {}, node) if isinstance(held, Object) else None
 
     def _counted(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         start = arguments[0] if arguments and isinstance(arguments[0], int) else 0
@@ -218,7 +377,14 @@ class Library(Optimizers):
     def is_subclass(self, name: str, of: str) -> bool | None:
         if of == MODULE:
             return kind_of(name) in ("module", "wrapper") or None
+        if gives_model(name) and of.startswith("torch.nn."):  # a whole model is no layer
+            return False
         return name == of if name.startswith("torch.nn.") and of.startswith("torch.nn.") else None
+
+
+def _is_group(value: Value) -> bool:
+    """Whether VALUE, an argument of a collective, is a group of some ranks."""
+    return isinstance(value, Unknown) and (value.why == "new_group" or "group" in value.why)
 
 
 def _is_made_at(tensor: Tensor, node: ast.AST) -> bool:
@@ -230,6 +396,7 @@ Library._functions = {
     **dict.fromkeys(_GRAD_MODES, Library._grad_mode),
     "torch.set_grad_enabled": Library._grad_set,
     "torch.autograd.set_grad_enabled": Library._grad_set,
+    "torch._C._set_grad_enabled": Library._grad_set,
     "torch.nn.utils.clip_grad_norm_": Library._clip,
     "torch.nn.utils.clip_grad_value_": Library._clip,
     "torch.nn.utils.clip_grads_with_norm_": Library._clip,
@@ -238,12 +405,17 @@ Library._functions = {
     "torch.set_autocast_dtype": Library._autocast_default,
     "torch.set_autocast_gpu_dtype": Library._autocast_default,
     "torch.nn.Parameter": Library._parameter,
+    "torch.autograd.Variable": Library._variable,
+    "torch.nn.Buffer": Library._buffer,
     "builtins.sum": Library._sum,
+    **dict.fromkeys(("builtins.min", "builtins.max"), Library._extreme),
     "torch.save": Library._save,
+    "builtins.open": Library._opened,
     "torch.load": Library._load,
     "torch.distributed.fsdp.fully_shard": Library._shard,
     "torch.distributed._composable.fsdp.fully_shard": Library._shard,
-    "torch.profiler.profile": Library._profiled,
+    **dict.fromkeys(symbols().profilers, Library._profiled),
+    **dict.fromkeys(symbols().anomaly_setters | symbols().anomaly_contexts, Library._anomaly),
     "torch.device": Library._device,
     "torch.autograd.grad": Library._gradients,
     "torch.utils.checkpoint.checkpoint": Library._checkpointed,
@@ -253,6 +425,9 @@ Library._functions = {
     "itertools.chain": Library._chained,
     "itertools.chain.from_iterable": Library._chained,
     "itertools.count": Library._counted,
+    "torch.nn.Module.__setattr__": Library._set_in_module,
+    "itertools.repeat": Library._repeating,
+    "builtins.dict.fromkeys": Library._of_keys,
     "itertools.islice": Library._cycled,
     "itertools.cycle": Library._cycled,
 }

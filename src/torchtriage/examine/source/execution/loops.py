@@ -36,6 +36,8 @@ class Loop:
     count: int = -1
     is_endless: bool = False
     period: int = 0
+    counted: int = 0
+    """The highest number that its code compares a count with."""
     holds_training: bool = False
     """Whether a loop within it trains."""
 
@@ -50,7 +52,8 @@ class Loop:
         if self.holds_training:
             return self.count < max(EPOCHS, min(self.period + 1, PERIODS))
         steps = {self._turn(each) for each in happened if isinstance(each, events.OptimizerStep)}
-        return self.count < ROUNDS or (len(steps) < 2 and self.count < ACCUMULATED)
+        counts = bool(self.period or self.counted or steps)  # nothing else changes from one iteration to the next
+        return self.count < ROUNDS or (counts and len(steps) < 2 and self.count < ACCUMULATED)
 
     def _turn(self, event: events.Event) -> int:
         return event.loops[self.depth][1] if len(event.loops) > self.depth else -1

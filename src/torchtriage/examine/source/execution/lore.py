@@ -9,8 +9,10 @@ from typing import Any
 
 from torchtriage.examine.source.names import matches, table
 from torchtriage.examine.source.roles import gives_model
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 MODULE = "torch.nn.Module"
+FUNCTION = "torch.autograd.Function"
 _KINDS = {
     "torch.utils.data.distributed.DistributedSampler": "sampler",
     "torch.optim.Optimizer": "optimizer",
@@ -25,6 +27,13 @@ _BASES = ("pytorch_lightning.LightningModule", "transformers.PreTrainedModel")
 def lore() -> dict[str, Any]:
     """What torch does, as data."""
     return tomllib.loads(Path(__file__).with_name("library.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def of_tensors() -> frozenset[str]:
+    """Methods that tensors have, and neither arrays nor anything of Python's."""
+    known = symbols()
+    return (known.tensor_methods | known.unmistakable_methods) - known.shared_methods
 
 
 @cache

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
 from torchtriage.examine.source.execution.frames import Frame
-from torchtriage.examine.source.execution.values import Arguments, Function, Keywords, Tensor, Value
+from torchtriage.examine.source.execution.ranks import Certainty
+from torchtriage.examine.source.execution.values import Arguments, Class, Function, Keywords, Spot, Tensor, Value
 
 
 class Machine(ABC):
     """What evaluating an expression may lead to."""
+
+    @abstractmethod
+    def spot(self, node: ast.AST) -> Spot:
+        """Where NODE is being executed."""
 
     @abstractmethod
     def count(self) -> None:
@@ -61,16 +66,52 @@ class Machine(ABC):
         """Whether a loop is under way that has no known end."""
 
     @abstractmethod
-    def edit(self, held: Tensor, node: ast.AST) -> None:
+    def fill(self, held: Tensor, node: ast.AST) -> None:
+        """NODE assigns elements of HELD."""
+
+    @abstractmethod
+    def edit(self, held: Tensor, node: ast.AST, name: str = "", given: tuple[Value, ...] = ()) -> None:
         """NODE changes HELD in place."""
 
     @abstractmethod
-    def handled(self, silent: ast.ExceptHandler | None) -> Callable[[], None]:
+    def handled(self, silent: ast.AST | None) -> Callable[[], None]:
         """A `try` is entered, with the handler SILENT; what is given is called where its body has come to its end."""
 
     @abstractmethod
     def name(self, value: Value, node: ast.Attribute) -> None:
         """A statement names VALUE and does nothing with it."""
+
+    @abstractmethod
+    def note_kept(self, container: Value, value: Value, node: ast.AST) -> None:
+        """VALUE has become an element of CONTAINER."""
+
+    @abstractmethod
+    def replaces(self, old: Value, new: Value, node: ast.AST) -> None:
+        """NEW takes the place of OLD at NODE."""
+
+    @abstractmethod
+    def happen(self, event: Any) -> None:
+        """Writes EVENT down."""
+
+    @abstractmethod
+    def note_sum(self, value: Value, node: ast.AST) -> None:
+        """VALUE is added to others at NODE, or listed with them."""
+
+    @abstractmethod
+    def note_repeated(self, values: Iterable[Value], node: ast.AST) -> None:
+        """NODE gives a list or a dict each of VALUES more than once."""
+
+    @abstractmethod
+    def note_defaults(self, function: Function, nodes: list[ast.expr]) -> None:
+        """FUNCTION has been defined, with the defaults at NODES."""
+
+    @abstractmethod
+    def note_class(self, cls: Class) -> None:
+        """CLS has been defined."""
+
+    @abstractmethod
+    def bury(self, result: Tensor, operands: Iterable[Tensor], node: ast.AST) -> None:
+        """RESULT of NODE has no gradient for what OPERANDS were computed of."""
 
     @abstractmethod
     def accumulate(self, name: str, value: Value, node: ast.AST) -> None:
@@ -91,11 +132,25 @@ class Machine(ABC):
         """Something happens every NUMBER iterations of the loop under way."""
 
     @abstractmethod
-    def guard(self, node: ast.If, way: bool) -> AbstractContextManager[None]:
+    def set_environment(self, entries: Mapping[Value, Value], node: ast.AST) -> None:
+        """NODE sets variables of the environment to ENTRIES."""
+
+    @abstractmethod
+    def guard(
+        self, node: ast.stmt | ast.expr, way: bool, certainty: Certainty = "rank"
+    ) -> AbstractContextManager[None]:
         """A region that only some ranks come to."""
 
     @abstractmethod
-    def guard_rest(self, node: ast.If, way: bool) -> None:
+    def note_count(self, number: int) -> None:
+        """A count is compared with NUMBER."""
+
+    @abstractmethod
+    def note_used(self, values: Iterable[Value], node: ast.AST) -> None:
+        """NODE goes on with VALUES."""
+
+    @abstractmethod
+    def guard_rest(self, node: ast.stmt | ast.expr, way: bool, certainty: Certainty = "rank") -> None:
         """The rest of the function under way is such a region."""
 
     @abstractmethod

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.lore import MODULE, is_loss, lore
-from torchtriage.examine.source.execution.tensors import Tensors
+from torchtriage.examine.source.execution.arithmetic import device_of, format_of
+from torchtriage.examine.source.execution.lore import FUNCTION, MODULE, is_loss, kind_of, lore
+from torchtriage.examine.source.execution.tensors import Tensors, tensors_in
 from torchtriage.examine.source.execution.values import (
+    Answer,
     Arguments,
-    External,
+    Class,
     Function,
     Keywords,
     Object,
@@ -23,14 +25,19 @@ from torchtriage.examine.source.execution.values import (
     Tensor,
     Unknown,
     Value,
+    release,
     truth,
 )
+from torchtriage.examine.source.names import table
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 ALIKE = 2
 """Layers made by one line that a forward pass goes into: a transformer has dozens that do the same."""
 _LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 _SEQUENTIAL = "torch.nn.Sequential"
+OPAQUE = "a model"
+"""The class of a model of which nobody sees what it is."""
 _KEEPS = ("Identity", "Dropout", "Flatten")
 """Layers behind which probabilities are still probabilities."""
 
@@ -42,7 +49,17 @@ class Modules(Tensors):
     layers: dict[Spot | None, tuple[tuple[Object, Value], ...]]
     """By the line that made them, those that the forward pass under way has gone through, with what they gave."""
     wrappers: list[Object]
+    steps: int
+    outermost: Spot | None
+    """Where the outermost forward pass under way began, where that records no graph."""
+    began: int
+    """The step at which the outermost forward pass under way began."""
+    under_call: list[tuple[str, ast.AST]]
     _of_modules: ClassVar[dict[str, Callable[..., Value]]] = {}
+
+    @abstractmethod
+    def note_answer(self, value: Answer, *, is_lost: bool = False) -> None:
+        """VALUE is taken for the module that was loaded into."""
 
     @abstractmethod
     def bound(self, value: Object, found: Value) -> Value:
@@ -107,8 +124,11 @@ class Modules(Tensors):
     def _parameter_names(self, module: Object) -> tuple[str, ...]:
         """Of a layer of torch's weight and bias, of any other model one that stands for all."""
         last = module.made.rpartition(".")[2]
+        if any(truth(module.argument(each, None, True)) is False for each in ("affine", "elementwise_affine")):
+            return ()
         is_holder = module.made in (MODULE, *lore()["containers"]) or "module" in module.state
-        if is_holder or last in lore()["plain_layers"] or is_loss(module.made):
+        is_plain = last in lore()["plain_layers"] or last in symbols().stateless_layers
+        if is_holder or is_plain or is_loss(module.made):
             return ()
         has_bias = truth(module.argument("bias", None, True)) is not False and not last.startswith("Embedding")
         return ("weight", "bias") if module.made.startswith("torch.nn.") and has_bias else ("weight",)
@@ -117,10 +137,11 @@ class Modules(Tensors):
 
     def make_module(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Object:
         """A layer, or a container of layers, of torch's own."""
-        made = Object("module", name, None, self.spot(node), arguments, keywords)
-        if self.under and self.own_parameters(made):
-            self.happen(events.LayerMade(self.spot(node), made))
+        made = Object("module", name, None, self.spot(node), arguments, keywords, state={"born": self.steps})
         first = arguments[0] if arguments else None
+        wanted = format_of((keywords.get("dtype"), keywords.get("torch_dtype")))
+        if wanted == "float16":  # nn.Linear(8, 8, dtype=torch.float16), X.from_pretrained(…, torch_dtype=torch.float16)
+            self.happen(events.Move(self.spot(node), made, wanted))
         if name in (*_LISTS, *_DICTS, _SEQUENTIAL):
             self._fill_container(made, first, node)
         elif name.startswith("torch.nn.Transformer"):
@@ -139,15 +160,25 @@ class Modules(Tensors):
         is_known = isinstance(items, list | dict)
         made.state["items"] = items if is_known else []
         made.has_escaped = not is_known or any(isinstance(each, Unknown) for each in items)
-        if isinstance(items, list):
-            self.happen(events.ModuleList(self.spot(node), made, tuple(items)))
+        if is_known:
+            self.happen(events.ModuleList(self.spot(node), made))
 
     def wrapped(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """A model in DistributedDataParallel, torch.compile and the like."""
         inner = arguments[0] if arguments else keywords.get("module", keywords.get("model"))
+        if isinstance(inner, Answer):
+            self.note_answer(inner)
+        is_plain = isinstance(inner, Parameter) or (isinstance(inner, Unknown) and inner.is_plain)
+        if isinstance(inner, Unknown | Tensor) and not is_plain:  # DDP(build_model(cfg)): what is wrapped is a model
+            state = {"training": None, "is_given": True}
+            inner = Object("module", OPAQUE, spot=self.spot(node), state=state, has_escaped=True)
+            self.happen(events.Move(self.spot(node), inner, "", Unknown("a device")))  # whoever built it has placed it
         if not is_module(inner):
             return inner if isinstance(inner, Function) else Unknown(name)
         if name in lore()["wrappers"]["transparent"]:
+            if name == "torch.compile":
+                compiled = Object("compiled", name, None, self.spot(node), arguments, keywords, state={"module": inner})
+                self.happen(events.Made(self.spot(node), compiled))
             return inner
         made = Object("wrapper", name, None, self.spot(node), arguments, keywords, state={"module": inner})
         self.wrappers.append(made)
@@ -159,6 +190,7 @@ class Modules(Tensors):
     def is_training(self, module: Object) -> bool | None:
         """The mode of MODULE, of a wrapper that of the model inside; None where it is not known."""
         inner = bare(module)
+        inner = inner.state.get("whole", inner)
         return None if inner.has_escaped else inner.state.get("training", True)
 
     def set_mode(self, module: Object, mode: bool | None, node: ast.AST) -> None:
@@ -171,13 +203,18 @@ class Modules(Tensors):
     def call_module(self, module: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """MODULE(…): its forward pass."""
         is_outermost = not self.under
+        self._note_entries(keywords, node)
         if is_outermost:
             self.layers = {}
+            self.began, self.outermost = self.steps, None if self.is_grad else self.spot(node)
         seen = list(self.layers.get(module.spot, ())) if module.cls is not None and module.spot is not None else []
         if len(seen) >= ALIKE and not any(each is module for each, _ in seen):
             self.called += self.modules(module)
             return self._alike(seen.pop()[1], module, arguments, node)
+        self._note_fresh(module)
         first, mode, grad = len(self.called), self.is_training(module), self.is_grad
+        given = list(tensors_in((*arguments, *keywords.values()))) if is_outermost else []
+        ages = frozenset[int]().union(*(each.ages for each in given if each.grad_fn is not None))
         self.called.append(module)
         self.under.append(module)
         try:
@@ -191,8 +228,34 @@ class Modules(Tensors):
             output = output if changed is None else changed
         if is_outermost and not is_loss(module.cls.name if module.cls is not None else module.made):
             within = tuple(dict.fromkeys(self.called[first:]))
-            self.happen(events.Forward(self.spot(node), module, mode, grad, self.autocast, within))
+            graph = frozenset[Parameter]().union(*(each.graph for each in given))
+            forward = events.Forward(self.spot(node), module, mode, grad, self.region.format, within)
+            forward.is_unsynced, forward.ages, forward.given = self.is_unsynced, ages, graph
+            self.happen(forward)
         return output
+
+    def _note_entries(self, keywords: Keywords, node: ast.AST) -> None:
+        """model(**batch): the entries of the batch are tensors."""
+        for each in keywords.values():
+            if isinstance(each, Unknown) and each.values:
+                self.note_used((value for name, value in each.values.items() if name.startswith("[")), node)
+
+    def _note_fresh(self, module: Object) -> None:
+        """Whether MODULE was made since the forward pass began that uses it; its own layers are part of it."""
+        spot, depth = module.spot, len(self.under_call)
+        user = self.under[-1] if self.under else None
+        is_fresh = self._is_fresh(module) and not module.state.get("is_set")
+        if user is None or spot is None or user.cls is None or not is_fresh or self._is_fresh(user):
+            return
+        chain = (*spot.calls, (spot.path, spot.node))
+        is_dropout = module.made.rpartition(".")[2] in symbols().dropout_layers
+        if (is_dropout or self.parameters(module)) and depth < len(chain):
+            path, node = chain[depth]
+            self.happen(events.LayerMade(Spot(path, node), module, self.is_training(user)))
+
+    def _is_fresh(self, module: Object) -> bool:
+        """Whether MODULE was made while the forward pass under way was."""
+        return int(module.state.get("born", -1)) >= self.began
 
     def _alike(self, output: Value, module: Object, arguments: Arguments, node: ast.AST) -> Value:
         """What MODULE gives, where one of the same line gave OUTPUT."""
@@ -200,6 +263,7 @@ class Modules(Tensors):
             own = frozenset(each for each in self.parameters(module) if each.requires_grad is not False)
             result = self.merged(arguments, node, own if self.is_grad else frozenset())
             result.activation, result.is_open = output.activation, output.is_open
+            result.activated = output.activated
             return result
         if isinstance(output, tuple | list):
             return type(output)(self._alike(each, module, arguments, node) for each in output)
@@ -229,16 +293,30 @@ class Modules(Tensors):
         last = module.made.rpartition(".")[2]
         if last in lore()["losses"]:
             return self.loss(last, arguments, module.keywords, node)
-        held = self.own_parameters(module).values() if module.made.startswith("torch.nn.") else self.parameters(module)
+        place = table()["inplace"].get(module.made)
+        if place is not None and module.argument("inplace", place) is True:
+            for each in tensors_in(arguments[:1]):
+                self.overwrite(each, node)
+        held = [
+            *(self.own_parameters(module).values() if module.made.startswith("torch.nn.") else self.parameters(module))
+        ]
+        for part in module.state.get("parts", {}).values():  # those of a model of a package that the program names
+            held += self.parameters(part)
         own = frozenset(each for each in held if each.requires_grad is not False)
         result = self.merged((*arguments, *keywords.values()), node, own if self.is_grad else frozenset())
         result.is_open |= any(each.requires_grad is None for each in own)
+        result.is_output = not module.made.startswith("torch.nn.")
         if own and not self.is_grad:
-            result.cut = self.spot(node)
+            result.cut = self.cut_spot(node)
+        result.layer = last if last.startswith(("Linear", "Conv", "Lazy")) else ""
+        result.needed = last.lower() if module.made in symbols().saving_layers else ""
         if last in lore()["activations"]:
+            is_of_list = len(self.under) > 1 and self.under[-2].made == _SEQUENTIAL
             result.activation = lore()["activations"][last]
+            result.activated = module.spot if is_of_list else result.spot
         elif last in _KEEPS:
-            result.activation = next((each.activation for each in arguments if isinstance(each, Tensor)), "")
+            first = next((each for each in arguments if isinstance(each, Tensor)), Tensor())
+            result.activation, result.activated = first.activation, first.activated
         if module.made in lore()["recurrent"]:
             return result, (replace(result), replace(result)) if last == "LSTM" else replace(result)
         return (result, replace(result)) if last == "MultiheadAttention" else result
@@ -249,6 +327,8 @@ class Modules(Tensors):
         """HELD.NAME(…); NotImplemented where that is not executed here."""
         items = held.state.get("items")
         if isinstance(items, list) and name in ("append", "extend", "insert"):
+            if name == "append" and arguments:
+                self.note_appended(items, arguments[0], node)
             self.container_method(items, name, arguments, keywords, node)
             return held
         if isinstance(items, dict) and name in ("items", "keys", "values", "update", "get", "pop"):
@@ -283,12 +363,55 @@ class Modules(Tensors):
         return held
 
     def _move(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.note_moved(held, node)
+        device = arguments[0] if arguments else keywords.get("device")
+        is_cuda = getattr(getattr(node, "func", None), "attr", "") == "cuda" or device_of((device,)) == "cuda"
+        for parameter in self.parameters(held) if is_cuda else ():
+            parameter.device = "cuda"
+        self.happen(events.Move(self.spot(node), held, format_of((*arguments, *keywords.values())), device))
+        return held
+
+    def note_defaults(self, function: Function, nodes: list[ast.expr]) -> None:
+        values = (*function.defaults, *function.keyword_defaults.values())
+        for value, node in zip(values, nodes, strict=True):
+            if is_module(value) and isinstance(node, ast.Call):
+                self.happen(events.SharedModule(self.spot(node), value, function.name, function.owner, is_default=True))
+
+    def note_class(self, cls: Class) -> None:
+        if FUNCTION in cls.externals and not any(map(cls.has, ("__call__", "__new__"))):
+            own = (cls.namespace.get(name) for name in ("forward", "backward", "setup_context"))
+            bound = next((each for each in own if isinstance(each, Function) and not each.kind), None)
+            if bound is not None:
+                self.happen(events.FunctionMethod(self.spot(bound.node), cls, bound.name))
+        is_own = any(kind_of(name) == "module" for name in cls.externals)
+        for name, value in cls.namespace.items() if is_own or cls.fields is not None else ():
+            if (is_module(value) or isinstance(value, Parameter)) and value.spot is not None:
+                self.happen(events.SharedModule(value.spot, value, name, cls))
+
+    def note_repeated(self, values: Iterable[Value], node: ast.AST, *, is_registered: bool = False) -> None:
+        for each in values:
+            if is_module(each):
+                self.happen(events.RepeatedLayer(self.spot(node), each, is_registered))
+
+    def note_appended(self, held: list[Value], value: Value, node: ast.AST) -> None:
+        """VALUE becomes an element of HELD in a loop, maybe once more."""
+        if self.loops and is_module(value) and any(each is value for each in held):
+            self.note_repeated((value,), node)
+
+    def note_moved(self, held: Object, node: ast.AST) -> None:
+        """HELD goes to another device, with all that is registered, and what its own _apply() takes along."""
         for each in self.modules(held):
             each.state["is_moved"] = True
-        formats = [each.name for each in (*arguments, *keywords.values()) if isinstance(each, External)]
-        is_half = bool({"torch.float16", "torch.half"}.intersection(formats))
-        device = arguments[0] if arguments else keywords.get("device")
-        self.happen(events.Move(self.spot(node), held, "float16" if is_half else "", device))
+            own = each.method("_apply")
+            if own is not None:
+                self.call(self.bound(each, own), (Unknown("a move"),), {}, node)
+
+    def _take_back(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.Move(self.spot(node), held, "", "cpu"))
+        return held
+
+    def _widen(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        self.happen(events.Move(self.spot(node), held, "float32"))
         return held
 
     def _halve(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -301,6 +424,32 @@ class Modules(Tensors):
         self.happen(events.DirectForward(self.spot(node), held))
         return self.call_module(held, arguments, keywords, node)
 
+    def part(self, held: Object, name: Value) -> Object:
+        """The part NAME of HELD, a model of a package or of a caller that nobody sees: always the same one for it."""
+        parts: dict[Value, Object] = held.state.setdefault("parts", {})
+        key = name if isinstance(name, str | int) else "?"
+        if key not in parts:
+            state = {"training": held.state.get("training", True), "is_any": key == "?"}
+            parts[key] = Object("module", OPAQUE, spot=held.spot, state=state)
+        return parts[key]
+
+    def is_opaque(self, held: Value) -> bool:
+        """Whether HELD is a model of which nobody sees what it is made of."""
+        return is_module(held) and held.kind == "module" and held.cls is None and not held.made.startswith("torch.nn.")
+
+    def inner_modules(self, held: Object) -> list[Object]:
+        """The modules that are registered with HELD itself; of an opaque model one that stands for them."""
+        return [self.part(held, "?")] if self.is_opaque(held) else [each for _, each in self.children(held)]
+
+    def named_inside(self, held: Object) -> list[tuple[Value, Object]]:
+        """The modules that are registered with HELD itself, with their names."""
+        return [(Unknown("a name"), self.part(held, "?"))] if self.is_opaque(held) else [*self.children(held)]
+
+    def all_modules(self, held: Object) -> list[Object]:
+        """HELD and the modules below it; of an opaque model one that stands for them."""
+        inside = [self.part(each, "?") for each in self.modules(held) if self.is_opaque(each)]
+        return [*self.modules(held), *inside]
+
     def _submodule(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """The module of that dotted name; of a model of a package always the same one for it."""
         name = arguments[0] if arguments else keywords.get("target")
@@ -308,8 +457,7 @@ class Modules(Tensors):
             return Unknown("a module")
         found = held
         for word in name.split("."):
-            inner = dict(self.children(found)).get(word)
-            found = inner or found.state.setdefault("parts", {}).setdefault(word, Object("module", spot=found.spot))
+            found = dict(self.children(found)).get(word) or self.part(found, word)
         return found
 
     def _apply(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -319,8 +467,33 @@ class Modules(Tensors):
 
     def _register(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if len(arguments) > 1 and isinstance(arguments[0], str):
+            self._note_again(arguments[1], node)
             held.values[arguments[0]] = arguments[1]
+            release(arguments[1])
+        elif len(arguments) > 1 and isinstance(arguments[1], Object | Parameter):  # under a name that nobody knows
+            self._note_again(arguments[1], node)
+            held.values[f"{len(held.values)}?"] = arguments[1]
+        name = arguments[0] if arguments else keywords.get("name")
+        self.note_early(held, name if isinstance(name, str) else "", self.spot(node))
         return None
+
+    def _note_again(self, value: Value, node: ast.AST) -> None:
+        """Whether the line of NODE has registered VALUE before."""
+        if is_module(value):
+            if value.state.get("registered_by") is node:
+                self.note_repeated((value,), node, is_registered=True)
+            value.state["registered_by"] = node
+
+    def note_early(self, module: Object, name: str, spot: Spot) -> None:
+        """The attribute NAME is registered with MODULE: that needs what nn.Module.__init__ makes."""
+        if module.kind != "module" or module.state.get("is_made") is not False or module.has_escaped:
+            return
+        constructor = module.state.get("stopped") or module.method("__init__")
+        if constructor is not None:
+            is_other = "stopped" in module.state
+            where = Spot(constructor.frame.file.path, constructor.node) if is_other else spot
+            self.happen(events.EarlyAssignment(where, name, constructor))
+            module.state["is_made"] = None  # it raises here
 
     def _hook(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         held.state.setdefault("hooks", []).append(arguments[0] if arguments else Unknown())
@@ -328,7 +501,8 @@ class Modules(Tensors):
 
     def _hook_handle(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         handle = Object("handle", "hook", None, self.spot(node))
-        self.happen(events.HookMade(self.spot(node), held, handle))
+        hook = arguments[0] if arguments else None
+        self.happen(events.HookMade(self.spot(node), held, handle, hook, is_in_forward=bool(self.under)))
         return handle
 
 
@@ -346,31 +520,40 @@ def is_module(value: Value) -> bool:
 Modules._of_modules = {
     "parameters": Modules._listed_parameters,
     "named_parameters": Modules._listed_names,
-    "modules": lambda self, held, *_: self.modules(held),
-    "children": lambda self, held, *_: [each for _, each in self.children(held)],
-    "named_children": lambda self, held, *_: [*self.children(held)],
-    "named_modules": lambda self, held, *_: [(Unknown("a name"), each) for each in self.modules(held)],
+    "modules": lambda self, held, *_: self.all_modules(held),
+    "children": lambda self, held, *_: self.inner_modules(held),
+    "named_children": lambda self, held, *_: self.named_inside(held),
+    "named_modules": lambda self, held, *_: [(Unknown("a name"), each) for each in self.all_modules(held)],
     "train": Modules._train,
     "eval": Modules._evaluate_mode,
     "requires_grad_": Modules._require_gradients,
     "to": Modules._move,
     "cuda": Modules._move,
-    **dict.fromkeys(
-        ("cpu", "float", "bfloat16", "double", "to_empty", "compile", "share_memory"), lambda _, held, *__: held
-    ),
+    "cpu": Modules._take_back,
+    **dict.fromkeys(("to_empty", "compile", "share_memory"), lambda _, held, *__: held),
+    **dict.fromkeys(("float", "double", "bfloat16"), Modules._widen),
     "half": Modules._halve,
     "apply": Modules._apply,
-    **dict.fromkeys(("register_buffer", "register_parameter", "add_module", "register_module"), Modules._register),
+    **dict.fromkeys(
+        ("register_buffer", "register_parameter", "add_module", "register_module", "__setattr__"), Modules._register
+    ),
     "register_forward_hook": Modules._hook,
     "get_submodule": Modules._submodule,
     **dict.fromkeys(
-        ("register_forward_pre_hook", "register_full_backward_hook", "register_backward_hook"), Modules._hook_handle
+        (
+            "register_forward_pre_hook",
+            "register_full_backward_hook",
+            "register_full_backward_pre_hook",
+            "register_backward_hook",
+        ),
+        Modules._hook_handle,
     ),
+    "no_sync": lambda *_: Object("no_sync"),
     "forward": Modules._forward_itself,
     "__call__": Modules.call_module,
     "__init__": Modules._initialize,
     **dict.fromkeys(
-        ("no_sync", "join", "buffers", "named_buffers", "gradient_checkpointing_enable"),
+        ("join", "buffers", "named_buffers", "gradient_checkpointing_enable"),
         lambda *_: Unknown("a module"),
     ),
 }

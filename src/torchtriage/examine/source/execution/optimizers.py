@@ -5,13 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.frames import Raised
+from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.modules import Modules
 from torchtriage.examine.source.execution.values import (
+    LONGEST,
+    OUTSIDE,
+    OVER,
+    Answer,
     Arguments,
+    Endless,
     Function,
     Keywords,
     Object,
@@ -41,16 +48,23 @@ class Optimizers(Modules):
         self.optimizers.append(made)
         self.happen(events.Made(self.spot(node), made))
         given = made.argument("params", 0, Unknown())
-        made.state["of"] = given.of if isinstance(given, Parameters) else None
+        made.state["of"] = given.of if isinstance(given, Parameters) else self._owner_of(given)
+        made.state["born"] = self.steps
         made.state["groups"] = self._groups(given, node)
         self._note_known(made)
+
+    def _owner_of(self, given: Value) -> Object | None:
+        """The model of which GIVEN are all the parameters: [p for p in model.parameters() if p.requires_grad]."""
+        first = given[0].owner if isinstance(given, list) and given and isinstance(given[0], Parameter) else None
+        is_whole = first is not None and {*map(id, given)} == {*map(id, self.parameters(first))}
+        return first if is_whole else None
 
     def _note_known(self, optimizer: Object) -> None:
         held = [each for group in optimizer.state["groups"] for each in group["params"]]
         optimizer.state["is_known"] = all(isinstance(each, Parameter) for each in held)
 
     def _groups(self, given: Value, node: ast.AST) -> list[dict[str, Value]]:
-        found = [given] if isinstance(given, dict) else self.listed(given, node)
+        found = [given] if isinstance(given, dict) else self.listed(_generated(given), node)
         if not isinstance(found, list):
             return [{"params": [Unknown("parameters")]}]
         if not any(isinstance(each, dict) for each in found):
@@ -78,25 +92,29 @@ class Optimizers(Modules):
         known = tuple((each, each.grad) for each in held if each.grad is not None and each.is_gradient_known)
         if scaler is not None:  # its step unscales what nobody has unscaled
             known = tuple((each, replace(gradient, scaled=None)) for each, gradient in known)
-        self.happen(events.OptimizerStep(self.spot(node), optimizer, scaler, known))
+        is_known = all(each.is_gradient_known for each in held)
+        self.happen(events.OptimizerStep(self.spot(node), optimizer, scaler, known, is_known))
         for each, gradient in known:
             each.grad = replace(gradient, used=len(gradient.by))
+            each.version += 1
 
     def zero(self, parameters: Iterable[Parameter], node: ast.AST) -> None:
         """The gradients of PARAMETERS are dropped."""
         found = tuple(parameters)
-        self.happen(events.ZeroGrad(self.spot(node), found))
+        lost = tuple(each for each in found if each.is_gradient_known and not (each.grad and each.grad.is_taken))
+        self.happen(events.ZeroGrad(self.spot(node), found, lost))
         for each in found:
             each.grad, each.is_gradient_known = None, True
 
     def clip(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """clip_grad_norm_ and its kin."""
         given = arguments[0] if arguments else keywords.get("parameters", Unknown())
-        found = [given] if isinstance(given, Tensor) else self.listed(given, node)
+        found = [given] if isinstance(given, Tensor) else self.listed(_generated(given), node)
         held = found if isinstance(found, list) else [Unknown("parameters")]
         known = tuple(each for each in held if isinstance(each, Parameter))
         gradients = tuple(each.grad for each in known if each.grad is not None and each.is_gradient_known)
-        self.happen(events.Clip(self.spot(node), gradients, known))
+        limit = arguments[1] if len(arguments) > 1 else keywords.get("max_norm", keywords.get("clip_value"))
+        self.happen(events.Clip(self.spot(node), gradients, known, limit))
         return Tensor(self.spot(node))
 
     def operate(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -130,28 +148,44 @@ class Optimizers(Modules):
 
     def _scale(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         first = arguments[0] if arguments else Unknown()
-        is_on = truth(held.argument("enabled", None, True)) is not False
+        enabled = held.argument("enabled", None, True)
+        is_on = truth(enabled)
+        if is_on is None:
+            is_on = self.decide(node, enabled, [])
+        if type(first) is Unknown:
+            first = Tensor(self.spot(node), is_open=True)
         return replace(first, scaled=held) if isinstance(first, Tensor) and is_on else first
 
     def _unscale(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        first = arguments[0] if arguments else Unknown()
+        first = self._as_optimizer(arguments[0] if arguments else Unknown())
         if not isinstance(first, Object) or first.kind != "optimizer":
             self.blur(None)
             return None
+        self.happen(events.Unscale(self.spot(node), held, first))
         for each in self.optimized(first):
             each.grad = replace(each.grad, scaled=None) if each.grad is not None else None
         return None
 
     def _step_by(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        self.step(arguments[0] if arguments else Unknown(), node, held)
+        self.step(self._as_optimizer(arguments[0] if arguments else Unknown()), node, held)
         return None
+
+    def _as_optimizer(self, value: Value) -> Value:
+        """VALUE, which a scaler steps: whatever it is called, it is an optimizer."""
+        if type(value) is not Unknown:
+            return value
+        self.blur(None)
+        self.blind.add("step")
+        groups = [{"params": [Unknown("parameters")]}]
+        state = {"groups": groups, "of": None, "is_known": False, "is_given": True}
+        return value.values.setdefault("(optimizer)", Object("optimizer", state=state))
 
     def _update(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.happen(events.ScalerUpdate(self.spot(node), held))
         return None
 
     def _schedule(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        self.happen(events.SchedulerStep(self.spot(node), held))
+        self.happen(events.SchedulerStep(self.spot(node), held, bool(arguments or keywords)))
         return None
 
     def _set_epoch(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -159,7 +193,9 @@ class Optimizers(Modules):
         return None
 
     def _state_of(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        """HELD.state_dict(), and at which event it was taken."""
+        """HELD.state_dict(), and at which event it was taken. Of a sharded model every rank has a part of it."""
+        if held.made in lore()["wrappers"]["sharded"]:
+            self.happen(events.Collective(self.spot(node), "state_dict"))
         return Object("state", spot=self.spot(node), state={"of": held, "at": len(self.events)})
 
     def _method_of_state(
@@ -179,20 +215,35 @@ class Optimizers(Modules):
         names = [name for name, _ in self.named_parameters(of)] if of.kind in ("module", "wrapper") else []
         return {name: Tensor(state.spot, state=state) for name in names or ["a name"]}
 
+    def _method_of_region(
+        self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST
+    ) -> Value:
+        """HELD.__enter__() and HELD.__exit__() of a region of autocast, by a context manager of the program's own."""
+        if name in ("__enter__", "__exit__"):
+            self.region = held.state["region"] if name == "__enter__" else OUTSIDE
+        return None
+
+    def _clip_own(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """MODEL.clip_grad_norm_(1.0), which sharded models have."""
+        return self.clip((self.parameters(held), *arguments), keywords, node)
+
     def _restore(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         strict = arguments[1] if len(arguments) > 1 else keywords.get("strict", True)
         state = arguments[0] if arguments else keywords.get("state_dict")
         self.happen(events.Restore(self.spot(node), held, state, strict))
+        held.state["is_set"] = True
         for each in self.parameters(held) if held.kind in ("module", "wrapper") else ():
             each.is_empty = False
-        return Unknown("the keys that do not fit")
+        return Answer("the keys that do not fit", part=held, spot=self.spot(node))
 
     def batch(self, loader: Object, node: ast.AST) -> Value:
         """What LOADER gives: tensors where its dataset has something, unless it is collated otherwise."""
         dataset = loader.argument("dataset", 0)
         method = dataset.method("__getitem__") if isinstance(dataset, Object) else None
-        if method is None or loader.argument("collate_fn", 6) is not None:
-            return Tensor(self.spot(node), is_batch=True)
+        sampler = loader.argument("sampler", 3)
+        is_part = isinstance(sampler, Object) and sampler.kind == "sampler" and not self.is_grad
+        if is_part or method is None or loader.argument("collate_fn", 6) is not None:
+            return Tensor(self.spot(node), is_batch=True, share=loader if is_part else None)
         if "sample" not in loader.state:
             begun = len(self.events)
             try:
@@ -209,6 +260,14 @@ class Optimizers(Modules):
         if isinstance(sample, tuple | list):
             return [self._collated(each, node) for each in sample]
         return Tensor(self.spot(node), is_batch=isinstance(sample, Unknown))
+
+
+def _generated(given: Value) -> Value:
+    """GIVEN; of a generator the parameters that it gives, where it gives nothing else."""
+    if not isinstance(given, Endless) or not given.is_generated:
+        return given
+    found = list(takewhile(lambda each: isinstance(each, Parameter), map(given.make, range(LONGEST))))
+    return found if given.make(len(found)) is OVER else given
 
 
 def _of_pairs(values: list[Value]) -> list[Value]:
@@ -230,16 +289,27 @@ def _nothing(*_: Any) -> Value:
     return None
 
 
+def _hooked(self: Optimizers, held: Object, *_: Any) -> Value:
+    """A hook may do anything before or after a step."""
+    held.has_escaped = True
+    self.blur(self.optimized(held))
+    self.blind |= {"zero_grad", "step"}
+    return Unknown("a handle")
+
+
 _KINDS = frozenset({"optimizer", "scaler", "scheduler", "sampler", "module", "wrapper", "handle", "profiler"})
 Optimizers._of_others = {
     ("", "state_dict"): Optimizers._state_of,
     ("", "load_state_dict"): Optimizers._restore,
     ("module", "zero_grad"): Optimizers._zero_of,
     ("wrapper", "zero_grad"): Optimizers._zero_of,
+    ("wrapper", "clip_grad_norm_"): Optimizers._clip_own,
     ("optimizer", "step"): Optimizers._step_of,
     ("optimizer", "zero_grad"): Optimizers._zero_of,
     ("optimizer", "add_param_group"): Optimizers._add_group,
     ("optimizer", "__init__"): _nothing,
+    ("optimizer", "register_step_pre_hook"): _hooked,
+    ("optimizer", "register_step_post_hook"): _hooked,
     ("scaler", "scale"): Optimizers._scale,
     ("scaler", "unscale_"): Optimizers._unscale,
     ("scaler", "step"): Optimizers._step_by,
@@ -248,7 +318,7 @@ Optimizers._of_others = {
     ("scaler", "is_enabled"): lambda *_: Unknown("enabled"),
     ("handle", "wait"): _use("wait"),
     ("handle", "remove"): _use("remove"),
-    ("profiler", "step"): _use("step"),
+    **{("profiler", name): _use(name) for name in ("step", "start", "stop", "__enter__", "__exit__")},
     ("scheduler", "step"): Optimizers._schedule,
     ("sampler", "set_epoch"): Optimizers._set_epoch,
 }
@@ -257,4 +327,6 @@ Optimizers._of_kinds = {
     "parser": Optimizers.parser_method,
     "defaultdict": Optimizers._of_default,
     "state": Optimizers._method_of_state,
+    "autocast": Optimizers._method_of_region,
+    "profiler": lambda self, held, name, *_: Unknown(name),
 }

@@ -8,26 +8,34 @@ import posixpath
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from torchtriage.examine.source.execution.binding import ANY_KEY
 from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
+from torchtriage.examine.source.execution.handlers import BROAD
+from torchtriage.examine.source.execution.ranks import Guard, certainty_of_decorator, is_rank_variable
 from torchtriage.examine.source.execution.sequences import Sequences
 from torchtriage.examine.source.execution.values import (
     LONGEST,
+    OUTSIDE,
     Arguments,
     Class,
     External,
     Function,
     Keywords,
     Loaded,
+    Member,
     Namespace,
     Object,
+    Parameter,
     Partial,
     Tensor,
     Unknown,
     Value,
     bounded,
     is_concrete,
+    share_of,
 )
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 _PURE: dict[str, Callable[..., Any]] = {
     "builtins.abs": abs, "builtins.bool": bool, "builtins.divmod": divmod, "builtins.float": float, "builtins.int": int,
@@ -61,7 +69,12 @@ _PADDING = frozenset(
 
 
 class Python(Sequences):
-    """Python's own part; what is torch's stands in the library."""
+    """Python's own part; what is torch's stands in the library.
+
+    registered: functions that a decorator out of sight was given.
+    """
+
+    registered: list[Function]
 
     _works_of: ClassVar[dict[str, Callable[..., Value]]] = {}
 
@@ -91,8 +104,16 @@ class Python(Sequences):
 
     def environment(self, name: Value = None) -> Value:
         """The variable NAME of the environment: launchers tell each process its rank by it."""
-        is_of_rank = name in ("RANK", "LOCAL_RANK", "SLURM_PROCID", "SLURM_LOCALID")
-        return Unknown(name if is_of_rank else "a variable", is_of_rank=is_of_rank)
+        if isinstance(name, str) and is_rank_variable(name):
+            return Unknown(name, is_of_rank=True)
+        return Unknown("a variable")
+
+    def _of_environment(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """os.environ.update({…}), os.environ.setdefault(name, value), os.putenv(name, value)."""
+        given = arguments[0] if arguments else {}
+        pairs = given if isinstance(given, dict) else {given: arguments[1]} if len(arguments) > 1 else {}
+        self.set_environment({**pairs, **keywords}, node)
+        return Unknown("a variable")
 
     def _dict_of(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         made: dict[Value, Value] = {}
@@ -124,7 +145,8 @@ class Python(Sequences):
         if isinstance(kind, Class):
             return False if isinstance(value, Object | Tensor) or is_concrete(value) else None
         if isinstance(value, Object):
-            return True if value.made == kind.name else self.is_subclass(value.made, kind.name)
+            is_any = value.state.get("is_any", False)  # one of the modules that it stands for is
+            return True if is_any or value.made == kind.name else self.is_subclass(value.made, kind.name)
         is_tensor = isinstance(value, Tensor) and kind.name == "torch.Tensor"
         return True if is_tensor else False if is_concrete(value) and kind.name.startswith("torch") else None
 
@@ -153,6 +175,8 @@ class Python(Sequences):
         return Unknown("hasattr")
 
     def _get(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        if len(arguments) > 1 and arguments[0] == External("torch.optim") and isinstance(arguments[1], Unknown):
+            return External("torch.optim.Optimizer")  # getattr(torch.optim, args.optimizer)
         if len(arguments) < 2 or not isinstance(arguments[1], str):
             return Unknown("getattr")
         has = self._has(arguments, {}, node)
@@ -166,10 +190,29 @@ class Python(Sequences):
         return None
 
     def _partial(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        return Partial(arguments[0], arguments[1:], keywords) if arguments else Unknown("partial")
+        return Partial(arguments[0], arguments[1:], keywords, self.spot(node)) if arguments else Unknown("partial")
 
     def _default_dict(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Object("defaultdict", state={"items": {}, "make": arguments[0] if arguments else None})
+
+    def _record(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """namedtuple("Parts", "net criterion")."""
+        name, fields = arguments if len(arguments) == 2 else ("", None)
+        words = fields.replace(",", " ").split() if isinstance(fields, str) else fields
+        if not isinstance(name, str) or not isinstance(words, list | tuple) or not is_concrete(words):
+            return Unknown("namedtuple")
+        empty = ast.copy_location(ast.ClassDef(name, [], [], [ast.Pass()], []), node)
+        return Class(name, (External("typing.NamedTuple"),), {}, self.spot(node).path, empty, tuple(words))
+
+    def _suppressed(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        caught = {each.name for each in arguments if isinstance(each, External)}
+        is_broad = bool(caught & (BROAD | symbols().memory_errors))
+        return Object("suppress") if is_broad else Unknown("contextlib.suppress")
+
+    def _queue(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        if len(arguments) > 1 or keywords.get("maxlen") is not None:
+            return Unknown("a bounded queue")
+        return self.listed(arguments[0], node) if arguments else []
 
     def _as_dict(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         value = arguments[0] if arguments else None
@@ -177,7 +220,10 @@ class Python(Sequences):
 
     def _copied(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         value = arguments[0] if arguments else None
-        return self.copy_of(value, {})
+        made = self.copy_of(value, {})
+        if isinstance(made, Object):
+            made.state["copied"] = self.spot(node)
+        return made
 
     def copy_of(self, value: Value, made: dict[int, Value]) -> Value:
         """copy.deepcopy(VALUE); MADE: the copies so far."""
@@ -197,6 +243,10 @@ class Python(Sequences):
         if isinstance(value, Tensor):
             new_tensor = type(value)(**{**vars(value), "state": None})
             made[id(value)] = new_tensor
+            if isinstance(new_tensor, Parameter) and isinstance(value, Parameter):
+                new_tensor.graph = frozenset({new_tensor} if new_tensor.graph else ())
+                new_tensor.owner = self.copy_of(new_tensor.owner, made)
+                new_tensor.copied = value if isinstance(value, Parameter) else None
             return new_tensor
         return value
 
@@ -208,7 +258,9 @@ class Python(Sequences):
         """HELD.NAME(…) of a list, a dict, a text …"""
         if isinstance(held, list) and name == "extend" and arguments:
             found = self.listed(arguments[0], node)
-            held.extend(found[:LONGEST] if isinstance(found, list) and len(held) < LONGEST else [Unknown("*")])
+            is_known = isinstance(found, list) and len(held) < LONGEST
+            held.extend(found[:LONGEST] if is_known else [Unknown("*", share=share_of(arguments))])
+            self.note_sum(arguments[0], node)
             return None
         if isinstance(held, dict) and name in ("items", "keys", "values"):
             return [*getattr(held, name)()]
@@ -217,6 +269,8 @@ class Python(Sequences):
                 if isinstance(each, dict):
                     held.update(each)
             return None
+        if isinstance(held, dict) and arguments and isinstance(arguments[0], Unknown):
+            arguments = (ANY_KEY, *arguments[1:])
         is_padding = name in _PADDING or name.startswith("__")
         if is_padding or (isinstance(held, str) and not is_concrete(list(arguments))):
             return Unknown.of("text", *arguments, *keywords.values())
@@ -234,15 +288,29 @@ class Python(Sequences):
             return found  # the property stays what it is to those who read it
         if isinstance(decorator, ast.Call):
             found = self.evaluate(decorator, frame)
-        return self.call(found, (value,), {}, decorator)
+        made = self.call(found, (value,), {}, decorator)
+        if isinstance(value, Function) and type(made) in (
+            Unknown,
+            Member,
+        ):  # @app.route("/weights"): it is run by others
+            value.guards += (Guard(decorator.lineno, True, 0, "open"),)
+            self.registered.append(value)
+        return made
 
     def _by_package(self, name: str, value: Value, decorator: ast.expr, frame: Frame) -> Value:
         if isinstance(value, Function):
+            certainty = certainty_of_decorator(name)
+            if certainty is not None:
+                value.guards += (Guard(decorator.lineno, True, 0, certainty),)
             if name in _DECORATORS:
                 value.kind = _DECORATORS[name]
+            elif name == "torch.amp.custom_fwd" and "cast_inputs" in ast.unparse(decorator):
+                value.autocast = OUTSIDE
+            elif name == "torch.autograd.once_differentiable":
+                value.is_once = True
             elif name == "torch.amp.autocast":
                 region = self.evaluate(decorator, frame)
-                value.autocast = region.state["format"] if isinstance(region, Object) else ""
+                value.autocast = region.state["region"] if isinstance(region, Object) else OUTSIDE
             elif name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):
                 value.grad = name == "torch.enable_grad"
         elif isinstance(value, Class) and name in ("dataclasses.dataclass", "attr.s", "attrs.define", "attr.dataclass"):
@@ -254,6 +322,7 @@ class Python(Sequences):
 
 Python._works_of = {
     "builtins.len": Python._length,
+    **dict.fromkeys(("os.environ.update", "os.environ.setdefault", "os.putenv"), Python._of_environment),
     "builtins.range": Python._range,
     **dict.fromkeys(("tqdm.trange", "tqdm.auto.trange", "tqdm.notebook.trange"), Python._range),
     "builtins.list": Python._sequence,
@@ -273,9 +342,11 @@ Python._works_of = {
     "builtins.setattr": Python._set_attribute,
     "functools.partial": Python._partial,
     "collections.defaultdict": Python._default_dict,
+    "collections.namedtuple": Python._record,
+    "contextlib.suppress": Python._suppressed,
     "copy.deepcopy": Python._copied,
     **dict.fromkeys(("dataclasses.asdict", "builtins.vars"), Python._as_dict),
     "copy.copy": lambda self, arguments, keywords, node: arguments[0] if arguments else None,
     "dataclasses.field": lambda self, arguments, keywords, node: Object("field", keywords=keywords),
-    "collections.deque": lambda self, arguments, keywords, node: self.listed(arguments[0], node) if arguments else [],
+    "collections.deque": Python._queue,
 }

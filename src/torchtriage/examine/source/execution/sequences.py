@@ -6,6 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.expressions import ASSUMED, LENGTH, counts_batches
+from torchtriage.examine.source.execution.frames import Raised
+from torchtriage.examine.source.execution.loops import ROUNDS
 from torchtriage.examine.source.execution.statements import Statements
 from torchtriage.examine.source.execution.values import (
     LONGEST,
@@ -14,12 +18,16 @@ from torchtriage.examine.source.execution.values import (
     Keywords,
     Loaded,
     Object,
+    Operation,
     Tensor,
     Unknown,
     Value,
     is_concrete,
     truth,
 )
+
+BATCHES = 2
+"""Batches of an epoch, where the code waits for its end: `try: next(batches)`, `except StopIteration: batches = …`."""
 
 
 class Sequences(Statements):
@@ -28,10 +36,12 @@ class Sequences(Statements):
     def _range(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """Also one that goes on where a training was broken off."""
         first = arguments[0] if arguments else None
+        if len(arguments) == 1 and counts_batches(first):
+            return range(ASSUMED)
         if isinstance(first, Loaded):
             return Endless(lambda number: replace(first, offset=first.offset + number))
         try:
-            return range(*arguments) if is_concrete(list(arguments)) else Unknown("a range")
+            return range(*arguments) if is_concrete(list(arguments)) else Unknown.of("a range", *arguments)
         except (TypeError, ValueError):
             return Unknown("a range")
 
@@ -45,7 +55,9 @@ class Sequences(Statements):
                 return len(items)
             if value.method("__len__") is not None:
                 return self.call(self.attribute(value, "__len__", node), (), {}, node)
-        return Unknown("a length", is_plain=True)
+        if isinstance(value, Unknown):
+            value.is_sized = True
+        return Unknown(LENGTH, is_plain=True)
 
     def _sequence(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.listed(arguments[0], node) if arguments else []
@@ -99,7 +111,27 @@ class Sequences(Statements):
             return over.make(number)
         if isinstance(over, Object) and over.kind == "loader":
             return self.batch(over, node)
-        return Tensor() if isinstance(over, Tensor) else Unknown("an element")
+        if isinstance(over, Operation) and self.is_part(over):  # for block in model.blocks
+            return self.part(self.part_of(over), number)
+        if isinstance(over, Object) and self.is_opaque(over):
+            return self.part(over, number)
+        return Tensor(base=over) if isinstance(over, Tensor) else Unknown.of("an element", over)
+
+    def is_part(self, value: Operation) -> bool:
+        """Whether VALUE may be a part of a model of which nobody sees what it is made of."""
+        raise NotImplementedError
+
+    def is_opaque(self, held: Value) -> bool:
+        """Whether HELD is such a model."""
+        raise NotImplementedError
+
+    def part_of(self, value: Operation) -> Object:
+        """That part."""
+        raise NotImplementedError
+
+    def part(self, held: Object, name: Value) -> Object:
+        """The part NAME of such a model."""
+        raise NotImplementedError
 
     def batch(self, loader: Object, node: ast.AST) -> Value:
         raise NotImplementedError
@@ -121,6 +153,11 @@ class Sequences(Statements):
         found = self.listed(over, node)
         if isinstance(found, list):
             return [self.call(work, (each,), {}, node) for each in found]
+        if isinstance(over, Unknown):
+            first = self.call(work, (Unknown.of("an element", over),), {}, node)
+            if isinstance(first, Object):  # list(map(lambda width: nn.Linear(width, 1), widths))
+                others = [self.call(work, (Unknown.of("an element", over),), {}, node) for _ in range(ROUNDS - 1)]
+                return [first, *others]
         return Endless(lambda number: self.call(work, (self.element(over, number, node),), {}, node), over)
 
     def _filtered(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -138,11 +175,20 @@ class Sequences(Statements):
             held = over.state["over"]
             if isinstance(held, list):
                 return held[place] if place < len(held) else Unknown("next")
+            self._note_next(held, place, node)
             return self.element(held, place, node)
         if isinstance(over, Endless):
             over.place += 1
             return over.make(over.place - 1)
         return over[0] if isinstance(over, list) and over else Unknown("next")
+
+    def _note_next(self, over: Value, place: int, node: ast.AST) -> None:
+        """What next() of a loader shows: that an epoch begins, and where the code waits for it, that one has ended."""
+        loader = self.source_of(over)
+        if loader is not None and place == 0:
+            self.happen(events.Iteration(self.spot(node), loader, is_cycled=True))
+        if loader is not None and place >= BATCHES and self.awaited > 0:
+            raise Raised
 
     def _iterator(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         over = arguments[0] if arguments else Unknown()

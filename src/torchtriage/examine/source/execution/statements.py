@@ -7,8 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
+from torchtriage.examine.source.execution.binding import ENVIRONMENT
 from torchtriage.examine.source.execution.expressions import Expressions, is_of_rank
 from torchtriage.examine.source.execution.frames import Break, Continue, Frame, Raised, Return
+from torchtriage.examine.source.execution.handlers import hides_errors
+from torchtriage.examine.source.execution.loops import Loop
+from torchtriage.examine.source.execution.ranks import Guard, certainty_of
 from torchtriage.examine.source.execution.values import (
     Class,
     External,
@@ -23,10 +27,13 @@ from torchtriage.examine.source.execution.values import (
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})
 """Classes whose annotations are the arguments that they are made of."""
-_MAIN = re.compile(r"main|master|rank|primary|chief|zero|local", re.IGNORECASE)
-"""What conditions on the rank are called where they come from code that is not executed."""
-_BROAD = frozenset({"builtins.Exception", "builtins.BaseException", "builtins.RuntimeError"})
+_STEPS = re.compile(r"step|zero_grad|backward|update|unscale|train|sync|optim|clip")
+"""What is called where a training goes on: gradients are accumulated for so many batches."""
+_EXPECTING = frozenset({"pytest.raises"})
+"""Contexts whose bodies are meant to fail."""
 _ENUMS = frozenset({"enum.Enum", "enum.Flag", "enum.auto"})
+_IN_PLACE: dict[type[ast.operator], str] = {ast.Mult: "mul_", ast.Div: "div_", ast.Add: "add_", ast.Sub: "sub_"}
+"""The methods that augmented assignments call."""
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -36,6 +43,14 @@ class Statements(Expressions):
     dropped: set[int]
     """Calls that are statements of their own: nobody gets what they give."""
 
+    tried: int
+    awaited: int
+    """How many `try` are under way that wait for the end of an iterator."""
+    totals: dict[int, int]
+    guards: list[Guard]
+    asks_rank: bool
+    """Whether a condition on the rank came up: other ranks go the other way."""
+    loops: list[Loop]
     _simple: ClassVar[dict[type[ast.AST], Callable[..., None]]] = {}
     _compound: ClassVar[dict[type[ast.AST], Callable[..., Iterator[Value]]]] = {}
 
@@ -55,11 +70,17 @@ class Statements(Expressions):
         for _ in self.block(statements, frame):
             pass
 
+    def named(self, value: Value, target: ast.expr) -> Value:
+        """VALUE, or what it must be, as it is used under the name TARGET, where nothing else is known of it."""
+        return value
+
     # simple ones
 
     def _expression(self, node: ast.Expr, frame: Frame) -> None:
         if isinstance(node.value, ast.Call):
             self.dropped.add(id(node.value))
+        elif isinstance(node.value, ast.ListComp) and isinstance(node.value.elt, ast.Call):
+            self.dropped.add(id(node.value.elt))  # [each.to(device) for each in batch]
         value = self.evaluate(node.value, frame)
         if isinstance(node.value, ast.Attribute):
             self.name(value, node.value)
@@ -67,7 +88,9 @@ class Statements(Expressions):
     def _assign(self, node: ast.Assign, frame: Frame) -> None:
         value = self.evaluate(node.value, frame)
         for target in node.targets:
-            self.bind(target, value, frame)
+            if isinstance(target, ast.Name) and _is_carried(value) and _reads(node.value, target.id):
+                self.accumulate(target.id, value, node)  # total = total + loss
+            self.bind(target, self.named(value, target), frame)
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
         if node.value is not None:
@@ -77,17 +100,29 @@ class Statements(Expressions):
 
     def _augment(self, node: ast.AugAssign, frame: Frame) -> None:
         before = self.evaluate(_loaded(node.target), frame)
-        value = self.binary(node.op, before, self.evaluate(node.value, frame), node, in_place=True)
+        operand = self.evaluate(node.value, frame)
+        if isinstance(before, External) and before.name == ENVIRONMENT and isinstance(operand, dict):
+            self.set_environment(operand, node)
+        value = self.binary(node.op, before, operand, node, in_place=True)
         if isinstance(before, Tensor):
-            self.edit(before, node)
+            self.edit(before, node, _IN_PLACE.get(type(node.op), ""), (operand,))
+        self.note_sum(value, node)
+        if isinstance(before, list) and before is value:  # losses += [loss]
+            self.note_kept(before, before[-1:], node)
         if isinstance(node.target, ast.Name):
             self.accumulate(node.target.id, value, node)
+        elif isinstance(before, Unknown) and isinstance(value, Tensor):  # meters["loss"] += loss
+            value = Unknown.of("a sum", before)
         self.bind(node.target, value, frame)
 
     def _delete(self, node: ast.Delete, frame: Frame) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
                 (frame.home(target.id) or {}).pop(target.id, None)
+            elif isinstance(target, ast.Attribute):
+                owner = self.evaluate(target.value, frame)
+                if isinstance(owner, Object):
+                    owner.values.pop(target.attr, None)
             elif isinstance(target, ast.Subscript):
                 held, key = self.evaluate(target.value, frame), self.evaluate(target.slice, frame)
                 if isinstance(held, dict) and isinstance(key, str | int):
@@ -96,7 +131,10 @@ class Statements(Expressions):
                     del held[key]
 
     def _return(self, node: ast.Return, frame: Frame) -> None:
-        raise Return(self.evaluate(node.value, frame) if node.value is not None else None)
+        value = self.evaluate(node.value, frame) if node.value is not None else None
+        if isinstance(value, Tensor):
+            self.note_used((value,), node)
+        raise Return(value)
 
     def _raise(self, node: ast.Raise, frame: Frame) -> None:
         raise Raised
@@ -139,25 +177,69 @@ class Statements(Expressions):
         value: Value = made
         for decorator in reversed(node.decorator_list):
             value = self.decorated(value, decorator, frame)
+        self.note_class(made)
         frame.store(node.name, value)
 
     # compound ones
 
     def _if(self, node: ast.If, frame: Frame) -> Iterator[Value]:
+        before, self.is_beside = self.is_beside, _is_beside(node)
         found = self.evaluate(node.test, frame)
+        self.is_beside = before
         value = truth(found)
         if value is None:
-            value = self.decide(node, found, node.body)
-        if not is_of_rank(found) and not (isinstance(found, Unknown) and _MAIN.search(ast.unparse(node.test))):
+            is_way = is_of_rank(found) and not isinstance(node.body[-1], ast.Raise)  # other ranks go the other one
+            value = self.decide(node, found, [] if is_way else node.body)
+        if value:
+            self._narrow(node.test, frame)
+        certainty = certainty_of(found, value, node.test)
+        if certainty is None:
             yield from self.block(node.body if value else node.orelse, frame)
             return
-        with self.guard(node, value):
+        self.asks_rank |= certainty == "rank"
+        if certainty == "rank" and self._comes_in_turn(node.test):
+            certainty = "named"
+        with self.guard(node, value, certainty):
             yield from self.block(node.body if value else node.orelse, frame)
         if leaves(node.body):  # if rank != 0: return
-            self.guard_rest(node, value)
+            self.guard_rest(node, value, certainty)
+        for name in _stored(node) if certainty != "open" else ():  # writes = True, on some ranks
+            home = frame.home(name)
+            if home is not None and (home[name] is None or isinstance(home[name], bool | str)):
+                home[name] = Unknown(name, is_of_rank=True)
+
+    def _comes_in_turn(self, test: ast.expr) -> bool:
+        """Whether TEST asks for the number of a loop: `for turn in range(world): if turn == rank`."""
+        targets = (each.node.target for each in self.loops if isinstance(each.node, ast.For))
+        turns = {each.id for each in targets if isinstance(each, ast.Name)}
+        sides = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
+        return any(isinstance(each, ast.Name) and each.id in turns for each in sides)
+
+    def _narrow(self, test: ast.expr, frame: Frame) -> None:
+        """What TEST, which holds, says of a name: isinstance(value, torch.Tensor)."""
+        match test:
+            case ast.Call(func=called, args=[ast.Name(id=name), *classes]) if isinstance(
+                frame.values.get(name), Unknown
+            ):
+                asked = self.evaluate(called, frame)
+                kinds = [self.evaluate(each, frame) for each in classes]
+                is_tensor = asked == External("torch.is_tensor") or (
+                    asked == External("builtins.isinstance") and kinds == [External("torch.Tensor")]
+                )
+                if is_tensor:
+                    frame.store(name, Tensor(self.spot(test), is_open=True, is_entry=True))
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> Iterator[Value]:
         over = self.evaluate(node.iter, frame)
+        if is_of_rank(over):
+            with self.guard(node, True):
+                yield from self._repeat(node, over, frame)
+        else:
+            yield from self._repeat(node, over, frame)
+
+    def _repeat(self, node: ast.For | ast.AsyncFor, over: Value, frame: Frame) -> Iterator[Value]:
+        if isinstance(over, range | list | tuple):
+            self.totals[id(node)] = len(over)
         with self.loop(node) as loop:
             for item in self.items(over, node):
                 if not self.goes_on(loop):
@@ -173,7 +255,11 @@ class Statements(Expressions):
 
     def _while(self, node: ast.While, frame: Frame) -> Iterator[Value]:
         with self.loop(node) as loop:
-            while self.goes_on(loop) and truth(self.evaluate(node.test, frame)) is not False:
+            while self.goes_on(loop):
+                known = truth(self.evaluate(node.test, frame))
+                if known is False:
+                    break
+                loop.is_endless |= known is None or isinstance(node.test, ast.Constant)
                 try:
                     yield from self.block(node.body, frame)
                 except Continue:
@@ -185,8 +271,12 @@ class Statements(Expressions):
         contexts = []
         for item in node.items:
             value = self.evaluate(item.context_expr, frame)
+            if isinstance(value, Unknown) and value.why in _EXPECTING:
+                return
             leave, entered = self.enter(value, node)
             contexts.append(leave)
+            if isinstance(value, Object) and value.kind == "suppress":
+                contexts.append(self.handled(item.context_expr))
             if item.optional_vars is not None:
                 self.bind(item.optional_vars, entered, frame)
         try:
@@ -196,11 +286,18 @@ class Statements(Expressions):
                 leave()
 
     def _try(self, node: ast.Try | ast.TryStar, frame: Frame) -> Iterator[Value]:
-        silent = [each for each in node.handlers if is_silent(each) and self._is_broad(each, frame)]
+        silent = [each for each in node.handlers if hides_errors(each, self._caught(each, frame))]
         leave = self.handled(silent[0] if silent else None)
+        awaits = any(each.type is not None and "StopIteration" in ast.unparse(each.type) for each in node.handlers)
         try:
             try:
-                yield from self.block(node.body, frame)
+                self.tried += bool(node.handlers)
+                self.awaited += awaits
+                try:
+                    yield from self.block(node.body, frame)
+                finally:
+                    self.tried -= bool(node.handlers)
+                    self.awaited -= awaits
             except Return:
                 leave()
                 raise
@@ -217,13 +314,11 @@ class Statements(Expressions):
         finally:
             yield from self.block(node.finalbody, frame)
 
-    def _is_broad(self, handler: ast.ExceptHandler, frame: Frame) -> bool:
-        """Whether HANDLER takes what goes wrong in a training step, whatever it is."""
-        if handler.type is None:
-            return True
-        found = self.evaluate(handler.type, frame)
+    def _caught(self, handler: ast.ExceptHandler, frame: Frame) -> set[str]:
+        """The names of the classes of errors that HANDLER takes."""
+        found = External("builtins.BaseException") if handler.type is None else self.evaluate(handler.type, frame)
         kinds = found if isinstance(found, tuple | list) else (found,)
-        return any(isinstance(each, External) and each.name in _BROAD for each in kinds)
+        return {each.name for each in kinds if isinstance(each, External)}
 
     def _match(self, node: ast.Match, frame: Frame) -> Iterator[Value]:
         subject = self.evaluate(node.subject, frame)
@@ -260,7 +355,7 @@ class Statements(Expressions):
     def function(self, node: _Definition | ast.Lambda, frame: Frame, name: str) -> Function:
         arguments = node.args
         named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        return Function(
+        made = Function(
             name,
             node,
             frame,
@@ -268,7 +363,31 @@ class Statements(Expressions):
             {key.arg: self.evaluate(each, frame) for key, each in named if each is not None},
             frame.owner if frame.is_class else None,
             is_generator=not isinstance(node, ast.Lambda) and _yields(node),
+            guards=tuple(self.guards),
         )
+        self.note_defaults(made, [*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None)])
+        return made
+
+
+def _is_beside(node: ast.If) -> bool:
+    """Whether NODE asks for a remainder and holds no step of a training; that is kept with the node."""
+    if "is_beside" not in vars(node):
+        asks = any(isinstance(each, ast.Mod) for each in ast.walk(node.test))
+        called = (
+            each.func for one in (*node.body, *node.orelse) for each in ast.walk(one) if isinstance(each, ast.Call)
+        )
+        words = {ast.unparse(each).rpartition(".")[2].lower() for each in called} if asks else set()
+        is_left = bool(node.body) and isinstance(node.body[-1], ast.Continue | ast.Break | ast.Return)
+        vars(node)["is_beside"] = asks and not is_left and not any(map(_STEPS.search, words))
+    return bool(vars(node)["is_beside"])
+
+
+def _stored(node: ast.If) -> Iterator[str]:
+    """The names that are given a value in the branches of NODE."""
+    for statement in (*node.body, *node.orelse):
+        for each in ast.walk(statement):
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+                yield each.id
 
 
 def _loaded(target: Any) -> ast.expr:
@@ -285,26 +404,30 @@ def _loaded(target: Any) -> ast.expr:
     return ast.copy_location(node, target)
 
 
+def _is_carried(value: Value) -> bool:
+    """Whether VALUE has operations of several iterations in its graph."""
+    return isinstance(value, Tensor) and len(value.ages) > 1
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
+
+
 def _yields(node: _Definition) -> bool:
+    """Whether NODE is a generator; that is kept with the node, which each execution comes to again."""
+    if "is_generator" not in vars(node):
+        vars(node)["is_generator"] = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _inside(node))
+    return bool(vars(node)["is_generator"])
+
+
+def _inside(node: _Definition) -> Iterator[ast.AST]:
+    """The nodes of NODE that are not of a definition within it."""
     waiting: list[ast.AST] = list(node.body)
     while waiting:
         each = waiting.pop()
-        if isinstance(each, ast.Yield | ast.YieldFrom):
-            return True
+        yield each
         if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             waiting += ast.iter_child_nodes(each)
-    return False
-
-
-def is_silent(handler: ast.ExceptHandler) -> bool:
-    """Whether HANDLER does nothing about an error."""
-    return all(isinstance(each, ast.Pass | ast.Continue) or _is_nothing(each) for each in handler.body)
-
-
-def _is_nothing(statement: ast.stmt) -> bool:
-    """`return` or `return None`."""
-    value = statement.value if isinstance(statement, ast.Return) else statement
-    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def leaves(body: list[ast.stmt]) -> bool:

@@ -5,8 +5,22 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.arithmetic import (
+    LARGEST,
+    LIMITS,
+    SHIFTED,
+    carry,
+    cast_by,
+    compose,
+    composition,
+    device_of,
+    format_of,
+    is_largest,
+    vanishing,
+)
 from torchtriage.examine.source.execution.configuration import Configuration
 from torchtriage.examine.source.execution.events import Event
 from torchtriage.examine.source.execution.loops import Loop
@@ -14,19 +28,25 @@ from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.values import (
     Arguments,
     Endless,
+    External,
     Factor,
     Gradient,
+    GraphNode,
     Keywords,
     Object,
     Operation,
     Parameter,
+    Region,
     Spot,
     Tensor,
     Unknown,
     Value,
+    share_of,
     truth,
 )
 from torchtriage.examine.source.names import table
+from torchtriage.examine.source.torch_api.families import CASTS, DETACHING, DEVICE_MOVES, RESHAPES, SPLITS
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 BEFORE = -1
 """The age of what is computed ahead of all loops: it is of no iteration."""
@@ -38,7 +58,10 @@ _NEEDED = frozenset({"exp", "sigmoid", "tanh", "softmax", "log_softmax", "sqrt",
 """Operations whose gradient is computed of their result."""
 _FLAT = frozenset({"round", "floor", "ceil", "sign", "sgn", "trunc", "fix", "heaviside"})
 """Operations whose gradient is zero everywhere."""
-_PIECES = frozenset({"chunk", "split", "unbind", "tensor_split"})
+_EMPTY = frozenset({"empty", "empty_like", "empty_strided"})
+"""Functions that make a tensor of whatever stands in memory."""
+_MOVES = DEVICE_MOVES | {"type_as"}
+_DETACHES = frozenset({"detach", "new_tensor"})
 _FACTS = frozenset({
     "shape", "device", "dtype", "ndim", "is_cuda", "grad_fn", "is_leaf", "layout", "names", "itemsize", "nbytes",
 })  # fmt: skip
@@ -48,7 +71,7 @@ class Tensors(Configuration):
     """The tensors of an execution, and what of its state they depend on.
 
     is_grad: whether graphs are recorded. under: the modules whose forward pass is under way, the outermost first.
-    age: counts the iterations of training loops. autocast: the format of the region under way.
+    age: counts the iterations of training loops. region: that of autocast under way.
     """
 
     events: list[Event]
@@ -56,48 +79,112 @@ class Tensors(Configuration):
     is_grad: bool
     under: list[Object]
     age: int
-    autocast: str
+    region: Region
+    is_unsynced: bool
+    """Whether a region of no_sync() is under way."""
+    outermost: Spot | None
+    blind: set[str]
+    left: list[tuple[Spot, str, Tensor | None]] | None = None
+    """Where the backward of an autograd function under way has left the graph, and with what."""
+
+    @property
+    @abstractmethod
+    def turn(self) -> tuple[tuple[int, int], ...]:
+        """The loops under way, each with its iteration."""
+
+    @abstractmethod
+    def zero(self, parameters: Iterable[Parameter], node: ast.AST) -> None:
+        """The gradients of PARAMETERS are dropped."""
 
     @abstractmethod
     def happen(self, event: Event) -> None:
         """Writes EVENT down."""
 
-    @abstractmethod
-    def spot(self, node: ast.AST) -> Spot:
-        """Where NODE is being executed."""
+    def trained_elsewhere(self) -> frozenset[Parameter]:
+        """The parameters that a loss of which nothing is known leads to."""
+        return frozenset()
 
     def merged(self, operands: Iterable[Value], node: ast.AST, own: frozenset[Parameter] = frozenset()) -> Tensor:
         """The tensor that an operation on OPERANDS gives, and on the parameters OWN."""
         given = tuple(operands)
         tensors = tuple(tensors_in(given))
+        self.note_used(given, node)
         result = Tensor(self.spot(node))
+        if self.under:
+            self._note_attributes(given, tensors, result, own)
         for each in tensors:
-            if each.attribute is not None and self.under:
-                self.happen(events.AttributeUse(self.spot(node), each))
             result.cut = result.cut or each.cut
             result.flat = result.flat or each.flat
+            result.idle |= each.idle
+            result.buried |= each.buried
             result.scaled = each.scaled or result.scaled
             result.divided = each.divided or result.divided
+            result.regions |= each.regions
+            result.device = "cuda" if "cuda" in (result.device, each.device) else each.device or result.device
+            result.of_gradients = each.of_gradients or result.of_gradients or ("norm" if each.gradient_of else "")
+        result.format = self._common_format(given, tensors, own)
         result.created = "computed" if tensors and not own and all(each.created for each in tensors) else ""
+        if any(each.device == "cuda" for each in own):
+            result.device = "cuda"
+        result.share = share_of(given)
+        result.is_scalar = bool(tensors) and not own and all(each.is_scalar for each in tensors)
         if self.is_grad:
             result.graph = own.union(*(each.graph for each in tensors))
+            if any(each.dead for each in tensors):
+                result.dead = result.graph - own.union(*(each.graph - each.dead for each in tensors))
             unknown = [each for each in given if isinstance(each, Unknown) and not each.is_plain]
             result.is_open = bool(unknown) or any(each.is_open for each in tensors)
             if result.graph or result.is_open:
+                result.regions |= {self.region} if self.region.format else frozenset()
                 now = self.age if self.loops else BEFORE
                 result.ages = frozenset({now}).union(*(each.ages for each in tensors if each.graph))
+                functions = [each.grad_fn for each in tensors] + [each.grad_fn for each in unknown]
+                is_inner = any(each.graph for each in tensors)  # the gradient of the input is asked for, too
+                weights = tuple((each, each.version) for each in own if each.name == "weight") if is_inner else ()
+                inputs = tuple(each for each in functions if each is not None)
+                result.grad_fn = GraphNode(inputs, weights, is_of_layer=bool(own))
         elif own or any(each.graph for each in tensors):
-            result.cut = self.spot(node)
+            result.cut = self.cut_spot(node)
         if own or any(each.graph and each.flat is None for each in tensors):
             result.flat = None
         return result
 
+    def _note_attributes(
+        self, given: Arguments, tensors: Iterable[Tensor], result: Tensor, own: frozenset[Parameter]
+    ) -> None:
+        """Whether a plain attribute of a module meets a tensor in a forward pass that stands where the input does."""
+        held = [each for each in tensors if each.attribute is not None]
+        is_met = bool(own) or any(each.attribute is None and not each.created for each in tensors)
+        if is_met or any(isinstance(each, Unknown) and not each.is_plain for each in given):
+            for each in held:
+                self.happen(events.AttributeUse(result.spot or Spot("", ast.Pass()), each))
+        elif held:
+            result.attribute = held[0].attribute
+
+    def _common_format(self, given: Arguments, tensors: Arguments, own: frozenset[Parameter]) -> str:
+        """The format of what is computed of GIVEN, where all tensors among them have the same; "" where autocast, or
+        something that is not known, may change it.
+        """
+        formats = {each.format for each in tensors}
+        is_open = any(isinstance(each, Unknown) and not each.is_plain for each in given)
+        return formats.pop() if len(formats) == 1 and not (own or is_open or self.region.is_on) else ""
+
+    def cut_spot(self, node: ast.AST) -> Spot:
+        """Where no graph is recorded: the call of the model, where NODE is within it."""
+        return self.outermost if self.under and self.outermost is not None else self.spot(node)
+
     def combine(self, operands: Iterable[Value], node: ast.AST, op: ast.operator | None = None) -> Value:
         found = tuple(operands)
+        if isinstance(op, ast.Div) and found:
+            self.note_average(found[0], node)
         first = next((each for each in found if isinstance(each, Tensor)), None)
         if first is None:
-            return Unknown.of("an operation", *found)
+            is_shifted = isinstance(op, ast.Sub) and len(found) == 2 and is_largest(found[1])
+            return Unknown.of(SHIFTED if is_shifted else "an operation", *found)
         result = self.merged(found, node)
+        compose(result, found, op)
+        self._compose(found, op, node)
+        result.is_assumed = all(each.is_assumed for each in found if isinstance(each, Tensor))
         if isinstance(op, ast.Div) and first is found[0]:
             result.divided = (*first.divided, found[1])
         elif isinstance(op, ast.Mult):
@@ -105,15 +192,38 @@ class Tensors(Configuration):
             result.divided = (*first.divided, *map(Factor, others))
         if isinstance(op, ast.Div | ast.Mult | ast.Add | ast.Sub):
             result.loss = next((each.loss for each in found if isinstance(each, Tensor) and each.loss), "")
+        if isinstance(op, ast.Add) and result.loss and result.graph:  # a term of a loss
+            result.idle |= {each.flat for each in found if isinstance(each, Tensor) and each.flat is not None}
         return result
+
+    def note_left(self, held: Tensor, result: Tensor | None, name: str, node: ast.AST) -> None:
+        """NAME gives RESULT of HELD, without a graph, maybe in the backward of an autograd function."""
+        if held.is_of_backward and self.left is not None and name in ("detach", "data", "numpy"):
+            self.left.append((self.spot(node), f"{name}()" if name != "data" else ".data", result))
+
+    def note_ungraded(self, node: ast.AST) -> None:
+        """A region begins at NODE that may record no graph, maybe in the backward of an autograd function."""
+        if not self.is_grad and self.left is not None:
+            self.left.append((self.spot(node), "no_grad()", None))
+
+    def bury(self, result: Tensor, operands: Iterable[Tensor], node: ast.AST) -> None:
+        """RESULT of NODE has no gradient for what OPERANDS were computed of."""
+        for each in operands if self.is_grad else ():
+            if each.graph:
+                result.flat, result.dead = self.spot(node), result.graph
+                result.buried |= {(parameter, result.flat) for parameter in each.graph}
+            result.flat = result.flat or each.flat
+            result.buried |= each.buried
 
     def loss(self, word: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """What the loss function or layer with that last WORD gives."""
         name = lore()["losses"][word]
-        self.happen(events.LossCall(self.spot(node), name, arguments, self.autocast))
+        self.happen(events.LossCall(self.spot(node), name, arguments, self.region.format))
         result = self.merged((*arguments, *tensors_in(keywords.values())), node)
         result.loss = name if keywords.get("reduction", "mean") == "mean" else ""
         result.divided = ()
+        if result.flat is not None:
+            result.idle |= {result.flat}
         return result
 
     def created(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Tensor:
@@ -123,116 +233,308 @@ class Tensors(Configuration):
         made = Tensor(self.spot(node))
         is_bare = not {"device", "**", "out"} & keywords.keys() and not any(tensors_in(arguments))
         made.created = name if is_bare else ""
+        made.format, made.device = format_of((keywords.get("dtype"),)), device_of((keywords.get("device"),))
+        made.share = share_of(arguments)
+        made.is_empty = name in _EMPTY
+        made.is_learned = truth(keywords.get("requires_grad", False)) is True
+        data = arguments[0] if arguments else keywords.get("data")
+        is_sized = isinstance(data, list | tuple | Tensor) or (isinstance(data, Unknown) and data.is_sized)
+        made.is_scalar = name in ("tensor", "as_tensor") and not is_sized
+        first = arguments[0] if arguments else None
+        is_of_numbers = not isinstance(first, Unknown) or first.is_plain or first.why == "an operation"
+        made.is_leaf = is_of_numbers and truth(keywords.get("requires_grad", False)) is True
         return made
 
     def tensor_method(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """HELD.NAME(…), or torch.NAME(HELD, …)."""
         rows = lore()["tensors"]
-        if name in ("backward", "detach_", "requires_grad_") or (isinstance(held, Parameter) and is_in_place(name)):
+        is_of_gradient = held.gradient_of is not None and name == "zero_"
+        is_of_parameter = isinstance(held, Parameter) and is_in_place(name)
+        if name in ("backward", "detach_", "requires_grad_") or is_of_parameter or is_of_gradient:
             return self._changed(held, name, arguments, keywords, node)
-        self._observe(held, name, arguments, node)
+        self._observe(held, name, arguments, keywords, node)
         if name in rows["numbers"]:
-            return Unknown(name, is_plain=True)
+            return Unknown(name, is_plain=True, share=held.share)
         if name == "detach" or name in rows["cut"] or name.startswith(("new_", "is_")):
-            left = Tensor(self.spot(node), cut=self.spot(node) if held.graph else held.cut, flat=held.flat)
+            left = Tensor(self.spot(node), share=held.share, device=held.device)
+            if name in _DETACHES:  # what is rounded is taken out of the graph on purpose: x + (x.round() - x).detach()
+                left.cut = self.spot(node) if held.graph else held.cut
+                self.note_left(held, left, name, node)
+            else:  # a number, a place, a comparison: no gradient is possible
+                left.cut = held.cut
+                self.bury(left, () if name.startswith(("new_", "is_")) else (held,), node)
             left.state = held.state if name == "detach" else None
+            left.base = held if name in DETACHING else None
+            left.created = "computed" if held.created and not name.startswith(("new_", "is_")) else ""
+            left.attribute = held.attribute
+            if name == "detach":
+                self._carry(held, left, name, arguments)
             return left
-        if name in _PIECES or (name in _PAIRS and (arguments or keywords)):
-            return self._several(held, name, node)
-        result = self.merged((held, *arguments, *keywords.values()), node)
+        several = self._several(held, name, node, is_along=bool(arguments or keywords))
+        if several is not None:
+            return several
+        is_move = name in _MOVES and not (name == "to" and all(map(_is_format, (*arguments, *keywords.values()))))
+        result = self.merged((held,) if is_move else (held, *arguments, *keywords.values()), node)
         self._carry(held, result, name, arguments)
+        result.format = cast_by(name, (*arguments, *keywords.values())) or result.format
+        result.device = _moved(name, (*arguments, *keywords.values())) or result.device
         result.needed = name if name in _NEEDED else ""
+        if is_move:
+            result.created, result.attribute = "", held.attribute if held.is_learned else None
+        result.is_learned = held.is_learned and name in _MOVES
+        result.is_scalar &= name not in RESHAPES
+        result.moved = held if isinstance(held, Parameter) and name in CASTS - {"float"} else held.moved
+        result.is_of_backward = held.is_of_backward and name in CASTS | RESHAPES
+        result.is_empty = held.is_empty and name in CASTS | RESHAPES
         if name.rstrip("_") in _FLAT and result.graph:
-            result.flat = self.spot(node)
+            self.bury(result, (held,), node)
+        result.base = held if name in RESHAPES else None
         if is_in_place(name):
             held.graph, held.is_open, held.ages = result.graph, result.is_open, held.ages | result.ages
+            held.grad_fn = result.grad_fn
             held.divided, held.created = result.divided, "computed" if held.created else ""
             return held
         return result
 
-    def _observe(self, held: Tensor, name: str, arguments: Arguments, node: ast.AST) -> None:
+    def note_average(self, value: Value, node: ast.AST) -> None:
+        """NODE makes one figure of VALUE."""
+        share = share_of((value,))
+        if share is not None:
+            self.happen(events.Averaged(self.spot(node), share))
+
+    def _observe(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """Writes down what HELD.NAME(…) is by itself."""
         if name in _READS:
             self.happen(events.Read(self.spot(node), held, name))
-        if name == "log" and held.activation:
-            self.happen(events.Composed(self.spot(node), name, held.activation))
-        if id(node) in self.dropped and name in lore()["tensors"]["pure"] and not held.is_batch:
-            self.happen(events.Lost(self.spot(node), held, name))
+        if name == "numpy":
+            self.note_left(held, None, name, node)
+        if name in ("mean", "item", "tolist"):
+            self.note_average(held, node)
+        if name == "full_tensor":  # of a DTensor: every rank has a part of it
+            self.happen(events.Collective(self.spot(node), name))
+        if name == "log":
+            self.happen(events.Composed(self.spot(node), name, held.activation, held.activated))
+        if name in symbols().lower_bounds:
+            self._note_small(held, (*arguments[:1], keywords.get("min"), keywords.get("other")), node)
+        is_written = any(each.arg in ("out", "inplace") for each in getattr(node, "keywords", ()))
+        is_dropped = id(node) in self.dropped and name in lore()["tensors"]["pure"]
+        if is_dropped and not is_written and not held.is_batch:
+            self.note_lost(held, name, node)
         if held.created and (name == "cuda" or (name == "to" and _is_device(arguments))):
             self.happen(events.Copy(self.spot(node), held))
         if is_in_place(name):
+            self.edit(held, node, name, arguments)
+
+    def _note_small(self, held: Tensor, values: Arguments, node: ast.AST) -> None:
+        """Whether one of VALUES, which HELD is guarded by, is 0 in its format."""
+        small = vanishing(held.format, values)
+        if small is not None and not self.region.is_on:
+            self.happen(events.SmallConstant(self.spot(node), small, held.format))
+
+    def note_lost(self, value: Tensor | Unknown, name: str, node: ast.AST) -> None:
+        """The result of the operation NAME on VALUE is dropped.
+
+        What was made here may have served its time, a copy that is timed, a tensor that wakes the device up; what a
+        model of which nothing is known returned, and what is not known, may be no tensor: use as one tells.
+        """
+        spot = self.spot(node)
+        if isinstance(value, Tensor):
+            is_made_here = value.spot is not None and len(value.spot.calls) == len(spot.calls) and not value.is_entry
+            is_result = is_made_here and isinstance(_operand(node), ast.Name | ast.Call)
+            is_sure = not is_result and not value.is_output
+        else:
+            is_sure = value.why == "an operation" and name in symbols().unmistakable_methods
+        value.lost = events.Lost(spot, value, name, is_used=is_sure)
+        self.happen(value.lost)
+
+    def note_used(self, values: Iterable[Value], node: ast.AST) -> None:
+        """NODE, an operation of torch, gets VALUES: they are tensors."""
+        for each in values:
+            if isinstance(each, Tensor | Unknown):
+                if each.lost is not None and each.lost.spot.node is not node:
+                    each.lost.is_used = True
+            elif isinstance(each, list | tuple):
+                self.note_used(each, node)
+
+    def fill(self, held: Tensor, node: ast.AST) -> None:
+        if held.gradient_of is not None:
+            self.zero((held.gradient_of,), node)
+        elif isinstance(held, Parameter):
+            held.is_empty = False
+        else:
             self.edit(held, node)
 
-    def edit(self, held: Tensor, node: ast.AST) -> None:
-        """NODE changes HELD in place."""
-        if held.is_gradient:
-            self.happen(events.GradientEdit(self.spot(node)))
+    def edit(self, held: Tensor, node: ast.AST, name: str = "", given: Arguments = ()) -> None:
+        """NODE changes HELD in place, by the method NAME with what is GIVEN."""
+        self.overwrite(held, node)
         if held.needed and held.graph and self.is_grad:
-            self.happen(events.ResultEdit(self.spot(node), held.needed))
-        if held.context is not None:
-            held.context.state.setdefault("edited", []).append((held, self.spot(node)))
+            self.happen(events.ResultEdit(self.spot(node), held.needed, replace(held)))
+        if held.gradient_of is not None:
+            is_factor = name in symbols().scalings and any(
+                isinstance(each, Tensor) and each.of_gradients == "inverse" for each in given
+            )
+            if held.gradient_of.grad is not None and (is_factor or name in LIMITS):
+                self.happen(events.GradientLimit(self.spot(node), held.gradient_of.grad))
+            else:
+                held.gradient_of.grad, held.gradient_of.is_gradient_known = Gradient(), False
+        if held.memory_of is not None:  # an update by hand
+            self.blind.add("step")
+            held.memory_of.is_updated = True
+
+    def overwrite(self, held: Tensor, node: ast.AST) -> None:
+        """NODE writes to the memory of HELD, which may be that of what an autograd function is given."""
+        for each in held.memory:
+            each.is_empty = False
+            if each.is_gradient:
+                self.happen(events.GradientEdit(self.spot(node)))
+            if each.context is not None:
+                each.context.state.setdefault("edited", []).append((each, self.spot(node)))
+
+    def overwritten(self, name: str, arguments: Arguments, keywords: Keywords) -> Iterator[Tensor]:
+        """What the function NAME of torch is told to write to: F.relu(x, inplace=True), torch.mul(…, out=x)."""
+        place = table()["inplace"].get(name)
+        if place is not None:
+            told = keywords.get("inplace", arguments[place] if place < len(arguments) else None)
+            yield from tensors_in(arguments[:1]) if told is True else ()
+        yield from tensors_in((keywords.get("out"),))
+        if name in symbols().collectives_in_place:
+            yield from tensors_in((arguments[0] if arguments else keywords.get("tensor"),))
+
+    def view(self, held: Tensor, node: ast.AST) -> Tensor:
+        """A part of HELD, or all of it in another shape, in the same memory."""
+        result = self.merged((held,), node)
+        result.base = held
+        return result
 
     def _changed(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """What methods do to HELD itself."""
         if name == "backward":
-            self.backward(held, keywords, node)
+            self.backward(held, keywords, node, arguments[0] if arguments else keywords.get("gradient"))
             return None
-        if name == "detach_":
-            held.graph, held.ages = frozenset(), frozenset()
+        if held.gradient_of is not None:
+            self.zero((held.gradient_of,), node)
+        elif name == "detach_":
+            held.graph, held.ages, held.grad_fn = frozenset(), frozenset(), None
         elif isinstance(held, Parameter):
             held.is_empty = held.is_empty and name == "requires_grad_"
             if name == "requires_grad_":
                 held.requires_grad = truth(arguments[0] if arguments else keywords.get("requires_grad", True))
         else:
             held.is_open = True  # a leaf of its own
+            held.is_learned = name == "requires_grad_"
         return held
 
-    def _several(self, held: Tensor, name: str, node: ast.AST) -> Value:
-        """The pieces of HELD, or values with their indices."""
-        if name in _PIECES:
+    def _several(self, held: Tensor, name: str, node: ast.AST, *, is_along: bool) -> Value:
+        """The pieces of HELD, or values with their indices; None where NAME gives one tensor."""
+        if name in SPLITS:
+            return Endless(lambda _: self.view(held, node))
+        if name == "values" and held.is_output:
             return Endless(lambda _: self.merged((held,), node))
-        return self.merged((held,), node), Tensor(self.spot(node))
+        if name == "items" and held.is_output:  # the losses that detectors return
+            return Endless(lambda _: (Unknown("a name", is_plain=True), self.merged((held,), node)))
+        if name not in _PAIRS or not is_along:
+            return None
+        values, places = self.merged((held,), node), Tensor(self.spot(node))
+        values.is_largest = name in LARGEST
+        self.bury(places, (held,), node)
+        return values, places
 
     def _carry(self, held: Tensor, result: Tensor, name: str, arguments: tuple[Value, ...]) -> None:
         """What RESULT of the operation NAME still is, of what HELD was."""
+        carry(held, result, name, arguments)
         if name in lore()["tensors"]["same"]:
-            result.activation, result.loss = held.activation, held.loss
+            result.loss, result.layer = held.loss, held.layer
         elif name == "mean":
             result.loss, result.divided = held.loss or "mean", held.divided if held.loss else ()
         elif name in ("div", "div_"):
             result.divided, result.loss = (*held.divided, *arguments[:1]), held.loss
         elif name in ("mul", "mul_", "multiply"):
             result.divided, result.loss = (*held.divided, *map(Factor, arguments[:1])), held.loss
-        elif name in lore()["activations"]:
-            result.activation = lore()["activations"][name]
+
+    def _compose(self, operands: Arguments, op: ast.operator | None, node: ast.AST) -> None:
+        """Writes down what the arithmetic OP on OPERANDS is by itself."""
+        name = composition(operands, op)
+        if name:
+            origins = (each.activated for each in operands if isinstance(each, Tensor) and each.activated)
+            self.happen(events.Composed(self.spot(node), name, "exp", next(origins, None)))
+        if isinstance(op, ast.Add):
+            for held in operands:
+                if isinstance(held, Tensor):
+                    self._note_small(held, operands, node)
 
     def tensor_attribute(self, held: Tensor, name: str, node: ast.AST) -> Value:
         """HELD.NAME."""
         if name == "data":
             bare = Tensor(self.spot(node), cut=self.spot(node) if held.graph else held.cut)
+            bare.gradient_of = held.gradient_of
+            bare.memory_of = held if isinstance(held, Parameter) else None
+            bare.base = held
+            self.note_left(held, bare, name, node)
             return held if isinstance(held, Parameter) and held.is_empty else bare
         if name == "grad":
-            has_none = isinstance(held, Parameter) and held.is_gradient_known and held.grad is None
-            return Unknown("a gradient") if has_none else Tensor(self.spot(node))
+            if not isinstance(held, Parameter):
+                return Tensor(self.spot(node))
+            if held.grad is not None:
+                held.grad.is_taken = True
+            has_none = held.is_gradient_known and held.grad is None
+            return Unknown("a gradient") if has_none else Tensor(self.spot(node), gradient_of=held)
         if name == "requires_grad" and isinstance(held, Parameter) and held.requires_grad is not None:
             return held.requires_grad
         if name in lore()["tensors"]["views"] or name in table()["graph"]["attributes"]:
-            return self.merged((held,), node)
+            result = self.view(held, node)
+            result.loss = "mean" if name == "loss" else ""  # of a model of transformers: over the tokens
+            return result
         is_fact = name in _FACTS or name == "requires_grad"
         return Unknown(name, is_plain=True) if is_fact else Operation(held, name)
 
-    def backward(self, loss: Tensor, keywords: Mapping[str, Value], node: ast.AST) -> None:
-        """LOSS.backward(): gradients are added up in the parameters that its graph leads to."""
+    def backward(self, loss: Tensor, keywords: Mapping[str, Value], node: ast.AST, gradient: Value = None) -> None:
+        """LOSS.backward(GRADIENT): gradients are added up in the parameters that its graph leads to."""
+        if loss.is_open and not loss.graph:
+            loss.graph = self.trained_elsewhere()
+        if gradient is not None:
+            loss = replace(loss, divided=(*loss.divided, gradient))
+        loss.is_assumed = False
         spot, is_retained = self.spot(node), truth(keywords.get("retain_graph")) is not False
-        self.happen(events.Backward(spot, loss, self.autocast, is_retained, keywords))
+        self.happen(events.Backward(spot, loss, self.region.format, is_retained, keywords, self.is_unsynced))
+        self._note_stale(loss, node)
         for each in loss.graph:
             before = each.grad or Gradient()
             each.grad = Gradient((*before.by, (spot, loss)), before.used, loss.scaled)
 
+    def _note_stale(self, loss: Tensor, node: ast.AST) -> None:
+        """Weights that an optimizer has changed since LOSS was computed with them."""
+        used = (each for operation in loss.operations for each in operation.weights)
+        stale = next((each for each, version in used if each.version != version), None)
+        now = self.turn  # of an earlier iteration it is a state that was not detached
+        steps = (
+            each
+            for each in reversed(self.events)
+            if isinstance(each, events.OptimizerStep) and each.loops[: len(now)] == now[: len(each.loops)]
+        )
+        step = next((each for each in steps if any(one is stale for one, _ in each.gradients)), None) if stale else None
+        if stale is not None and step is not None:
+            self.happen(events.StaleWeight(self.spot(node), stale, step.spot))
+
+
+def _moved(name: str, given: Arguments) -> str:
+    """The device to which the method NAME moves a tensor, with what it is GIVEN."""
+    if name in ("cuda", "cpu"):
+        return name
+    is_direct = any(each is True for each in given)  # non_blocking=True: a copy to an accelerator
+    return device_of(given) or ("cuda" if is_direct else "") if name == "to" else ""
+
 
 def is_in_place(name: str) -> bool:
     """Whether the method NAME changes what it is called on."""
-    return name.endswith("_") and not name.startswith("_")
+    return name.endswith("_") and not name.startswith("_") and name not in symbols().harmless_methods
+
+
+def _operand(node: ast.AST) -> ast.AST | None:
+    """What the call NODE is an operation on: x in x.to(device), and in torch.clamp(x, 0)."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    is_of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
+    return next(iter(node.args), None) if is_of_torch else node.func.value
 
 
 def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
@@ -244,6 +546,11 @@ def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
             yield from tensors_in(each)
         elif isinstance(each, dict):
             yield from tensors_in(each.values())
+
+
+def _is_format(value: Value) -> bool:
+    """Whether VALUE, an argument of to(), says nothing of a device: torch.float32, copy=True."""
+    return (isinstance(value, External) and value.name.startswith("torch.")) or isinstance(value, bool)
 
 
 def _is_device(arguments: Arguments) -> bool:

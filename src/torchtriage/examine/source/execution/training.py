@@ -5,43 +5,55 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from torchtriage.core.evidence import Place
+from torchtriage.core.evidence import Edit, Inconclusive, Place
 from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.executor import MOST, SECONDS, Executor, Takes
+from torchtriage.examine.source.execution.entries import Entries
+from torchtriage.examine.source.execution.executor import EACH_UNSEEN, MOST, MOST_UNSEEN, SECONDS, Executor, Takes
 from torchtriage.examine.source.execution.imports import FILES
-from torchtriage.examine.source.execution.lore import lore
+from torchtriage.examine.source.execution.loading import Reading
+from torchtriage.examine.source.execution.lore import MODULE, lore
 from torchtriage.examine.source.execution.values import Object, Parameter, Spot
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script
 
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
-_SCALING = re.compile(rb"scaler|loss_?scale|unscale", re.IGNORECASE)
+_SCALING = re.compile(r"scaler|loss_?scale|unscale", re.IGNORECASE)
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
 E = TypeVar("E", bound=events.Event)
+Mend = Callable[[Script, ast.AST], tuple[Edit, ...]]
+Fact: TypeAlias = tuple[Spot, str] | tuple[Spot, str, Mend]
+"""Where something is wrong, what, and the edits that put it right, where there are some."""
 
 
 @dataclass(eq=False)
 class Training:
-    """One execution of SCRIPT that trains something."""
+    """One execution of SCRIPT that trains something. is_program: of the whole file, and not of a function alone."""
 
     script: Script
     executor: Executor
+    is_program: bool = True
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of KIND, in order."""
-        return [each for each in self.executor.events if isinstance(each, kind)]
+        return self.executor.events_of(kind)
 
     @property
     def blind(self) -> set[str]:
         """Methods that were called on things that are not known."""
         return self.executor.blind
+
+    @property
+    def readings(self) -> list[Reading]:
+        """What workers of loaders do."""
+        return self.executor.readings
 
     @property
     def optimizers(self) -> list[Object]:
@@ -57,6 +69,12 @@ class Training:
     def parameters_of(self, optimizer: Object) -> list[Parameter]:
         """The parameters that OPTIMIZER was given, as far as they are known."""
         return self.executor.optimized(optimizer)
+
+    @cached_property
+    def reached(self) -> set[tuple[str, int, int]]:
+        """Every place that the execution has come to, by the calls that led to what happens, too."""
+        links = {(path, id(node)): node for each in self.executor.events for path, node in each.spot.chain}
+        return {key_of(Spot(path, node)) for (path, _), node in links.items()}
 
     @cached_property
     def backwards(self) -> list[tuple[events.Forward, events.Backward]]:
@@ -75,12 +93,31 @@ class Training:
     @property
     def speaks_of_scaling(self) -> bool:
         """Whether anything in the program may scale a loss: a scaler of any origin, or a factor of its own."""
-        return bool(self.blind & {"unscale_", "update", "backward"}) or self.mentions(_SCALING)
+        return bool(self.blind & {"unscale_", "update", "backward"}) or self.names(_SCALING)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names in the code that was executed: of a program also those at the top level of its file."""
+        roots: list[ast.AST] = [each.node for each in self.executor.visited.values()]
+        roots += [self.script.tree] if self.is_program else []
+        found: set[str] = set()
+        for each in (inner for root in roots for inner in ast.walk(root)):
+            if isinstance(each, ast.Name | ast.Attribute):
+                found.add(each.id if isinstance(each, ast.Name) else each.attr)
+            elif isinstance(each, ast.arg | ast.keyword):
+                found.add(each.arg or "")
+        return frozenset(found)
+
+    def names(self, words: re.Pattern[str]) -> bool:
+        """Whether one of the WORDS is in a name of the code that was executed."""
+        return any(map(words.search, self._names))
 
     def mentions(self, words: re.Pattern[bytes]) -> bool:
         """Whether one of the WORDS stands anywhere in the files of the program."""
-        texts = (self.script.text.data, *(each.data for each in self.executor.links.used.values()))
-        return any(map(words.search, texts))
+        if words not in self.script.mentioned:  # each of dozens of functions is asked, and the texts are the same
+            texts = (self.script.text.data, *(each.data for each in self.executor.links.used.values()))
+            self.script.mentioned[words] = any(map(words.search, texts))
+        return self.script.mentioned[words]
 
     def is_dropped(self, spot: Spot) -> bool:
         """Whether nobody gets what the call at SPOT gives."""
@@ -148,11 +185,44 @@ class Training:
 
     def has_modes(self, model: Object) -> bool:
         """Whether MODEL has layers that behave otherwise in train mode, or is none of the project's own."""
-        rows = lore()["mode_layers"]
+        return any(_has_mode(each) for each in self.executor.modules(model) if each.made not in ("", MODULE))
+
+    def around(self, spot: Spot) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+        """The functions and classes that SPOT stands in."""
+        inside = self.script.definitions if spot.path == self.script.text.path else self._elsewhere(spot.path)
+        return [each for each in inside if each.lineno <= spot.line <= (each.end_lineno or 0)]
+
+    def _elsewhere(self, path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+        """The functions and classes of PATH, another file of the project."""
+        links = self.executor.links
+        tree = next((each.tree for each in links.used.values() if links.shown(each.path) == path), None)
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        return [each for each in ast.walk(tree) if isinstance(each, kinds)] if tree is not None else []
+
+    def code(self, spot: Spot) -> str:
+        """The code at SPOT, and the name of the function that it stands in."""
+        names = [each.name for each in self.around(spot)[-1:]]
+        return " ".join((ast.unparse(spot.node), *names))
+
+    def line(self, spot: Spot) -> str:
+        """The line of SPOT and the one above it, in the file that is checked."""
+        if spot.path != self.script.text.path:
+            return ""
+        return "\n".join(self.script.text.line(each) for each in range(max(1, spot.line - 1), spot.line + 1))
+
+    def until(self, last: events.Event) -> list[events.Event]:
+        """What happens before LAST."""
+        return self.executor.events[: self.executor.events.index(last)]
+
+    def between(self, first: events.Event, last: events.Event) -> list[events.Event]:
+        """What happens from FIRST on until LAST; nothing where LAST is the earlier one."""
+        every = self.executor.events
+        return every[every.index(first) : every.index(last)]
+
+    def resumes_before(self, event: events.Event) -> bool:
+        """Whether a state is taken over before EVENT."""
         return any(
-            each.made.rpartition(".")[2] in rows or not each.made.startswith("torch.nn.")
-            for each in self.executor.modules(model)
-            if each.made and each.made != "torch.nn.Module"
+            isinstance(each, events.Restore) for each in self.executor.events[: self.executor.events.index(event)]
         )
 
     def last_change(self, model: Object, before: events.Event) -> events.ModeChange | None:
@@ -160,6 +230,11 @@ class Training:
         changes = self.executor.events[: self.executor.events.index(before)]
         of_model = (each for each in reversed(changes) if isinstance(each, events.ModeChange))
         return next((each for each in of_model if model in self.executor.modules(each.module)), None)
+
+    def in_loop(self, event: events.Event) -> Spot:
+        """What of the way to EVENT the innermost loop around it does itself: the call of a helper."""
+        inside = self.executor.inside[event.loops[-1][0]] if event.loops else frozenset()
+        return next((Spot(*each) for each in event.spot.chain if id(each[1]) in inside), event.spot)
 
     def calls(self, spot: Spot) -> list[str]:
         """The code of the calls that led to SPOT: `self.run_phase("val", loader)`."""
@@ -172,32 +247,85 @@ class Trainings:
 
     script: Script
     runs: tuple[Training, ...]
+    is_program: bool = True
+    """Whether the file was executed as a program, and not a function of it that nothing in sight calls."""
 
-    def sighting(self, spot: Spot, fact: str = "") -> Sighting:
-        """A sighting at SPOT, in this file or in another one of the project."""
+    def sighting(self, fact: Fact) -> Sighting:
+        """The sighting of FACT, in this file, where it may be mended, or in another one of the project."""
+        spot, told = fact[:2]
         if spot.path == self.script.text.path:
-            return self.script.seen(spot.node, fact)
-        return Sighting(Place(path=spot.path, line=spot.line, end_line=getattr(spot.node, "end_lineno", None)), fact)
+            return self.script.seen(spot.node, told, fact[2](self.script, spot.node) if len(fact) > 2 else ())
+        return Sighting(Place(path=spot.path, line=spot.line, end_line=getattr(spot.node, "end_lineno", None)), told)
+
+
+def note_unfinished(script: Script) -> Inconclusive | None:
+    """How many functions of SCRIPT that nothing in sight calls were not followed to their end."""
+    taken = (each for each in script.taken.get(Trainings, ()) if isinstance(each, Trainings))
+    seen = [each for each in taken if each.runs[0].executor.caller is not None]
+    open_ = sum(not all(run.executor.is_finished for run in each.runs) for each in seen)
+    if not open_:
+        return None
+    return Inconclusive(
+        "source/execution",
+        f"{open_} of {len(seen)} functions that nothing here calls were not followed to their end: "
+        f"one takes more than {EACH_UNSEEN:,} steps, or together they take more than {MOST_UNSEEN:,}",
+        "Check the script that trains with them: what it calls is followed by itself.",
+    )
 
 
 @view(Trainings, of=Script)
 def trainings(script: Script) -> Iterator[Trainings]:
-    if not _is_program(script):
-        return
     links = Links(script.text.path, script.facts, trains=True)
-    if not _may_train(script, links):
-        return
-    tree = script.text.parse()
-    runs: list[Training] = []
+    is_program = _is_program(script)
+    runs: list[Executor] = []
     for takes in TAKES:
-        runs.append(Training(script, Executor(script.text.path, tree, links, takes=takes).execute()))
-        if not runs[0].executor.decisions:  # every condition is known: the others would go the same way
+        made = Executor(script.text.path, script.tree, links, takes=takes)
+        runs.append(made.execute("__main__" if is_program else "a module"))
+        is_open = is_program or any(each.spot.path == script.text.path for each in runs[0].events)
+        if not runs[0].decisions or not is_open:  # the others would go the same way
             break
+    trained = tuple(
+        Training(script, each) for each in runs if each.events_of(events.Backward) or "backward" in each.blind
+    )
+    if is_program and trained and _may_train(script, links):
+        yield Trainings(script, trained)
+    else:  # an evaluation, or what a module does when it is imported
+        yield Trainings(script, tuple(Training(script, each) for each in runs), is_program=False)
+    yield from _entries(script, runs)
     script.links.used.update(links.used)
     script.links.absent += links.absent
-    trained = tuple(each for each in runs if each.of(events.Backward) or "backward" in each.blind)
-    if trained:
-        yield Trainings(script, trained)
+
+
+_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
+"""Files of tests: what they do with models is no training."""
+
+
+def _entries(script: Script, modules: list[Executor]) -> Iterator[Trainings]:
+    """The functions of the file that its program does not come to, each executed by itself."""
+    if _TEST.search(script.text.path):
+        return
+    entries = Entries(script.roles)
+    module = copy(modules[0])
+    module.entered = set().union(*(each.entered for each in modules))
+    ways: dict[tuple[int, int], list[Executor]] = {}
+    for takes in TAKES:
+        # where every condition is known, or nothing happens, the others would go the same way
+        open_ = {key for key, runs in ways.items() if runs[0].decisions and (runs[0].events or runs[0].asks_rank)}
+        if takes != TAKES[0] and not open_:
+            break
+        module.takes, module.unseen = takes, 0
+        for key, made in module.begin(entries, open_ if ways else None):
+            ways.setdefault(key, []).append(made)
+    for runs in ways.values():
+        trained = (Training(script, each, is_program=False) for each in runs)
+        yield Trainings(script, tuple(trained), is_program=False)
+
+
+def _has_mode(layer: Object) -> bool:
+    """Whether LAYER itself behaves otherwise in train mode, or is none of torch's own."""
+    last = layer.made.rpartition(".")[2]
+    drops = layer.argument("dropout", 1 if last == "MultiheadAttention" else None, 0) != 0
+    return last in lore()["mode_layers"] or not layer.made.startswith("torch.nn.") or drops
 
 
 def _made_of(backward: events.Backward, forward: events.Forward, executor: Executor) -> bool:
@@ -244,8 +372,7 @@ def _may_train(script: Script, links: Links) -> bool:
     return False
 
 
-Facts = Iterator[tuple[Spot, str]]
-"""Where something is wrong, and what."""
+Facts = Iterator[Fact]
 Find = Callable[[Training], Facts]
 
 
@@ -256,29 +383,36 @@ def shown(trainings: Trainings, find: Find, *, throughout: bool = False) -> Iter
     checkpoint in a loop over its parts would be taken over for the first one only.
     """
     runs = [each for each in trainings.runs if not throughout or each.executor.takes != "once"]
-    found = {_key(spot): (spot, fact) for run in runs for spot, fact in find(run)}
-    for spot, fact in found.values():
-        yield trainings.sighting(spot, fact)
+    found = {key_of(fact[0]): fact for run in runs for fact in find(run)}
+    for fact in found.values():
+        yield trainings.sighting(fact)
 
 
-def certain(trainings: Trainings, find: Find, *, where_reached: bool = False) -> Iterator[Sighting]:
+def certain(
+    trainings: Trainings, find: Find, *, where_reached: bool = False, among: Callable[[Training], bool] | None = None
+) -> Iterator[Sighting]:
     """What FIND sees, with its place, in every execution: whatever the conditions that cannot be known come to.
 
     where_reached: an execution that does not come to the place counts as if it had seen it: what is done there is
-    wrong by itself, and not because something else is missing.
+    wrong by itself, and not because something else is missing. among: which executions count: with `--amp` one has a
+    scaler, and the other has none.
     """
-    runs = [each for each in trainings.runs if each.executor.takes != "once"]
+    runs = [each for each in trainings.runs if each.executor.takes != "once" and (among is None or among(each))]
+    if not runs:
+        return
     if not where_reached and not all(each.executor.is_finished for each in runs):
+        if not trainings.is_program:
+            return
         raise CannotSee(
             f"the program was not followed to its end: it takes more than {MOST:,} steps or {SECONDS:g} s to execute",
             "Check a script that trains on fewer options, or run it: torchtriage run -- python …",
         )
-    found = [{_key(spot): (spot, fact) for spot, fact in find(run)} for run in runs]
-    reached = [{_key(each.spot) for each in run.executor.events} for run in runs]
-    for key, (spot, fact) in {key: value for each in reversed(found) for key, value in each.items()}.items():
+    found = [{key_of(fact[0]): fact for fact in find(run)} for run in runs]
+    reached = [run.reached for run in runs] if where_reached else [set() for _ in runs]
+    for key, fact in {key: value for each in reversed(found) for key, value in each.items()}.items():
         may_miss = where_reached and any(key in each for each in reached)
         if all(key in mine or (may_miss and key not in places) for mine, places in zip(found, reached, strict=True)):
-            yield trainings.sighting(spot, fact)
+            yield trainings.sighting(fact)
 
 
 def wherever(trainings: Trainings, kind: type[E], say: Callable[[E], str]) -> Iterator[Sighting]:
@@ -290,5 +424,6 @@ def wherever(trainings: Trainings, kind: type[E], say: Callable[[E], str]) -> It
     yield from certain(trainings, find, where_reached=True)
 
 
-def _key(spot: Spot) -> tuple[str, int, int]:
+def key_of(spot: Spot) -> tuple[str, int, int]:
+    """The place of SPOT, the same in each execution."""
     return spot.path, spot.line, int(getattr(spot.node, "col_offset", 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -15,47 +14,29 @@ class Symbols(Struct, frozen=True, forbid_unknown_fields=True):
     """A field for each group of the file, where it is explained."""
 
     grad_free: frozenset[str]
-    grad_switches: frozenset[str]
-    transparent_wrappers: frozenset[str]
     module_self: frozenset[str]
     tensor_methods: frozenset[str]
     shared_methods: frozenset[str]
     harmless_methods: frozenset[str]
-    no_tensors: frozenset[str]
     unmistakable_methods: frozenset[str]
-    ambiguous_methods: frozenset[str]
-    harmless_contexts: frozenset[str]
     checkpoints: frozenset[str]
     cache_emptying: frozenset[str]
     module_parts: frozenset[str]
-    signature_keeping: frozenset[str]
-    function_modes: frozenset[str]
     gradient_checks: frozenset[str]
     collectives_in_place: frozenset[str]
     parameters: frozenset[str]
     clips: frozenset[str]
-    clip_functions: frozenset[str]
-    bounds: frozenset[str]
     lower_bounds: frozenset[str]
     scalings: frozenset[str]
-    divisions: frozenset[str]
     updates: frozenset[str]
     guards: frozenset[str]
-    finite_checks: frozenset[str]
     choosing_methods: frozenset[str]
-    containers: frozenset[str]
-    parameter_layers: frozenset[str]
     saving_layers: frozenset[str]
     registering_containers: frozenset[str]
     stateless_layers: frozenset[str]
     parameterless_layers: frozenset[str]
-    normalizations: frozenset[str]
     batch_norms: frozenset[str]
-    weight_layers: frozenset[str]
-    moded_layers: frozenset[str]
     dropout_layers: frozenset[str]
-    weight_norms: frozenset[str]
-    submodules: frozenset[str]
     device_defaults: frozenset[str]
     anomaly_setters: frozenset[str]
     anomaly_contexts: frozenset[str]
@@ -63,19 +44,11 @@ class Symbols(Struct, frozen=True, forbid_unknown_fields=True):
     waits: frozenset[str]
     heavy_operators: frozenset[str]
     finite_tests: frozenset[str]
-    dataset_wrappers: frozenset[str]
     weight_readers: frozenset[str]
     host_seeds: frozenset[str]
     device_seeds: frozenset[str]
-    gradient_reductions: frozenset[str]
-    combining_methods: frozenset[str]
     meeting_methods: frozenset[str]
-    class_losses: frozenset[str]
     memory_errors: frozenset[str]
-    autocasts: frozenset[str]
-    autocast_settings: frozenset[str]
-    scaler_words: frozenset[str]
-    activations: dict[str, str]
     activating_losses: dict[str, str]
     key_prefixes: dict[str, str]
     tensor_classes: dict[str, str]
@@ -87,8 +60,3 @@ def symbols() -> Symbols:
     """Every group."""
     text = Path(__file__).with_name("symbols.toml").read_text(encoding="utf-8")
     return msgspec.convert(tomllib.loads(text), Symbols)
-
-
-def last_words(names: Iterable[str]) -> frozenset[str]:
-    """The last word of each of NAMES: no_grad of torch.no_grad."""
-    return frozenset(name.rpartition(".")[2] for name in names)

@@ -1,24 +1,30 @@
-"""What an execution of the program shows about states that are kept, saved and taken over again."""
+"""What an execution of the program shows about trainings that are resumed, and states that are taken over again."""
 
 from __future__ import annotations
 
+import ast
 import itertools
-import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.modules import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, shown
 from torchtriage.examine.source.execution.values import (
+    Function,
     Loaded,
     Object,
-    Operation,
     Spot,
     Tensor,
     Unknown,
     Value,
     truth,
+)
+from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (
+    MODELS,
+    is_same_path,
+    saved_parts,
+    saved_states,
 )
 
 
@@ -50,96 +56,103 @@ def _shared(value: Value) -> Object | None:
     return states[0] if states and all(each is states[0] for each in states) else None
 
 
-@detector("source/whole-object-saved")
-def whole_object_saved(trainings: Trainings) -> Iterator[Sighting]:
-    """torch.save is given a module or an optimizer itself."""
-
-    def find(training: Training) -> Facts:
-        for save in training.of(events.Save):
-            whole = [each for each in _parts(save.saved) if isinstance(each, Object) and each.kind in _WHOLE]
-            if whole:
-                yield save.spot, f"a {whole[0].kind} is pickled with its class, and needs the same code to be loaded"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-_WHOLE = frozenset({"module", "wrapper", "optimizer", "scheduler", "scaler"})
-
-
-@detector("source/state-dict-not-called")
-def state_dict_not_called(trainings: Trainings) -> Iterator[Sighting]:
-    """The method state_dict itself is saved, or a path is given where a state belongs."""
-
-    def find(training: Training) -> Facts:
-        for save in training.of(events.Save):
-            if any(isinstance(each, Operation) and each.name == "state_dict" for each in _parts(save.saved)):
-                yield save.spot, "state_dict is named here and not called"
-        for restore in training.of(events.Restore):
-            if isinstance(restore.state, str):
-                yield restore.spot, f"load_state_dict gets the path {restore.state!r}, and no state"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
 @detector("source/checkpoint-incomplete")
 def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
-    """A training resumes, and one of its parts with a state of its own starts anew."""
+    """A training resumes from a checkpoint without all of its state."""
 
     def find(training: Training) -> Facts:
-        restored = {id(each.part): each for each in training.of(events.Restore) if isinstance(each.state, Loaded)}
-        resumes = [each for each in restored.values() if each.part.kind in ("module", "wrapper")]
+        restores = [each for each in training.of(events.Restore) if isinstance(each.state, Loaded)]
+        resumes = [each for each in restores if each.part.kind in MODELS and truth(each.strict) is True]
         if not resumes or "load_state_dict" in training.blind or not _goes_on(training, resumes[0]):
             return
-        saves = [save for save in training.of(events.Save) if _states(save.saved) & {id(bare(resumes[0].part))}]
-        parts = {
-            id(each.optimizer): each.optimizer
-            for each in training.of(events.OptimizerStep)
-            if _has_state(each.optimizer)
-        }
-        parts |= {id(each.scheduler): each.scheduler for each in training.of(events.SchedulerStep)}
-        for key, part in parts.items():
-            is_other = key in restored or part.has_escaped or not _is_of(training, part, resumes[0].part)
-            if is_other or part.spot is None or not saves:
-                continue
-            kept = [save for save in saves if key in _states(save.saved)]
-            spot = resumes[0].spot if kept else saves[-1].spot
-            verb = "is saved, and not taken over" if kept else "is not saved"
-            yield spot, f"the state of the {part.kind} of line {part.spot.line} {verb}: it starts anew"
+        models = [each.part for each in resumes]
+        saves = [
+            each for each in training.of(events.Save) if saved_states(each.saved) & {id(bare(one)) for one in models}
+        ]
+        placed = _placed(training)
+        missing = [
+            each for each in _stateful(training, models) if each not in placed and not _is_restored(each, restores)
+        ]
+        if missing and saves and resumes[0].state.loaded is not None:
+            kept = set().union(*(saved_states(each.saved) for each in saves))
+            parts = [
+                f"the {each.kind} of line {each.spot.line}{_NEVER[id(each) in kept]}"
+                for each in missing
+                if each.spot is not None
+            ]
+            verb = "start" if len(parts) > 1 else "starts"
+            yield (
+                resumes[0].state.loaded,
+                f"the training goes on from here with its weights, but {_listed(parts)} {verb} anew",
+            )
 
     yield from shown(trainings, find, throughout=True)
 
 
+_NEVER = {True: " (saved, never loaded)", False: " (not saved)"}
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _stateful(training: Training, models: list[Object]) -> list[Object]:
+    """The optimizers of MODELS, their schedulers and scalers, as far as they have a state of their own."""
+    steps = [each for each in training.of(events.OptimizerStep) if _is_of(training, each.optimizer, models)]
+    used = [each.optimizer for each in steps if _has_state(each.optimizer)]
+    used += [each.scheduler for each in training.of(events.SchedulerStep) if _is_of(training, each.scheduler, models)]
+    used += [each.scaler for each in steps if each.scaler is not None and not each.scaler.keywords]
+    return [each for each in dict.fromkeys(used) if each.spot is not None and not each.state.get("is_given")]
+
+
+def _placed(training: Training) -> list[Object]:
+    """The schedulers that are told the epoch, or brought to it by steps ahead of the training."""
+    found: list[Object] = []
+    has_begun = False
+    for event in training.executor.events:
+        has_begun |= isinstance(event, events.Backward)
+        if isinstance(event, events.SchedulerStep) and (event.is_placed or not has_begun):
+            found.append(event.scheduler)
+    return found
+
+
+def _is_restored(part: Object, restores: list[events.Restore]) -> bool:
+    """Whether PART takes over a state, or is set by hand to where the loaded training was."""
+    given = (*part.arguments, *part.keywords.values(), *part.values.values())
+    return part.has_escaped or any(each.part is part for each in restores) or any(map(_is_of_file, given))
+
+
+def _is_of_file(value: Value) -> bool:
+    """Whether VALUE is a number of a checkpoint, or a function that computes with one: LambdaLR(opt, lambda n: …)."""
+    if not isinstance(value, Function):
+        return isinstance(value, Loaded)
+    names = (each.id for each in ast.walk(value.node) if isinstance(each, ast.Name))
+    homes = ((name, value.frame.home(name)) for name in names)
+    return any(home is not None and isinstance(home[name], Loaded) for name, home in homes)
+
+
 def _goes_on(training: Training, restore: events.Restore) -> bool:
-    """Whether a training goes on from RESTORE, and does not begin with foreign weights: it knows how far it was."""
-    numbers = (each for save in training.of(events.Save) for each in _parts(save.saved))
+    """Whether a training goes on from RESTORE, and does not begin with foreign weights.
+
+    It knows how far it was, or writes the same file again.
+    """
+    saves = training.of(events.Save)
+    numbers = (each for save in saves for each in saved_parts(save.saved))
     ahead = itertools.takewhile(lambda each: not isinstance(each, events.Backward), training.executor.events)
-    return restore in ahead and any(isinstance(each, Loaded) and each.keys for each in numbers)
+    is_own = any(is_same_path(restore.state.path, save.path) for save in saves)
+    return restore in ahead and (is_own or any(isinstance(each, Loaded) and each.keys for each in numbers))
 
 
-def _is_of(training: Training, part: Object, model: Object) -> bool:
-    """Whether the optimizer or scheduler PART works on parameters of MODEL, and not on those of a later training."""
+def _is_of(training: Training, part: Object, models: list[Object]) -> bool:
+    """Whether the optimizer or scheduler PART works on parameters of MODELS, and not on those of a later training."""
     optimizer = part if part.kind == "optimizer" else part.argument("optimizer", 0)
-    held = training.parameters_of(optimizer) if isinstance(optimizer, Object) else []
-    return bool(set(held) & set(training.executor.parameters(model)))
-
-
-def _states(value: Value) -> set[int]:
-    """Of what VALUE holds the states."""
-    found = [each.state["of"] for each in _parts(value) if isinstance(each, Object) and each.kind == "state"]
-    return {id(each) for each in found} | {id(bare(each)) for each in found}
+    held = set(training.parameters_of(optimizer)) if isinstance(optimizer, Object) else set()
+    return any(held & set(training.executor.parameters(each)) for each in models)
 
 
 def _has_state(optimizer: Object) -> bool:
     """Whether OPTIMIZER keeps more than its parameters: all do, but for SGD without momentum."""
     return not optimizer.made.endswith(".SGD") or optimizer.argument("momentum", 2, 0) != 0
-
-
-def _parts(value: Value) -> Iterator[Value]:
-    """VALUE, and the values of a dict, a list or a tuple."""
-    yield value
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    for each in inside:
-        yield from _parts(each)
 
 
 @detector("source/resume-off-by-one")
@@ -199,7 +212,8 @@ def keys_mismatched(trainings: Trainings) -> Iterator[Sighting]:
             for save in training.of(events.Save):
                 saved = _entry(save.saved, state.keys)
                 is_named = isinstance(state.path, str) and isinstance(save.path, str)
-                is_same = not is_named or save.path.startswith(state.path)  # also last.pt.tmp, renamed later
+                is_same = is_named and save.path.startswith(state.path)  # also last.pt.tmp, renamed later
+                is_same |= not isinstance(state.path, str) and not isinstance(save.path, str)
                 if saved is None or not is_same or truth(restore.strict) is not True:
                     continue
                 model = saved.state["of"]
@@ -226,81 +240,3 @@ def _head(model: Object) -> str:
 
 
 _PREFIXING = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel")
-
-
-@detector("source/mismatch-swallowed")
-def mismatch_swallowed(trainings: Trainings) -> Iterator[Sighting]:
-    """A state is loaded with strict=False, and nobody looks at the keys that did not fit."""
-
-    def find(training: Training) -> Facts:
-        for restore in training.of(events.Restore):
-            is_whole = isinstance(restore.state, Loaded) and restore.part.kind in ("module", "wrapper")
-            if is_whole and truth(restore.strict) is False and training.is_dropped(restore.spot):
-                yield restore.spot, "keys that do not fit are skipped here, and nobody looks at which"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-@detector("source/loads-to-saved-device")
-def loads_to_saved_device(trainings: Trainings) -> Iterator[Sighting]:
-    """Every rank loads a checkpoint to the device that it was saved from."""
-
-    def find(training: Training) -> Facts:
-        if not training.replicas or not training.mentions(_CUDA):
-            return
-        used = [each.state for each in training.of(events.Restore)]
-        paths = {id(each.path) for each in used if isinstance(each, Loaded)}
-        for call in training.of(events.LibraryCall):
-            where = call.arguments[1] if len(call.arguments) > 1 else call.keywords.get("map_location")
-            is_load = call.name == "torch.load" and not call.guards and where is None and "**" not in call.keywords
-            if is_load and paths & _path_of(call):
-                yield call.spot, "without map_location all ranks load to the device that rank 0 saved from"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-_CUDA = re.compile(rb"cuda|nccl")
-
-
-def _path_of(call: events.LibraryCall) -> set[int]:
-    return {id(call.arguments[0] if call.arguments else call.keywords.get("f"))}
-
-
-@detector("source/save-not-atomic")
-def save_not_atomic(trainings: Trainings) -> Iterator[Sighting]:
-    """The only checkpoint, from which the training resumes, is overwritten in place."""
-
-    def find(training: Training) -> Facts:
-        if training.mentions(_MOVES):
-            return
-        saves = [each for each in training.of(events.Save) if each.loops]
-        resumed = itertools.takewhile(lambda each: not isinstance(each, events.Backward), training.executor.events)
-        restored = [each.state for each in resumed if isinstance(each, events.Restore)]
-        loaded = {each.path for each in restored if isinstance(each, Loaded) and isinstance(each.path, str)}
-        for save in saves:
-            mine = [each for each in saves if each.loops[-1][0] == save.loops[-1][0]]
-            is_only = all(each.path == save.path for each in mine) and len({each.loops[-1] for each in mine}) > 1
-            if isinstance(save.path, str) and save.path in loaded and is_only:
-                yield save.spot, f"a job that is killed meanwhile leaves no whole {save.path!r} to resume from"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-_MOVES = re.compile(rb"os\.replace|os\.rename|shutil\.|\.rename\(|\.replace\(|copyfile")
-
-
-@detector("source/pickle-trusted")
-def pickle_trusted(trainings: Trainings) -> Iterator[Sighting]:
-    """Weights of others are loaded with weights_only=False: code in the file is run."""
-
-    def find(training: Training) -> Facts:
-        for call in training.of(events.LibraryCall):
-            path = call.arguments[0] if call.arguments else call.keywords.get("f")
-            is_trusting = call.name == "torch.load" and truth(call.keywords.get("weights_only", True)) is False
-            if is_trusting and isinstance(path, Unknown) and _FOREIGN.search(path.why):
-                yield call.spot, f"{path.why} may name any file, and weights_only=False runs the code in it"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-_FOREIGN = re.compile(r"^--.*(pretrain|init|weights|teacher|backbone|url)")

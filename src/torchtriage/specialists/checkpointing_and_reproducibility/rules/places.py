@@ -175,10 +175,6 @@ def is_passing(script: Script, path: ast.expr | None, scope: Scope) -> bool:
     )
 
 
-def is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
 def is_model(script: Script, node: ast.expr | None, scope: Scope) -> bool:
     """Whether NODE plays a model; also the module itself in its own methods."""
     if isinstance(node, ast.Name) and node.id == scope.receiver and scope.host is not None:

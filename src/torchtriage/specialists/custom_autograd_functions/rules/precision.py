@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 
 from torchtriage.examine.source.facts import dotted
-from torchtriage.examine.source.returned import gives_tensor
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import VALUE_METHODS
-from torchtriage.examine.source.torch_api.operators import Dtype, names
+from torchtriage.examine.source.torch_api.operators import Dtype, Home, names
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.custom_autograd_functions.rules.parts import DEEP, Part, Parts, made
 
@@ -30,6 +29,22 @@ _MAKERS = frozenset(f"torch.{name}" for name in names(home="torch", trait="facto
 _WHOLE = frozenset(f"torch.{name}" for name in names(home="torch", dtype="int64", writes="-"))
 _TYPES = {name: _KINDS[dtype] for name, dtype in symbols().tensor_classes.items() if dtype in _KINDS}
 _NO_TENSOR = (ast.Constant, ast.Lambda, ast.JoinedStr, ast.Dict, ast.Compare)
+
+
+_HOMES: dict[str, Home] = {
+    "torch": "torch",
+    "torch.nn.functional": "functional",
+    "torch.fft": "fft",
+    "torch.special": "special",
+}
+
+
+def _gives_tensor(name: str) -> bool:
+    """Whether the function with that real NAME gives one tensor: torch.exp, not torch.split."""
+    home, _, word = name.rpartition(".")
+    if name in symbols().tensor_classes or name == "torch.where":  # which gives indices for a condition alone
+        return True
+    return home in _HOMES and word in names(home=_HOMES[home], returns="tensor")
 
 
 class Precision(Parts):
@@ -82,7 +97,7 @@ class Precision(Parts):
             kinds = {"single"}
         elif name in _WHOLE:
             kinds = {"whole"}
-        elif gives_tensor(name) or name in ("torch.nn.Parameter", "torch.autograd.Variable"):
+        elif _gives_tensor(name) or name in ("torch.nn.Parameter", "torch.autograd.Variable"):
             self.asks = self.asks or word == "Parameter"
             kinds = {self.of(Part(each, part.scope, part.at), deep) for each in node.args} - {"none"}
         return _agreed(kinds)

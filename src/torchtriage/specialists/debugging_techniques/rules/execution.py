@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterable, Iterator, Set
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
-from torchtriage.examine.source.execution.values import Object, Parameter, Tensor
+from torchtriage.examine.source.execution.loops import ACCUMULATED
+from torchtriage.examine.source.execution.modules import bare
+from torchtriage.examine.source.execution.tensors import tensors_in
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of
+from torchtriage.examine.source.execution.values import Class, External, Object, Parameter, Tensor, Unknown, truth
+from torchtriage.examine.source.torch_api.symbols import symbols
+from torchtriage.specialists.debugging_techniques.rules.mends import (
+    call_accelerator,
+    call_it,
+    drop_activation,
+    move_after,
+    move_before,
+)
 
 
 @detector("source/gradients-not-zeroed")
@@ -15,7 +28,8 @@ def gradients_not_zeroed(trainings: Trainings) -> Iterator[Sighting]:
     """Gradients that an optimizer has stepped with are still there when the next backward pass adds to them."""
 
     def find(training: Training) -> Facts:
-        if "zero_grad" in training.blind:
+        named = {each.name for each in training.of(events.Named)}
+        if "zero_grad" in training.blind | named:
             return
         for step in training.of(events.OptimizerStep):
             stale = [gradient for _, gradient in step.gradients if 0 < gradient.used < len(gradient.by)]
@@ -31,16 +45,33 @@ def step_missing(trainings: Trainings) -> Iterator[Sighting]:
     """Gradients are computed for an optimizer that never steps."""
 
     def find(training: Training) -> Facts:
-        stepped = {id(each.optimizer) for each in training.of(events.OptimizerStep)}
-        if stepped or "step" in training.blind or not training.optimizers:
+        turns = [each.loops[-1][1] for each in training.of(events.Backward) if each.loops]
+        is_followed = training.executor.is_finished or max(turns, default=0) >= ACCUMULATED - 1
+        if "step" in training.blind or not is_followed or _steps_elsewhere(training):
+            return
+        if any(map(_is_measured, training.of(events.Clip))):  # gradients are looked at, and not used
+            return
+        steps = training.of(events.OptimizerStep)
+        stepped = {each for step in steps for each in training.parameters_of(step.optimizer)}
+        if steps and not training.knows_optimizers:
             return
         for optimizer in training.optimizers:
             held = set(training.parameters_of(optimizer))
-            for backward in training.of(events.Backward):
-                if held & backward.loss.graph and not optimizer.has_escaped:
-                    yield backward.spot, "no optimizer of these parameters steps"
+            propagated = [each for each in training.of(events.Backward) if held & each.loss.graph]
+            if propagated and not held & stepped and not optimizer.has_escaped:
+                name = optimizer.made.rpartition(".")[2] or "an optimizer"
+                made = f"{name} of line {optimizer.spot.line}" if optimizer.spot else name
+                yield propagated[0].spot, f"{made} never steps: its parameters stay as they are"
 
-    yield from certain(trainings, find)
+    yield from certain(trainings, find, where_reached=True)
+
+
+def _steps_elsewhere(training: Training) -> bool:
+    """Whether the execution is of one method, and another one of the class steps."""
+    entry = training.executor.entry
+    classes = [each for each in entry.lineage if isinstance(each, Class)] if isinstance(entry, Class) else []
+    inside = (each for own in classes for each in ast.walk(own.node))
+    return any(isinstance(each, ast.Attribute) and each.attr == "step" for each in inside)
 
 
 @detector("source/parameters-not-in-optimizer")
@@ -48,11 +79,12 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
     """The loss depends on layers whose parameters no optimizer was given."""
 
     def find(training: Training) -> Facts:
+        yield from _made_too_early(training)
         optimizers = training.optimizers
         if not training.knows_optimizers or not training.of(events.OptimizerStep):
             return
         held = {each for optimizer in optimizers for each in training.parameters_of(optimizer)}
-        yield from _made_too_early(training, held)
+        yield from _of_another_model(training, held)
         yield from _of_loss(training, held)
         for forward, backward in training.backwards:
             graph = backward.loss.graph
@@ -62,7 +94,7 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 forward.training is True
                 and graph & held
                 and left
-                and _is_forgotten(training, forward.model, held, left)
+                and _is_left_out(training, forward, backward, held, left)
             ):
                 spot = next(each.spot for each in optimizers if each.spot and set(training.parameters_of(each)) & graph)
                 yield spot, f"{_layers(left)} get gradients and are in no optimizer"
@@ -71,16 +103,67 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find)
 
 
-def _made_too_early(training: Training, held: Set[Parameter]) -> Facts:
+def _made_too_early(training: Training) -> Facts:
     """An optimizer was given `model.parameters()`, and the model has got more of them since."""
-    for optimizer in training.optimizers:
-        model = optimizer.state.get("of")
-        if not isinstance(model, Object) or optimizer.spot is None or model.has_escaped:
+    used = {each for backward in training.of(events.Backward) for each in backward.loss.graph}
+    for event in training.of(events.Made):
+        optimizer, model = event.made, event.made.state.get("of")
+        if optimizer.kind != "optimizer" or not isinstance(model, Object) or model.has_escaped:
             continue
-        late = [each for each in training.executor.parameters(model) if each not in held and _is_trained(each)]
-        used = {each for backward in training.of(events.Backward) for each in backward.loss.graph}
-        if late and used.issuperset(late):
-            yield optimizer.spot, f"{_layers(late)} come into the model when its parameters have been listed here"
+        held = {each for one in training.optimizers for each in training.parameters_of(one)}
+        held |= set(training.parameters_of(optimizer))
+        for part, late in _parts(training, model):
+            new = [each for each in late if each not in held and _is_made_here(each, model)]
+            if new and (not used or used.issuperset(new)):
+                spot = new[0].spot if new[0].owner is model else new[0].owner.spot if new[0].owner else None
+                fact = f"`{part}` comes into the model after line {event.spot.line} has listed its parameters"
+                yield spot or event.spot, f"{fact}: the optimizer never changes it"
+
+
+def _parts(training: Training, model: Object) -> Iterator[tuple[str, list[Parameter]]]:
+    """The parts of MODEL by their names, with the parameters in them."""
+    for name, child in training.executor.children(model):
+        yield name, training.executor.parameters(child)
+    for name, each in training.executor.own_parameters(model).items():
+        yield name, [each]
+
+
+def _is_made_here(parameter: Parameter, model: Object) -> bool:
+    """Whether the project makes PARAMETER itself, of a layer or for MODEL."""
+    is_own = parameter.owner is model and parameter.spot is not model.spot and parameter.requires_grad is True
+    return is_own or _is_trained(parameter)
+
+
+def _of_another_model(training: Training, held: Set[Parameter]) -> Facts:
+    """What is optimized is in no loss: the model that is trained is a copy of it, or was made anew."""
+    used = {each for backward in training.of(events.Backward) for each in backward.loss.graph}
+    is_open = any(each.loss.is_open or each.loss.has_escaped for each in training.of(events.Backward))
+    is_copy = any(each.copied in held for each in used)
+    if held & used or not held or not any(map(_is_trained, used)):
+        return
+    if is_open and not is_copy:
+        yield from _made_anew(training, held, used)
+        return
+    copies = [each for each in training.executor.called if "copied" in each.state]
+    copy = next((each for each in copies if used & set(training.executor.parameters(each))), None)
+    for optimizer in training.optimizers:
+        if optimizer.spot is not None and training.parameters_of(optimizer):
+            line = optimizer.spot.line
+            spot = copy.state["copied"] if copy is not None else optimizer.spot
+            yield spot, f"the optimizer of line {line} has the parameters of another model than the one that is trained"
+
+
+def _made_anew(training: Training, held: Set[Parameter], used: Set[Parameter]) -> Facts:
+    """For each fold a new model, and one optimizer for all, with the parameters of the model before."""
+    models = [bare(each.model) for each in training.of(events.Forward)]
+    if any(held & set(training.executor.parameters(each)) for each in models):
+        return
+    for optimizer in training.optimizers:
+        for model in models:
+            is_late = model.state.get("born", 0) > optimizer.state.get("born", 0)
+            if is_late and model.spot and optimizer.spot and used & set(training.executor.parameters(model)):
+                line = optimizer.spot.line
+                yield model.spot, f"a new model: the optimizer of line {line} has the parameters of the one before"
 
 
 def _of_loss(training: Training, held: Set[Parameter]) -> Facts:
@@ -95,21 +178,46 @@ def _of_loss(training: Training, held: Set[Parameter]) -> Facts:
                 yield spot, f"the loss of line {backward.spot.line} learns with it, and no optimizer has it"
 
 
-def _is_forgotten(training: Training, model: Object, held: Set[Parameter], left: Iterable[Parameter]) -> bool:
-    """Whether the parts of MODEL that LEFT belongs to are fewer than those in HELD.
+def _is_left_out(
+    training: Training,
+    forward: events.Forward,
+    backward: events.Backward,
+    held: Set[Parameter],
+    left: list[Parameter],
+) -> bool:
+    """Whether LEFT, of the model of FORWARD, were to be trained: of a model in part, or of a head on what is trained.
 
-    Who trains a head on a backbone gives the optimizer one part of two, and means to.
+    A backbone under what is trained, and what was loaded, are kept as they are on purpose.
+    """
+    model = bare(forward.model)
+    if set(training.executor.parameters(model)) & held:
+        return _is_forgotten(training, forward.model, held, left)
+    is_compared = backward.loss.loss not in ("", "mean")  # what only judges, -critic(generator(noise)).mean(), is fixed
+    return is_compared and bool(forward.given & held) and not model.state.get("is_set")
+
+
+def _is_forgotten(training: Training, model: Object, held: Set[Parameter], left: Iterable[Parameter]) -> bool:
+    """Whether the parts of MODEL that LEFT belongs to are fewer than those in HELD, or have never learned anything.
+
+    Who trains a head on a backbone gives the optimizer one part of two, and means to; the backbone has been trained.
     """
     parts = [set(training.executor.parameters(each)) for _, each in training.executor.children(model)]
     missing = sum(bool(each & set(left)) for each in parts)
-    return missing < sum(bool(each) and each <= held for each in parts)
+    is_new = not training.mentions(_LEARNED) and not any(
+        each.state.get("is_set") for each in training.executor.modules(model)
+    )
+    return missing < sum(bool(each) and each <= held for each in parts) or (missing > 0 and is_new)
+
+
+_LEARNED = re.compile(rb"pretrain|checkpoint|from_pretrained|load_state_dict|torch\.hub|finetune|fine_tune|probe")
+"""Words of programs whose models have been trained before."""
 
 
 def _is_trained(parameter: Parameter) -> bool:
     """Whether PARAMETER is of a layer that the project makes itself."""
     owner = parameter.owner
     is_own = owner is not None and owner.made.startswith("torch.nn.") and not owner.has_escaped
-    return is_own and parameter.requires_grad is True
+    return is_own and parameter.requires_grad is True and not parameter.is_updated
 
 
 def _layers(parameters: list[Parameter]) -> str:
@@ -120,16 +228,29 @@ def _layers(parameters: list[Parameter]) -> str:
 
 @detector("source/softmax-before-cross-entropy")
 def softmax_before_cross_entropy(trainings: Trainings) -> Iterator[Sighting]:
-    """cross_entropy gets probabilities, and takes their logarithm of a softmax again."""
+    """Probabilities go into a loss that applies softmax or sigmoid itself."""
+    calls = [each for run in trainings.runs for each in run.of(events.LossCall)]
+    sound = {key_of(each.spot) for each in calls if _activated(each) is None}
 
     def find(training: Training) -> Facts:
         for call in training.of(events.LossCall):
-            first = call.inputs[0] if call.inputs else None
-            if call.name == "cross_entropy" and isinstance(first, Tensor) and first.activation == "softmax":
-                where = f" in line {first.spot.line}" if first.spot is not None else ""
-                yield call.spot, f"its input comes out of a softmax{where}"
+            tensor = _activated(call)
+            if tensor is not None and key_of(call.spot) not in sound:
+                word = tensor.activation
+                yield (
+                    tensor.activated or call.spot,
+                    f"the loss of line {call.spot.line} applies the {word} itself: it expects logits",
+                    drop_activation,
+                )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _activated(call: events.LossCall) -> Tensor | None:
+    """What CALL is given, where that has gone through the activation that the loss applies itself."""
+    first = call.inputs[0] if call.inputs else None
+    wanted = symbols().activating_losses.get(f"torch.nn.functional.{call.name}", "")
+    return first if isinstance(first, Tensor) and wanted and first.activation == wanted else None
 
 
 @detector("source/scheduler-before-optimizer")
@@ -145,10 +266,16 @@ def scheduler_before_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 if id(event.optimizer) in early:
                     yield (
                         early[id(event.optimizer)].spot,
-                        f"the optimizer steps in line {event.spot.line} for the first time",
+                        f"the first step of the optimizer comes later, in line {event.spot.line}, and takes the second "
+                        "learning rate of the schedule: the first is skipped",
+                        move_after("scheduler-last", event.spot),
                     )
             elif isinstance(event, events.SchedulerStep):
                 optimizer = event.scheduler.argument("optimizer", 0)
+                if event.scheduler.state.get("is_given") and len(training.optimizers) == 1:
+                    optimizer = training.optimizers[0]
+                if event.is_placed or training.resumes_before(event):
+                    continue
                 if isinstance(optimizer, Object) and id(optimizer) not in stepped:
                     early.setdefault(id(optimizer), event)
 
@@ -160,12 +287,35 @@ def clip_after_step(trainings: Trainings) -> Iterator[Sighting]:
     """Gradients are clipped when the optimizer has stepped with them already."""
 
     def find(training: Training) -> Facts:
-        for clip in training.of(events.Clip):
+        step: events.OptimizerStep | None = None
+        for clip in training.executor.events:
+            step = clip if isinstance(clip, events.OptimizerStep) else step
+            if not isinstance(clip, events.Clip) or step is None or _is_measured(clip):
+                continue
             used = [each for each in clip.gradients if each.used == len(each.by) > 0]
             if used and len(used) == len(clip.gradients):
-                yield clip.spot, "the optimizer has stepped with these gradients already"
+                fact = f"the step of line {step.spot.line} has used these gradients already, unclipped"
+                yield (
+                    (clip.spot, fact, move_before("clip-first", step.spot))
+                    if step.scaler is None
+                    else (
+                        clip.spot,
+                        fact,
+                    )
+                )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_measured(clip: events.Clip) -> bool:
+    """Whether CLIP only measures the norm: no gradient has the one that is allowed."""
+    limit = clip.limit
+    is_huge = isinstance(limit, int | float) and limit >= HUGE
+    return is_huge or (isinstance(limit, External) and limit.name.endswith((".inf", ".Inf")))
+
+
+HUGE = 1e6
+"""Norms that are clipped to are 0.1 to 100 in public recipes."""
 
 
 @detector("source/zeroed-before-step")
@@ -181,16 +331,29 @@ def zeroed_before_step(trainings: Trainings) -> Iterator[Sighting]:
                 is_known = event.loss.graph and not event.loss.is_open
                 zeroed = {each: cause for each, cause in zeroed.items() if is_known and each not in event.loss.graph}
             elif isinstance(event, events.ZeroGrad):
-                zeroed |= {each: event for each in event.parameters if each in fresh}
+                zeroed |= {each: event for each in event.lost if each in fresh}
             elif isinstance(event, events.OptimizerStep):
                 held = training.parameters_of(event.optimizer)
-                if held and not event.gradients and all(each in zeroed for each in held if each in fresh) and zeroed:
-                    cause = next((zeroed[each] for each in held if each in zeroed), None)
-                    if cause is not None:
-                        yield cause.spot, f"line {event.spot.line} steps with gradients that are zero"
+                if (
+                    held
+                    and event.is_known
+                    and not event.gradients
+                    and all(each in zeroed for each in held if each in fresh)
+                    and zeroed
+                ):
+                    cause, made = next(((zeroed[each], fresh[each]) for each in held if each in zeroed), (None, None))
+                    if cause is not None and made is not None:
+                        fact = (
+                            f"the gradients of line {made.spot.line} are cleared here, before the step of line "
+                            f"{event.spot.line} applies them: the weights do not move"
+                        )
+                        is_alone = len({id(each.spot.node) for each in training.of(events.Backward)}) == 1
+                        mend = move_before("zero-before-backward", made.spot)
+                        yield (cause.spot, fact, mend) if is_alone else (cause.spot, fact)
                 fresh = {each: cause for each, cause in fresh.items() if each not in held}
 
-    yield from certain(trainings, find)
+    # where a step is held back (norms that are not finite), those executions count that step
+    yield from certain(trainings, find, among=lambda training: bool(training.of(events.OptimizerStep)))
 
 
 @detector("source/loss-detached")
@@ -198,12 +361,28 @@ def loss_detached(trainings: Trainings) -> Iterator[Sighting]:
     """Backward is called on a loss that has lost its graph on the way."""
 
     def find(training: Training) -> Facts:
+        for call in training.of(events.LibraryCall):
+            first = call.arguments[0] if call.name == "torch.tensor" and call.arguments else None
+            is_leaf = truth(call.keywords.get("requires_grad", False)) is True
+            if is_leaf and any(each.graph or each.loss for each in tensors_in((first,))):
+                yield call.spot, "the copy has no graph: no gradient flows back from here"
         for backward in training.of(events.Backward):
             loss = backward.loss
+            if loss.is_leaf and loss.grad_fn is None and loss.spot is not None and not _is_optimized(training, loss):
+                yield loss.spot, f"it has no graph: the backward of line {backward.spot.line} reaches no parameter"
+            is_of_unknown = any(not each.state.get("is_known") for each in training.optimizers)
+            if is_of_unknown and not any(each.state.get("is_given") for each in training.optimizers):
+                continue
             if loss.cut is not None and not loss.graph and not loss.is_open and not loss.has_escaped:
                 yield loss.cut, f"the loss that line {backward.spot.line} goes back from has no graph from here on"
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_optimized(training: Training, tensor: Tensor) -> bool:
+    """Whether TENSOR is what is learned, or nothing is."""
+    groups = [group for each in training.optimizers for group in each.state.get("groups", ())]
+    return not groups or any(tensor is each for group in groups for each in group["params"])
 
 
 @detector("source/method-not-called")
@@ -213,12 +392,30 @@ def method_not_called(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for named in training.of(events.Named):
             if named.name in _DO:
-                yield named.spot, f"{named.name} is named here and not called: nothing happens"
+                fact = f"`{ast.unparse(named.spot.node)}` is looked up here and not called: {_DO[named.name]}"
+                yield (named.spot, fact, call_it) if named.name != "update" else (named.spot, fact)
 
     yield from certain(trainings, find, where_reached=True)
 
 
-_DO = frozenset({"step", "zero_grad", "backward", "train", "eval", "update", "set_epoch", "cuda", "wait", "remove"})
+_DO = {
+    "eval": "the model stays in the mode it was in, with dropout and batch statistics as in training",
+    "train": "the model stays in the mode it was in",
+    "zero_grad": "the gradients stay, and the next ones are added to them",
+    "step": "nothing is stepped",
+    "backward": "no gradient is computed",
+    "update": "nothing is updated",
+    "set_epoch": "every epoch has the order of the first",
+    "cuda": "nothing is moved",
+    "wait": "nothing is waited for",
+    "remove": "the hook stays",
+    "requires_grad_": "requires_grad stays as it was",
+    "synchronize": "nothing is waited for",
+    "barrier": "no rank waits",
+    "empty_cache": "nothing is released",
+    "destroy_process_group": "the process group stays",
+}
+"""What does not happen when the method, or the function of torch, is only named."""
 
 
 @detector("source/failure-swallowed")
@@ -227,7 +424,8 @@ def failure_swallowed(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for silence in training.of(events.Silence):
-            if silence.loops[-1][0] in training.batch_loops:
+            steps = {loop for each in training.of(events.OptimizerStep) for loop, _ in each.loops}
+            if silence.loops[-1][0] in training.batch_loops & steps:
                 yield silence.spot, "any error of the step in this `try` is dropped without a word"
 
     yield from certain(trainings, find, where_reached=True)
@@ -238,18 +436,79 @@ def framework_bypassed(trainings: Trainings) -> Iterator[Sighting]:
     """backward() is called past the Accelerator, which scales and divides the loss."""
 
     def find(training: Training) -> Facts:
-        if not any(each.made.kind == "accelerator" for each in training.of(events.Made)):
-            return
-        for backward in training.of(events.Backward):
+        yield from _propagated_twice(training)
+        made = [each for each in training.of(events.Made) if each.made.kind == "accelerator"]
+        harm = next(filter(None, (_harm(each.made) for each in made)), "")
+        for backward in training.of(events.Backward) if harm else ():
             if not getattr(backward.spot.node, "args", ()):
-                yield backward.spot, "accelerator.backward(loss) is not what is called here"
+                fact = f"{harm}; this backward goes past `Accelerator.backward`"
+                yield (backward.spot, fact, call_accelerator(made[0].spot)) if len(made) == 1 else (backward.spot, fact)
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _harm(accelerator: Object) -> str:
+    """What a backward pass that goes past ACCELERATOR misses."""
+    words, steps = accelerator.keywords, accelerator.keywords.get("gradient_accumulation_steps", 1)
+    if words.get("mixed_precision") == "fp16":
+        return "mixed_precision='fp16' scales the loss in backward(): without it the first step fails"
+    if isinstance(steps, int) and steps > 1:
+        return (
+            f"gradient_accumulation_steps={steps} divides the loss in backward(): gradients are {steps} times as large"
+        )
+    is_open = {"mixed_precision", "gradient_accumulation_steps", "**"} & words.keys()
+    unknown = [each for each in is_open if isinstance(words[each], Unknown)]
+    return f"`{unknown[0]}` may scale or divide the loss in backward()" if unknown else ""
+
+
+def _propagated_twice(training: Training) -> Facts:
+    """A training_step that propagates the loss itself and returns it to Lightning, which propagates it again."""
+    entry = training.executor.entry
+    is_lightning = isinstance(entry, Class) and any(each.endswith(".LightningModule") for each in entry.externals)
+    if not is_lightning or training.mentions(_MANUAL):
+        return
+    returned = [*tensors_in((training.executor.returned,))]
+    for backward in training.of(events.Backward):
+        function = next(iter(training.around(backward.spot)[-1:]), None)
+        if (
+            function is not None
+            and function.name == "training_step"
+            and any(each is backward.loss for each in returned)
+        ):
+            yield backward.spot, "Lightning calls backward() on what training_step returns: its graph is freed by then"
+
+
+_MANUAL = re.compile(rb"automatic_optimization|manual_backward")
+"""Programs that tell Lightning to leave the backward pass to them."""
 
 
 @detector("source/inplace-breaks-autograd")
 def inplace_breaks_autograd(trainings: Trainings) -> Iterator[Sighting]:
     """A result that its operation needs for the gradient is changed in place."""
-    yield from wherever(
-        trainings, events.ResultEdit, lambda edit: f"{edit.name} needs its result for the gradient, and this changes it"
-    )
+
+    def find(training: Training) -> Facts:
+        for stale in training.of(events.StaleWeight):
+            yield (
+                stale.spot,
+                f"the step of line {stale.stepped.line} has changed weights in place that backward needs: it raises",
+            )
+        for place, edit in enumerate(training.executor.events):
+            if not isinstance(edit, events.ResultEdit):
+                continue
+            later = (each for each in training.executor.events[place:] if isinstance(each, events.Backward))
+            if any(_is_needed(edit, each) for each in later if training.optimizers or not _is_last(edit, each)):
+                yield edit.spot, f"{edit.name} needs its result for the gradient, and this changes it"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+def _is_needed(edit: events.ResultEdit, backward: events.Backward) -> bool:
+    """Whether BACKWARD goes through the operation whose result EDIT changes."""
+    loss = backward.loss
+    return bool(edit.result.graph & loss.graph and edit.result.ages & loss.ages)
+
+
+def _is_last(edit: events.ResultEdit, backward: events.Backward) -> bool:
+    """Whether a model that nothing in sight trains ends with EDIT: it may be for inference alone."""
+    last = backward.loss.grad_fn
+    return last is not None and edit.result.grad_fn in (last, *last.inputs)

@@ -1,49 +1,24 @@
-"""What an execution of the program shows about samplers and wrappers."""
+"""What an execution of the program shows about ranks, wrappers and collectives."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 
+from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.modules import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
-from torchtriage.examine.source.execution.values import External, Object, Spot, Unknown, Value, truth
-
-_SHARDED = "torch.distributed.fsdp.FullyShardedDataParallel"
-
-
-@detector("source/sampler-epoch-not-set")
-def sampler_epoch_not_set(trainings: Trainings) -> Iterator[Sighting]:
-    """A second epoch of training begins, and the sampler was not told: its order is that of the first."""
-
-    def find(training: Training) -> Facts:
-        if "set_epoch" in training.blind:
-            return
-        trained = {loop for each in training.of(events.Backward) for loop, _ in each.loops}
-        begun: dict[int, int] = {}
-        told: set[int] = set()
-        for event in training.executor.events:
-            if isinstance(event, events.SetEpoch):
-                told.add(id(event.sampler))
-            elif isinstance(event, events.Iteration) and _is_of_training(event, trained):
-                sampler = event.loader.argument("sampler", 3)
-                if not isinstance(sampler, Object) or sampler.kind != "sampler" or sampler.has_escaped:
-                    continue
-                shuffles = truth(sampler.argument("shuffle", 3, True)) is True
-                begun[id(sampler)] = begun.get(id(sampler), 0) + 1
-                if begun[id(sampler)] > 1 and id(sampler) not in told and shuffles and sampler.spot is not None:
-                    yield sampler.spot, f"the loop of line {event.spot.line} begins again, and nothing calls set_epoch"
-
-    yield from certain(trainings, find)
-
-
-def _is_of_training(turn: events.Iteration, trained: set[int]) -> bool:
-    """Whether the epoch of TURN is one of training: its loop goes back, or asks a generator for batches."""
-    is_asked = turn.is_cycled and any(loop in trained for loop, _ in turn.loops)
-    return is_asked or bool(turn.loops and turn.loops[-1][0] in trained)
+from torchtriage.examine.source.execution.ranks import Guard
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
+from torchtriage.examine.source.execution.values import External, Member, Object, Spot, Unknown, Value, truth
+from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
+from torchtriage.specialists.distributed_training_strategies.rules.execution_data import SHARDED, differs_by_rank
 
 
 @detector("source/wrapper-bypassed")
@@ -56,7 +31,8 @@ def wrapper_bypassed(trainings: Trainings) -> Iterator[Sighting]:
         for forward, _ in training.backwards:
             for wrapper in wrappers:
                 inside = training.executor.modules(wrapper.state["module"])
-                if forward.model in inside and id(wrapper) not in called:
+                is_seen = not wrapper.has_escaped and not training.mentions(_BY_HAND)
+                if forward.model in inside and id(wrapper) not in called and is_seen:
                     yield (
                         _outside(forward.spot, inside[0]),
                         "DistributedDataParallel wraps this model, and is not what is called",
@@ -65,97 +41,115 @@ def wrapper_bypassed(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find, where_reached=True)
 
 
+_BY_HAND = re.compile(rb"all_reduce\(\s*\w+(\.\w+)*\.grad\b")
+"""Gradients that the program averages itself."""
+
+
 def _outside(spot: Spot, model: Object) -> Spot:
     """The call that led into MODEL, where SPOT stands within a method of it."""
-    home = model.cls.path if model.cls is not None else ""
-    outer = [each for each in spot.calls if each[0] != home]
-    return Spot(*outer[-1]) if spot.path == home and outer else spot
+    if model.cls is None:
+        return spot
+    first, last = model.cls.node.lineno, model.cls.node.end_lineno or 0
+    chain = [(spot.path, spot.node), *reversed(spot.calls)]
+    outer = (each for each in chain if each[0] != model.cls.path or not first <= getattr(each[1], "lineno", 0) <= last)
+    return Spot(*next(outer, chain[0]))
 
 
 @detector("source/every-rank-saves")
 def every_rank_saves(trainings: Trainings) -> Iterator[Sighting]:
-    """Every rank writes the same file."""
+    """Every rank writes the same checkpoint file at the same time."""
 
     def find(training: Training) -> Facts:
+        if training.mentions(_OWN_FOLDERS):
+            return
+        joined = _joined(training)
         for save in training.of(events.Save):
-            is_of_rank = isinstance(save.path, Unknown) and (save.path.is_of_rank or _OWN.search(save.path.why))
-            if training.replicas and not save.guards and not is_of_rank:
+            is_of_all = _processes(save.spot) in joined and not save.guards
+            if is_of_all and not (differs_by_rank(save.path) or _is_own(save.path)):
                 what = repr(save.path) if isinstance(save.path, str) else "the same file"
-                yield save.spot, f"no condition on the rank stands around it: all ranks write {what}"
+                yield (
+                    save.spot,
+                    f"no condition on the rank stands around it: all processes write {what} at once, "
+                    "and a file that several write can end up broken",
+                )
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from shown(trainings, find, throughout=True)
 
 
-_OWN = re.compile(r"tempfile|mkdtemp|uuid|getpid|hostname|time|rank|local", re.IGNORECASE)
-"""What a path is called, or made of, that is another one on every rank."""
+def _joined(training: Training) -> set[tuple[int, ...]]:
+    """The processes in which ranks meet in what is executed: they join, wrap a model, or wait for each other.
+
+    Of a method that nothing in sight calls, in the method itself: its caller may be one rank alone.
+    """
+    replicas = training.replicas
+    return {
+        _processes(each.spot)
+        for each in training.executor.events[training.executor.first :]
+        if isinstance(each, events.Collective)
+        or (isinstance(each, events.Made) and each.made in replicas)
+        or (isinstance(each, events.Forward) and each.grad and each.model in replicas)
+        or (isinstance(each, events.LibraryCall) and each.name == "torch.distributed.init_process_group")
+    }
+
+
+def _processes(spot: Spot) -> tuple[int, ...]:
+    """The calls that started the process in which SPOT is executed."""
+    started = (each for _, each in spot.calls if isinstance(each, ast.Call))
+    return tuple(id(each) for each in started if _STARTS.search(ast.unparse(each.func)))
+
+
+_STARTS = re.compile(r"(^|\.)(spawn|start_processes|Process)$")
+_OWN_FOLDERS = re.compile(rb"os\.chdir\(")
+_OWN = re.compile(r"BytesIO|temp|uuid|getpid|hostname|time|rank|local|buffer|stream|gpu", re.IGNORECASE)
+"""What a path is called, or made of, that is another one on every rank, or no path."""
+
+
+def _is_own(path: Value) -> bool:
+    """Whether each process has a PATH of its own: memory, a file that goes with it, an unknown class of files."""
+    while isinstance(path, Member):
+        path = path.receiver
+    return isinstance(path, Unknown) and _OWN.search(path.why) is not None
 
 
 @detector("source/collective-on-some-ranks")
 def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
-    """A collective is called where only some of the ranks come."""
+    """Only some ranks reach a collective: they wait for the others until the time runs out."""
+    every = [each for run in trainings.runs for each in run.executor.events]
+    met = [each for each in every if isinstance(each, events.Collective | events.UnseenCall)]
 
     def find(training: Training) -> Facts:
-        met = [each for run in trainings.runs for each in run.of(events.Collective)]
         for collective in training.of(events.Collective):
-            for line, way in collective.guards:
-                others = any((line, not way) in each.guards for each in met)
-                if not others:
+            for guard in collective.guards if collective.is_of_all else ():
+                if guard.certainty == "rank" and not any(_answers(each, collective, guard) for each in met):
+                    called = collective.spot.chain[guard.depth :] or (collective.spot.chain[-1],)
+                    is_passed_on = len(called) > 1 and _is_parameter(training, Spot(*called[0]))
                     yield (
-                        collective.spot,
-                        f"the condition of line {line} keeps the other ranks away from {collective.name}",
+                        Spot(*called[is_passed_on]),
+                        f"the condition of line {guard.line} keeps the other ranks away from {collective.name}, "
+                        "which every rank must reach",
                     )
 
     yield from certain(trainings, find, where_reached=True)
 
 
-@detector("source/same-data-on-ranks")
-def same_data_on_ranks(trainings: Trainings) -> Iterator[Sighting]:
-    """A model on every rank is trained on a loader that gives all of them the same samples."""
-
-    def find(training: Training) -> Facts:
-        wrapped = {id(each) for each in training.replicas}
-        loops = {each.loops[-1][0] for each, _ in training.backwards if each.loops and id(each.model) in wrapped}
-        if training.mentions(_SHARDS):
-            return
-        for turn in training.of(events.Iteration):
-            loader = turn.loader
-            given = {"sampler", "batch_sampler", "**"} & loader.keywords.keys()
-            is_whole = (
-                not loader.has_escaped
-                and len(loader.arguments) < 4
-                and not any(loader.keywords[each] is not None for each in given)
-            )
-            if (
-                turn.loops
-                and turn.loops[-1][0] in loops
-                and is_whole
-                and loader.spot
-                and not _is_of_rank(loader)
-                and not _is_stream(loader)
-            ):
-                yield loader.spot, "no DistributedSampler is here: every rank goes through all samples"
-
-    yield from certain(trainings, find)
+def _answers(other: events.Event, collective: events.Collective, guard: Guard) -> bool:
+    """Whether OTHER may be what the ranks come to that GUARD keeps away from COLLECTIVE."""
+    if any(each.line == guard.line and each.way is not guard.way for each in other.guards):
+        return True  # unknown code there may hold the same collective
+    if not isinstance(other, events.Collective) or other.name != collective.name:
+        return False
+    return any(each.line != guard.line for each in other.guards)
 
 
-_SHARDS = re.compile(rb"split_dataset_by_node|\.shard\(|num_shards|webdataset|rank::|get_worker_info")
+def _is_parameter(training: Training, spot: Spot) -> bool:
+    """Whether what is called at SPOT is a parameter of a function around it: a decorator calls what it decorates."""
+    called = spot.node.func if isinstance(spot.node, ast.Call) else None
+    around = [each for each in training.around(spot) if isinstance(each, ast.FunctionDef)]
+    return isinstance(called, ast.Name) and any(called.id in map(_name, ast.walk(each.args)) for each in around)
 
 
-def _is_stream(loader: Object) -> bool:
-    """Whether LOADER reads a dataset that takes no sampler."""
-    dataset = loader.argument("dataset", 0)
-    cls = dataset.cls if isinstance(dataset, Object) else None
-    return cls is not None and "torch.utils.data.IterableDataset" in cls.externals
-
-
-def _is_of_rank(value: Value, deep: int = 0) -> bool:
-    """Whether VALUE was made of something that differs among the ranks."""
-    if isinstance(value, Unknown):
-        return value.is_of_rank
-    if isinstance(value, Object) and deep < 3:
-        inside = (*value.arguments, *value.keywords.values(), *value.values.values())
-        return value.has_escaped or any(_is_of_rank(each, deep + 1) for each in inside)
-    return isinstance(value, list | tuple) and any(_is_of_rank(each, deep + 1) for each in value[:20])
+def _name(node: ast.AST) -> str:
+    return node.arg if isinstance(node, ast.arg) else ""
 
 
 @detector("source/moved-after-wrapping")
@@ -167,17 +161,39 @@ def moved_after_wrapping(trainings: Trainings) -> Iterator[Sighting]:
         wrapped: dict[int, Object] = {}
         for event in training.executor.events:
             if isinstance(event, events.Move):
-                late = wrapped.get(id(event.module)) if event.device is not None or _is_cuda(event.spot) else None
-                if late is not None and id(bare(late)) not in moved and late.spot is not None:
+                is_move = (event.device is not None and event.device != "cpu") or _is_cuda(event.spot)
+                late = wrapped.get(id(event.module)) if is_move else None
+                is_here = late is not None and id(bare(late)) not in moved and not bare(late).has_escaped
+                if late is not None and is_here and late.spot is not None:
                     yield (
                         event.spot,
                         f"line {late.spot.line} has wrapped the model, whose parameters were not there yet",
+                        partial(_swapped, late.spot.node),
                     )
                 moved |= {id(each) for each in training.executor.modules(event.module)}
             elif isinstance(event, events.Made) and event.made in training.replicas:
                 wrapped |= {id(event.made): event.made, id(bare(event.made)): event.made}
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _swapped(wrapping: ast.AST, script: Script, move: ast.AST) -> tuple[Edit, ...]:
+    """The two statements in each other's place, where nothing stands between them and both speak of one name."""
+    statements = [each for each in ast.walk(script.tree) if isinstance(each, ast.Assign | ast.Expr)]
+    first = next((each for each in statements if each.value is wrapping), None)
+    second = next((each for each in statements if each.value is move), None)
+    if not isinstance(first, ast.Assign) or second is None or not isinstance(move, ast.Call):
+        return ()
+    given = wrapping.args[0] if isinstance(wrapping, ast.Call) and wrapping.args else None
+    held = move.func.value if isinstance(move.func, ast.Attribute) else None
+    is_alike = dotted(first.targets[0]) != "" and dotted(first.targets[0]) == dotted(given) == dotted(held)
+    is_near = first.lineno == first.end_lineno == second.lineno - 1 and second.end_lineno == second.lineno
+    if not (is_alike and is_near and first.col_offset == second.col_offset):
+        return ()
+    return (
+        *script.replaced("move-first", first, script.source(second)),
+        *script.replaced("move-first", second, script.source(first)),
+    )
 
 
 def _is_cuda(spot: Spot) -> bool:
@@ -190,23 +206,29 @@ def no_sync_missing(trainings: Trainings) -> Iterator[Sighting]:
     """Gradients of several batches are added up, and averaged over the ranks for each of them."""
 
     def find(training: Training) -> Facts:
-        if training.mentions(_HELD):
-            return
-        wrapped = [
-            each for each in training.replicas if any(each is forward.model for forward, _ in training.backwards)
-        ]
-        held = {parameter for each in wrapped for parameter in training.executor.parameters(each)}
+        held = {each for model in training.replicas for each in training.executor.parameters(model)}
+        is_meant = training.mentions(_HELD)
+        late = {id(each.spot.node) for forward, each in training.backwards if _is_late(forward, each)}
         for step in training.of(events.OptimizerStep):
             summed = [each for parameter, each in step.gradients if parameter in held and len(each.by) - each.used > 1]
             lines = {(spot.path, spot.line) for each in summed[:1] for spot, _ in each.by[each.used :]}
             if summed and len(summed) == len(step.gradients) and len(lines) == 1:
                 spot, _ = summed[0].by[-1]
-                yield (
-                    spot,
-                    f"line {step.spot.line} steps once in {len(summed[0].by)} batches, and each averages its gradients",
-                )
+                if id(spot.node) in late:
+                    yield spot, "no_sync() stands around this alone, and the forward pass decides whether ranks average"
+                elif not is_meant:
+                    yield spot, _averages(step, len(summed[0].by))
 
-    yield from certain(trainings, find)
+    yield from shown(trainings, find, throughout=True)
+
+
+def _averages(step: events.OptimizerStep, batches: int) -> str:
+    return f"line {step.spot.line} steps once in {batches} batches, and each averages its gradients over all ranks"
+
+
+def _is_late(forward: events.Forward, backward: events.Backward) -> bool:
+    """Whether no_sync() stands around BACKWARD, and not around the forward pass."""
+    return backward.is_unsynced and not forward.is_unsynced
 
 
 _HELD = re.compile(rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync")
@@ -219,15 +241,27 @@ def optimizer_before_sharding(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         made = [each.made for each in training.of(events.Made)]
         for place, wrapper in enumerate(made):
-            is_sharded = wrapper.made == _SHARDED or wrapper.kind == "shard"
+            is_sharded = wrapper.made == SHARDED or wrapper.kind == "shard"
             if not is_sharded or truth(wrapper.keywords.get("use_orig_params", False)) is not False:
                 continue
             inside = set(training.executor.parameters(wrapper))
             holding = [each for each in made if each.kind == "optimizer" and inside & set(training.parameters_of(each))]
             if holding and all(made.index(each) < place for each in holding) and holding[0].spot and wrapper.spot:
-                yield holding[0].spot, f"line {wrapper.spot.line} shards the model, and replaces what is optimized here"
+                yield (
+                    _where_made(holding[0].spot, wrapper),
+                    f"line {wrapper.spot.line} shards the model, and replaces what is optimized here",
+                )
 
     yield from certain(trainings, find)
+
+
+def _where_made(made: Spot, wrapper: Object) -> Spot:
+    """Where the optimizer MADE could change places with WRAPPER; the call that makes the model as well cannot."""
+    spot = made.apart_from(wrapper.spot) if wrapper.spot is not None else made
+    model = bare(wrapper).spot if wrapper.kind == "wrapper" else getattr(wrapper.state["module"], "spot", None)
+    if model is not None and any(node is spot.node for _, node in model.calls):
+        return made.apart_from(model)
+    return spot
 
 
 @detector("source/clip-on-sharded")
@@ -235,7 +269,7 @@ def clip_on_sharded(trainings: Trainings) -> Iterator[Sighting]:
     """The gradients of a sharded model are clipped by the norm of this rank's part."""
 
     def find(training: Training) -> Facts:
-        sharded = [each for each in training.executor.wrappers if each.made == _SHARDED]
+        sharded = [each for each in training.executor.wrappers if each.made == SHARDED]
         inside = {parameter for each in sharded for parameter in training.executor.parameters(each)}
         strategies = [each.argument("sharding_strategy", 2) for each in sharded]
         if any(isinstance(each, External) and each.name.endswith("NO_SHARD") for each in strategies):
@@ -250,38 +284,47 @@ def clip_on_sharded(trainings: Trainings) -> Iterator[Sighting]:
 def _is_method(spot: Spot) -> bool:
     """Whether it is the method of a sharded model that clips."""
     called = getattr(spot.node, "func", None)
-    return isinstance(called, ast.Attribute) and getattr(called.value, "id", "utils") not in (
-        "utils",
-        "clip_grad",
-        "nn",
-    )
+    owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else "utils"
+    return owner.rpartition(".")[2] not in ("utils", "clip_grad", "nn")
 
 
 @detector("source/global-rank-as-device")
 def global_rank_as_device(trainings: Trainings) -> Iterator[Sighting]:
-    """The number of a process in the whole job is taken for that of a device of its machine."""
+    """The number of the process in the whole job is taken for that of a device of this machine."""
 
     def find(training: Training) -> Facts:
         if training.mentions(_ONE_MACHINE):
             return
         for event in training.executor.events:
-            given: tuple[Value, ...] = ()
-            if isinstance(event, events.LibraryCall) and event.name == "torch.cuda.set_device":
-                given = (*event.arguments[:1], *event.keywords.values())
-            elif isinstance(event, events.Move):
-                given = (event.device,)
-            elif isinstance(event, events.Made) and event.made in training.replicas:
-                devices = event.made.argument("device_ids", 1)
-                given = tuple(devices) if isinstance(devices, list | tuple) else ()
-            if any(isinstance(each, Unknown) and each.why in _GLOBAL for each in given):
-                yield event.spot, "on a second machine the ranks go on counting, and its devices begin at 0"
+            ranks = (each for each in _devices(event, training) if isinstance(each, Unknown))
+            rank = next((each for each in ranks if each.why in _GLOBAL), None)
+            if rank is not None:
+                yield (
+                    event.spot,
+                    f"{rank.why} counts over all machines: on the second machine of 8 devices it is 8 or more, "
+                    "and there is no such device",
+                )
                 return
 
     yield from certain(trainings, find, where_reached=True)
 
 
-_GLOBAL = frozenset({"get_rank", "RANK", "SLURM_PROCID"})
+def _devices(event: events.Event, training: Training) -> tuple[Value, ...]:
+    """The devices that EVENT names."""
+    if isinstance(event, events.LibraryCall) and event.name in _TAKE_DEVICES:
+        return (*event.arguments[:2], *event.keywords.values())
+    if isinstance(event, events.Move):
+        return (event.device,)
+    if isinstance(event, events.Made) and event.made in training.replicas:
+        devices = event.made.argument("device_ids", 1)
+        return tuple(devices) if isinstance(devices, list | tuple) else ()
+    return ()
+
+
+_TAKE_DEVICES = ("torch.cuda.set_device", "torch.accelerator.set_device_index", "torch.device")
+_GLOBAL = frozenset({"get_rank", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _ONE_MACHINE = re.compile(rb"spawn\(|start_processes|Process\(|single[ _-]node", re.IGNORECASE)
+"""Where all processes are of one machine, the rank is the number of the device, too."""
 
 
 @detector("source/handle-not-waited")
@@ -296,33 +339,67 @@ def handle_not_waited(trainings: Trainings) -> Iterator[Sighting]:
             if is_open and "wait" not in training.blind:
                 yield made.spot, f"nothing waits for {handle.made}: its tensor may be read before it has come"
 
-    yield from certain(trainings, find)
+    yield from certain(trainings, find, where_reached=True)
 
 
-@detector("source/metrics-not-reduced")
-def metrics_not_reduced(trainings: Trainings) -> Iterator[Sighting]:
-    """Each rank evaluates its share of the data, and one rank's figure is told for all."""
+@detector("source/data-parallel-used")
+def data_parallel_used(trainings: Trainings) -> Iterator[Sighting]:
+    """One process drives all devices (DataParallel), or a launcher is used that torchrun has replaced."""
 
     def find(training: Training) -> Facts:
-        if not training.replicas or training.mentions(_REDUCES):
+        for made in training.of(events.Made):
+            if made.made.made in lore()["wrappers"]["scattered"]:
+                yield made.spot, "the model is copied to every device in every step, and one process drives them all"
+        for node in ast.walk(training.script.tree) if training.mentions(_LAUNCHER) else ():
+            if _launches(node):
+                spot = Spot(training.script.text.path, node)
+                yield spot, "torch.distributed.launch is deprecated: torchrun does the same"
+
+    yield from shown(trainings, find)
+
+
+_LAUNCHER = re.compile(rb"torch\.distributed[. ]+(import )?launch")
+
+
+def _launches(node: ast.AST) -> bool:
+    """Whether NODE imports the old launcher, or names it in a command line; mere mention in a text does not count."""
+    match node:
+        case ast.ImportFrom(module="torch.distributed.launch") | ast.Constant(value="torch.distributed.launch"):
+            return True
+        case ast.ImportFrom(module="torch.distributed", names=names) | ast.Import(names=names):
+            return any(each.name in ("launch", "torch.distributed.launch") for each in names)
+    return False
+
+
+@detector("source/batchnorm-not-synced")
+def batchnorm_not_synced(trainings: Trainings) -> Iterator[Sighting]:
+    """Batch normalisation over a small batch per rank uses the statistics of that rank alone."""
+
+    def find(training: Training) -> Facts:
+        loaders = [each.made for each in training.of(events.Made) if each.made.kind == "loader"]
+        sizes = [each.argument("batch_size", 1, 1) for each in loaders]
+        known = [each for each in sizes if isinstance(each, int)]
+        if training.mentions(_SYNCED) or not known or len(known) < len(sizes) or max(known) > _SMALL:
             return
-        turn: events.Iteration | None = None
-        read: events.Read | None = None
-        for event in training.executor.events:
-            if isinstance(event, events.Collective) and event.name not in ("barrier", "broadcast"):
-                turn = read = None
-            elif isinstance(event, events.Read) and turn is not None:
-                read = read or event
-            elif isinstance(event, events.Iteration):
-                if turn is not None and read is not None:
-                    break
-                sampler = event.loader.argument("sampler", 3)
-                is_share = isinstance(sampler, Object) and sampler.kind == "sampler"
-                turn = event if is_share and id(event.loader) not in training.trained_loaders else None
-        if turn is not None and read is not None:
-            yield read.spot, f"line {turn.spot.line} goes through this rank's share, and nothing adds the shares up"
+        for wrapper in training.replicas:
+            norms = [each for each in training.executor.modules(wrapper) if _normalises(each)]
+            if norms and wrapper.spot is not None and norms[0].spot is not None:
+                name = norms[0].made.rpartition(".")[2]
+                yield (
+                    wrapper.spot,
+                    f"{name} in line {norms[0].spot.line} sees {max(known)} samples at a time, those of one rank",
+                )
 
-    yield from certain(trainings, find)
+    yield from shown(trainings, find)
 
 
-_REDUCES = re.compile(rb"torchmetrics|torcheval|synchronize_between|ignite|accelerat")
+_SYNCED = re.compile(rb"SyncBatchNorm|convert_sync_batchnorm")
+_SMALL = 16
+_FAMILIES = ("resn", "densenet", "mobilenet", "efficientnet", "wide_", "segmentation.", "video.r", "regnet", "mnasnet")
+_WITH_NORMS = tuple(f"torchvision.models.{each}" for each in _FAMILIES)
+
+
+def _normalises(module: Object) -> bool:
+    """Whether MODULE normalises over the batch, or is a model of torchvision's with layers that do."""
+    is_norm = module.made.startswith("torch.nn.") and module.made.rpartition(".")[2] in symbols().batch_norms
+    return is_norm or module.made.startswith(_WITH_NORMS)

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
-from torchtriage.examine.source.execution.values import Factor, Gradient, Tensor, Unknown
+from torchtriage.examine.source.execution.training import E, Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.values import (
+    Factor,
+    Gradient,
+    Object,
+    Spot,
+    Tensor,
+    Unknown,
+    truth,
+)
+from torchtriage.specialists.mixed_precision_and_optimization.rules.scaler_edits import (
+    step_through_scaler,
+    unscale_first,
+)
 
 LARGE = 8
 """Static loss scales are 8 to 32,768 in Mixed Precision Training (arXiv 1710.03740); a loss weighs about 1."""
+
+
+def _uses_scaler(training: Training) -> bool:
+    """Whether TRAINING goes the way with a scaler: `--amp` is asked for, in programs that ask."""
+    steps = [each.scaler for each in training.of(events.OptimizerStep) if each.scaler is not None]
+    losses = [each.loss.scaled for each in training.of(events.Backward)]
+    return any(each is not None for each in losses) or any(_is_on(training, each) for each in steps)
+
+
+def _is_on(training: Training, scaler: Object) -> bool:
+    """Whether SCALER scales in the execution TRAINING."""
+    known = truth(scaler.argument("enabled", None, True))
+    return training.executor.takes == "always" if known is None else known
 
 
 @detector("source/clip-before-unscale")
@@ -20,25 +46,124 @@ def clip_before_unscale(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for clip in training.of(events.Clip):
-            scaled = [each for each in clip.gradients if each.scaled is not None and each.by]
-            if scaled and len(scaled) == len(clip.gradients):
-                spot, _ = scaled[0].by[-1]
-                yield clip.spot, f"the gradients of line {spot.line} are still multiplied by the loss scale"
+            is_scaled_too = isinstance(clip.limit, Unknown) and clip.limit.why == "an operation"  # 1.0 * get_scale()
+            if not is_scaled_too and _are_scaled(clip.gradients):
+                yield clip.spot, _still_scaled(clip.gradients[0]), unscale_first
+        for limit in training.of(events.GradientLimit):
+            if _are_scaled((limit.gradient,)):
+                yield limit.spot, _still_scaled(limit.gradient)
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from certain(trainings, find, where_reached=True, among=_uses_scaler)
+
+
+def _are_scaled(gradients: tuple[Gradient, ...]) -> bool:
+    """Whether all GRADIENTS are multiplied by a loss scale, and nothing has stepped with them."""
+    return bool(gradients) and all(
+        each.scaled is not None and each.by and each.used < len(each.by) for each in gradients
+    )
+
+
+def _still_scaled(gradient: Gradient) -> str:
+    spot, _ = gradient.by[-1]
+    return (
+        f"the gradients of line {spot.line} are still multiplied by the loss scale here (65536 at first), so what is "
+        "left after clipping is that much too small"
+    )
 
 
 @detector("source/scaler-bypassed")
 def scaler_bypassed(trainings: Trainings) -> Iterator[Sighting]:
-    """An optimizer steps by itself with gradients that are multiplied by the loss scale."""
+    """An optimizer steps by itself with gradients that are multiplied by the loss scale, or the scaler steps with
+    gradients that are not.
+    """
 
     def find(training: Training) -> Facts:
         for step in training.of(events.OptimizerStep):
-            scaled = [gradient for _, gradient in step.gradients if gradient.scaled is not None]
-            if step.scaler is None and scaled and len(scaled) == len(step.gradients):
-                yield step.spot, "the gradients are multiplied by the loss scale, and scaler.step is not called"
+            gradients = [gradient for _, gradient in step.gradients]
+            if step.scaler is None and gradients and all(each.scaled is not None for each in gradients):
+                yield (
+                    step.spot,
+                    _SCALED,
+                    step_through_scaler,
+                )
+            elif step.scaler is not None and _is_on(training, step.scaler):
+                yield from _unscaled(training, step)
+        yield from _of_unknown(training)
+        yield from _past_its_check(training)
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from certain(trainings, find, where_reached=True, among=_uses_scaler)
+
+
+def _unscaled(training: Training, step: events.OptimizerStep) -> Facts:
+    """The backward passes without a scale whose gradients the scaler divides by it in STEP."""
+    mine = {parameter for parameter, _ in step.gradients}
+    is_scaled = True
+    found: list[events.Backward] = []
+    for event in _since_last(training, step):
+        if isinstance(event, events.Unscale):  # what is added from here on is at its true size, as these are
+            is_scaled = event.optimizer is not step.optimizer and is_scaled
+        elif isinstance(event, events.ZeroGrad):
+            found = [] if mine.intersection(event.parameters) else found
+        elif isinstance(event, events.Backward) and is_scaled and event.loss.graph & mine:
+            found += [event] if event.loss.scaled is None and not _is_multiplied(event.loss) else []
+    yield from ((each.spot, _divided(step)) for each in found)
+
+
+def _divided(step: events.OptimizerStep) -> str:
+    return f"scaler.step in line {step.spot.line} divides these gradients by a scale that they were not multiplied by"
+
+
+def _since_last(training: Training, step: events.OptimizerStep) -> list[events.Event]:
+    """What has happened since the optimizer of STEP stepped last."""
+    found: list[events.Event] = []
+    for event in reversed(training.until(step)):
+        if isinstance(event, events.OptimizerStep) and event.optimizer is step.optimizer:
+            break
+        found.append(event)
+    return found[::-1]
+
+
+def _of_unknown(training: Training) -> Facts:
+    """Of optimizers whose parameters are not known, as of several that a function is given: steps past the scaler
+    where only scaled gradients wait for a step, and steps of the scaler where only others do.
+    """
+    waiting: list[events.Backward] = []
+    for event in training.executor.events:
+        if isinstance(event, events.Backward):
+            waiting.append(event)
+        elif isinstance(event, events.Unscale):
+            waiting = [each for each in waiting if each.loss.scaled is not event.scaler]
+        elif isinstance(event, events.OptimizerStep):
+            mine = [each for each in waiting if (each.loss.scaled is not None) is (event.scaler is not None)]
+            is_open = not training.parameters_of(event.optimizer) and not event.optimizer.has_escaped
+            is_on = event.scaler is None or (_is_on(training, event.scaler) and not event.scaler.has_escaped)
+            if waiting and not mine and is_open and is_on and event.loops == waiting[-1].loops:
+                if event.scaler is None:
+                    yield event.spot, _SCALED, step_through_scaler
+                else:
+                    yield waiting[-1].spot, _divided(event)
+            waiting = [each for each in waiting if each not in mine] if mine else []
+
+
+_SCALED = "the gradients are multiplied by the loss scale, and scaler.step is not called"
+
+
+def _past_its_check(training: Training) -> Facts:
+    """Steps of an optimizer by itself after unscale_(): nothing skips those with gradients that are not finite."""
+    if training.names(_CHECKS):
+        return
+    unscaled: dict[int, events.Unscale] = {}
+    for event in training.executor.events:
+        if isinstance(event, events.Unscale):
+            unscaled[id(event.optimizer)] = event
+        elif isinstance(event, events.OptimizerStep):
+            before = unscaled.pop(id(event.optimizer), None)
+            if before is not None and event.scaler is None and _is_on(training, before.scaler):
+                yield event.spot, "only scaler.step skips gradients that are not finite", step_through_scaler
+
+
+_CHECKS = re.compile("isfinite|isinf|isnan|found_inf|nan_to_num", re.IGNORECASE)
+"""What code calls that looks for such gradients itself."""
 
 
 @detector("source/scaler-missing")
@@ -48,14 +173,33 @@ def scaler_missing(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         if training.speaks_of_scaling:
             return
-        for forward, backward in training.backwards:
-            if forward.autocast == "float16" and backward.loss.scaled is None and not _is_multiplied(backward.loss):
+        stepped = {
+            id(loss)
+            for step in training.of(events.OptimizerStep)
+            for _, gradient in step.gradients
+            for _, loss in gradient.by
+        }
+        for backward in training.of(events.Backward):
+            loss = backward.loss
+            halves = [each for each in loss.regions if each.format == "float16"]
+            if halves and id(loss) in stepped and loss.scaled is None and not _is_multiplied(loss):
+                line = halves[0].spot.line if halves[0].spot is not None else 0
                 yield (
                     backward.spot,
-                    f"the forward pass of line {forward.spot.line} runs in float16, and no scaler scales its loss",
+                    f"the forward pass runs in float16 (autocast in line {line}), and gradients below 6e-8 become 0 "
+                    "there: nothing multiplies this loss by a loss scale",
                 )
 
-    yield from certain(trainings, find)
+    yield from certain(trainings, find, among=_computes_in("float16"))
+
+
+def _computes_in(format_: str) -> Callable[[Training], bool]:
+    """Whether a training has a loss that was computed in FORMAT_."""
+
+    def computes(training: Training) -> bool:
+        return any(region.format == format_ for each in training.of(events.Backward) for region in each.loss.regions)
+
+    return computes
 
 
 @detector("source/loss-not-averaged-over-accumulation")
@@ -65,12 +209,19 @@ def loss_not_averaged_over_accumulation(trainings: Trainings) -> Iterator[Sighti
     def find(training: Training) -> Facts:
         for step in training.of(events.OptimizerStep):
             sums = [gradient for _, gradient in step.gradients if _is_sum_of_means(gradient)]
-            if sums and len(sums) == len(step.gradients):
+            if sums and len(sums) == len(step.gradients) and not _has_divided_rate(step.optimizer):
                 spot, _ = sums[0].by[-1]
                 number = len(sums[0].by)
                 yield spot, f"the gradients of {number} mean losses are added up for the step in line {step.spot.line}"
 
     yield from certain(trainings, find)
+
+
+def _has_divided_rate(optimizer: Object) -> bool:
+    """Whether the learning rate of OPTIMIZER makes up for the sum: lr=0.1 / n."""
+    node = optimizer.spot.node if optimizer.spot is not None else None
+    rates = [each.value for each in getattr(node, "keywords", ()) if each.arg == "lr"]
+    return any(isinstance(each, ast.BinOp) and isinstance(each.op, ast.Div) for each in rates)
 
 
 def _is_multiplied(loss: Tensor) -> bool:
@@ -89,16 +240,29 @@ def _is_sum_of_means(gradient: Gradient) -> bool:
 
 @detector("source/scaler-not-updated")
 def scaler_not_updated(trainings: Trainings) -> Iterator[Sighting]:
-    """A scaler steps again and again, and update() is never called."""
+    """A scaler steps or unscales twice for one optimizer, with no update() in between: the second time raises."""
 
     def find(training: Training) -> Facts:
-        updated = {id(each.scaler) for each in training.of(events.ScalerUpdate)}
-        steps = [each for each in training.of(events.OptimizerStep) if each.scaler is not None]
-        for step in steps[1:]:
-            if id(step.scaler) not in updated and "update" not in training.blind:
-                yield step.spot, "the scaler has stepped before, and update() is never called"
+        done: dict[tuple[int, int, type], events.Event] = {}
+        for event in training.executor.events:
+            if isinstance(event, events.ScalerUpdate):
+                done = {key: each for key, each in done.items() if key[0] != id(event.scaler)}
+            elif isinstance(event, events.Backward):  # unscaled for each of several batches: of the other rule
+                done = {key: each for key, each in done.items() if isinstance(each, events.OptimizerStep)}
+            elif isinstance(event, events.OptimizerStep | events.Unscale) and event.scaler is not None:
+                key = (id(event.scaler), id(event.optimizer), type(event))
+                before = done.get(key)
+                if before is not None and not event.scaler.has_escaped:
+                    yield event.spot, _again(before, event)
+                done[key] = event
 
-    yield from certain(trainings, find)
+    yield from certain(trainings, find, where_reached=True, among=_uses_scaler)
+
+
+def _again(before: events.Event, event: events.Event) -> str:
+    if isinstance(event, events.Unscale):
+        return f"the gradients are unscaled already (line {before.spot.line}): the second unscale_() raises"
+    return "the scaler has stepped before, and update() was not called since: its scale never changes"
 
 
 @detector("source/scaler-with-bf16")
@@ -106,12 +270,17 @@ def scaler_with_bf16(trainings: Trainings) -> Iterator[Sighting]:
     """A loss that was computed in bfloat16 is scaled."""
 
     def find(training: Training) -> Facts:
-        for forward, backward in training.backwards:
-            scaler = backward.loss.scaled
-            if forward.autocast == "bfloat16" and scaler is not None and scaler.spot is not None:
-                yield scaler.spot, f"the forward pass of line {forward.spot.line} runs in bfloat16"
+        for backward in training.of(events.Backward):
+            scaler, regions = backward.loss.scaled, backward.loss.regions
+            if scaler is None or scaler.spot is None or {each.format for each in regions} != {"bfloat16"}:
+                continue
+            enabled = scaler.argument("enabled", None, True)
+            region = next(iter(regions))
+            is_on = enabled is True or (isinstance(enabled, Unknown) and enabled is region.enabled)
+            if is_on and region.spot is not None:
+                yield scaler.spot, f"the forward pass of line {region.spot.line} runs in bfloat16"
 
-    yield from certain(trainings, find)
+    yield from certain(trainings, find, among=_uses_scaler)
 
 
 @detector("source/backward-in-autocast")
@@ -120,10 +289,16 @@ def backward_in_autocast(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for backward in training.of(events.Backward):
-            if backward.autocast:
-                yield backward.spot, f"autocast to {backward.autocast} is still on here"
+            region = backward.region
+            if region.is_on and region.spot is not None:
+                yield backward.spot, f"the autocast region of line {region.spot.line} is still on here"
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from certain(trainings, find, where_reached=True, among=_has_region)
+
+
+def _has_region(training: Training) -> bool:
+    """Whether TRAINING enters a region of autocast: `--amp` is asked for, in programs that ask."""
+    return any(each.region.is_on for each in training.executor.events)
 
 
 @detector("source/bce-under-autocast")
@@ -132,62 +307,85 @@ def bce_under_autocast(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for call in training.of(events.LossCall):
-            if call.name == "binary_cross_entropy" and call.autocast == "float16":
-                yield call.spot, "autocast to float16 is on, under which CUDA refuses this loss"
+            if call.name == "binary_cross_entropy" and call.region.format:
+                yield call.spot, f"autocast to {call.region.format} is on, under which CUDA refuses this loss"
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from certain(trainings, find, where_reached=True, among=_has_region)
 
 
 @detector("source/scaler-touched-mid-accumulation")
 def scaler_touched_mid_accumulation(trainings: Trainings) -> Iterator[Sighting]:
-    """The scale is updated between batches whose gradients are added up: they are multiplied by two scales."""
+    """The scale is changed, or taken out, between batches whose gradients are added up."""
 
     def find(training: Training) -> Facts:
-        pending: dict[int, events.Backward] = {}
-        for event in training.executor.events:
-            if isinstance(event, events.Backward) and event.loss.scaled is not None:
-                pending[id(event.loss.scaled)] = event
-            elif isinstance(event, events.OptimizerStep) and event.scaler is not None:
-                pending.pop(id(event.scaler), None)
-            elif isinstance(event, events.ScalerUpdate) and "step" not in training.blind:
-                added = pending.pop(id(event.scaler), None)
-                if added is not None:
-                    yield (
-                        event.spot,
-                        f"the gradients of line {added.spot.line} wait for a step, multiplied by the old scale",
-                    )
+        if any(each.scaler is not None for each in training.of(events.OptimizerStep)):
+            yield from _updated_early(training)
+            yield from _unscaled_early(training)
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from certain(trainings, find, where_reached=True, among=_uses_scaler)
 
 
-@detector("source/half-model-trained")
-def half_model_trained(trainings: Trainings) -> Iterator[Sighting]:
-    """A model is cast to float16 as a whole, and trained so."""
+def _updated_early(training: Training) -> Facts:
+    """Updates of a scaler while gradients wait for a step that are multiplied by its scale."""
+    waiting: dict[int, events.Backward] = {}
+    for event in training.executor.events:
+        if isinstance(event, events.Backward) and event.loss.scaled is not None:
+            waiting[id(event.loss.scaled)] = event
+        elif isinstance(event, events.OptimizerStep):
+            _take(waiting, event)
+        elif isinstance(event, events.ScalerUpdate):
+            added = waiting.pop(id(event.scaler), None)
+            if added is not None:
+                fact = f"the gradients of line {added.spot.line} wait for a step, multiplied by the old scale"
+                yield event.spot, fact
+
+
+def _unscaled_early(training: Training) -> Facts:
+    """Calls of unscale_() for gradients to which more are added, which are scaled, before the step."""
+    early: dict[int, events.Unscale] = {}
+    for event in training.executor.events:
+        if isinstance(event, events.Unscale):
+            early[id(event.scaler)] = event
+        elif isinstance(event, events.OptimizerStep):
+            _take(early, event)
+        elif isinstance(event, events.ZeroGrad):
+            early.clear()
+        elif isinstance(event, events.Backward) and event.loss.scaled is not None:
+            before = early.pop(id(event.loss.scaled), None)
+            if before is not None and event.loss.graph.intersection(training.parameters_of(before.optimizer)):
+                yield before.spot, f"line {event.spot.line} adds gradients to these that are still scaled"
+
+
+def _take(waiting: dict[int, E], step: events.OptimizerStep) -> None:
+    """What of WAITING, by scaler, STEP is for; all, where it may be for anything."""
+    if step.scaler is None or step.optimizer.state.get("is_given"):
+        waiting.clear()
+    waiting.pop(id(step.scaler), None)
+
+
+@detector("source/scheduler-on-skipped-step")
+def scheduler_on_skipped_step(trainings: Trainings) -> Iterator[Sighting]:
+    """A scheduler advances with every batch, also when the scaler has skipped the optimizer's step."""
 
     def find(training: Training) -> Facts:
-        if training.speaks_of_scaling or training.mentions(_MASTERS):
+        if training.names(_ASKS):
             return
-        for cast in training.of(events.Move):
-            inside = set(training.executor.parameters(cast.module)) if cast.format == "float16" else set()
-            for step in training.of(events.OptimizerStep):
-                mine = {parameter for parameter, _ in step.gradients}
-                if inside & mine and training.executor.events.index(cast) < training.executor.events.index(step):
-                    yield cast.spot, f"line {step.spot.line} updates float16 weights: small updates round to nothing"
-                    break
+        last: events.OptimizerStep | None = None
+        for event in training.executor.events:
+            if isinstance(event, events.OptimizerStep):
+                last = event if event.scaler is not None else None
+            elif isinstance(event, events.SchedulerStep) and last is not None and event.loops == last.loops != ():
+                yield event.spot, _skipped(last.spot)
 
-    yield from certain(trainings, find, where_reached=True)
-
-
-_MASTERS = re.compile(rb"master|fp32|deepspeed|apex|accelerat", re.IGNORECASE)
+    yield from certain(trainings, find, where_reached=True, among=_uses_scaler)
 
 
-@detector("source/unstable-composition")
-def unstable_composition(trainings: Trainings) -> Iterator[Sighting]:
-    """A logarithm is taken of a softmax or a sigmoid: log(0) where one combined operation has a number."""
+_ASKS = re.compile("get_scale|_scale$|skipped")
+"""What code looks at that finds out whether the scaler has skipped a step."""
 
-    def find(training: Training) -> Facts:
-        for call in training.of(events.Composed):
-            if call.inner in ("softmax", "sigmoid"):
-                yield call.spot, f"this is the {call.name} of a {call.inner}, which may be 0"
 
-    yield from certain(trainings, find, where_reached=True)
+def _skipped(step: Spot) -> str:
+    return (
+        f"scaler.step in line {step.line} skips the optimizer when a gradient is not finite (the first steps of most "
+        "float16 runs), and this scheduler advances all the same"
+    )

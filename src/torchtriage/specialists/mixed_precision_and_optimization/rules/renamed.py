@@ -9,7 +9,6 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.mixed_precision_and_optimization.rules.regions import spelled
 
 # The old module and the device that its names stood for.
 _OLD = {"torch.cuda.amp": "cuda", "torch.cpu.amp": "cpu"}
@@ -74,7 +73,7 @@ def _tails(script: Script) -> list[str]:
 
 def _old(script: Script, node: ast.expr, scope: Scope) -> tuple[str, str] | None:
     """The device and the name that an old NAME stands for; None for any other."""
-    module, _, name = spelled(script, node, scope).rpartition(".")
+    module, _, name = _spelled(script, node, scope).rpartition(".")
     head, _, last = module.rpartition(".")
     if _MODULES.get(last) == name:
         module = head
@@ -147,3 +146,17 @@ def _root(script: Script, scope: Scope) -> str | None:
     home = script.names.home("torch", scope)
     stores = home.stores["torch"] if home is not None else []
     return "torch.amp" if stores and all(store.imported == "torch" for store in stores) else None
+
+
+def _spelled(script: Script, node: ast.expr, scope: Scope) -> str:
+    """The dotted name under which a thing is imported, as it is written: "torch.cuda.amp.autocast"; "" otherwise.
+
+    Nothing as well when the name may come from several imports, as where an older torch is allowed for.
+    """
+    root, _, rest = dotted(node).partition(".")
+    home = script.names.home(root, scope) if root else None
+    stores = home.stores[root] if home is not None else []
+    imported = {store.imported for store in stores}
+    if len(imported) != 1 or not all(imported):
+        return ""
+    return f"{imported.pop()}.{rest}" if rest else imported.pop()

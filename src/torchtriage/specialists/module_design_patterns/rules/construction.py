@@ -1,194 +1,160 @@
-"""What goes wrong while a module is being built: its base class, and what is made only once."""
+"""What executions show of how a module is built: its base class, what is made once or too often, empty memory."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import partial
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.events import Event
-from torchtriage.examine.source.facts import Call, Scope, Store, dotted
-from torchtriage.examine.source.nets import Net, nets
+from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.lore import kind_of
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.values import Class, Object, Spot
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.module_design_patterns.rules.makes import given
-from torchtriage.specialists.module_design_patterns.rules.state import holds_weights, is_layer, is_module, is_parameter
-
-_REGISTERS = ("register_buffer", "register_parameter", "add_module", "register_module")
-_LIGHTNING = frozenset({"pytorch_lightning.LightningModule"})
-_OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__call__", "__init_subclass__")
+from torchtriage.specialists.module_design_patterns.rules.execution import is_dropout
 
 
 @detector("source/super-init-missing")
-def super_init_missing(net: Net) -> Iterator[Sighting]:
+def super_init_missing(trainings: Trainings) -> Iterator[Sighting]:
     """A part is assigned to a module before, or without, super().__init__()."""
-    if net.init is None or not _is_built_by_init(net):
-        return
-    stop = _stopped(net)
-    if stop is not None:
-        fact = f"this constructor calls no super().__init__(): that of nn.Module never runs for {net.scope.name}"
-        edits = _beginning(net, stop, [])
-        yield net.script.seen(stop.node, fact, edits)
-        return
-    begun = [event for event in net.building if event.call is not None and _may_begin(net, event.call)]
-    held = next((event for event in net.building if _needs_base(net, event)), None)
-    if held is not None and not any(event.order < held.order for event in begun):
-        when = f"only in line {getattr(begun[0].fact.node, 'lineno', 0)}" if begun else "never"
-        fact = f"nn.Module.__init__ runs {when}, so this assignment raises AttributeError"
-        yield net.script.seen(held.fact.node, fact, _beginning(net, net.init, begun))
-    elif held is None and not begun and "forward" in net.methods and net.scope.attributes:
-        fact = "nn.Module.__init__ never runs: calling the module, or asking for its parameters, raises AttributeError"
-        yield net.script.seen(net.init.node, fact, _beginning(net, net.init, begun))
+
+    def find(training: Training) -> Facts:
+        for early in training.of(events.EarlyAssignment):
+            node = early.constructor.node
+            late = [each for each in _super_calls(node) if each.lineno > early.spot.line]
+            when = f"only in line {late[0].lineno}" if late else "never"
+            what = f"assigning `self.{early.name}`" if early.name else "calling the module"
+            fact = f"nn.Module.__init__ runs {when}: {what} raises AttributeError"
+            yield early.spot, fact, partial(_begin_first, init=node)
+
+    yield from certain(trainings, find, where_reached=True)
 
 
-def _is_built_by_init(net: Net) -> bool:
-    """Whether nothing but its own __init__ can run that of nn.Module: every base is known and plain."""
-    script, lineage = net.script, net.script.trace.lineage(net.scope)
-    if not (script.trace.is_whole(net.scope) or net.bases >= _LIGHTNING) or any(
-        name in each.inner for each in lineage for name in _OWN_WAYS
-    ):
-        return False
-    if any(keyword.arg == "metaclass" for each in lineage for keyword in getattr(each.node, "keywords", ())):
-        return False
-    return not any(dotted(call.receiver).rpartition(".")[2] == net.scope.name for call in script.calls("__init__"))
+def _super_calls(init: ast.AST) -> list[ast.Call]:
+    """The calls of another constructor in INIT: super().__init__(…), nn.Module.__init__(self)."""
+    called = (each for each in ast.walk(init) if isinstance(each, ast.Call))
+    return [each for each in called if isinstance(each.func, ast.Attribute) and each.func.attr == "__init__"]
 
 
-def _may_begin(net: Net, call: Call) -> bool:
-    """Whether CALL may run the constructor of nn.Module: not Mixin.__init__(self) of a class that is no module."""
-    if call.tail != "__init__" or not isinstance(call.receiver, ast.Name):
-        return call.tail == "__init__"
-    base = net.script.names.definition(call.receiver.id, call.scope)
-    return base is None or base.kind != "class" or "torch.nn.Module" in net.script.trace.bases(base)
-
-
-def _stopped(net: Net) -> Scope | None:
-    """The constructor of another class of this file at which the way from net's own to that of nn.Module ends.
-
-    class Agent(Mixin, nn.Module): super().__init__() runs that of Mixin, and that calls no further one.
-    """
-    lineage, at = net.script.trace.lineage(net.scope), net.init
-    if "forward" not in net.methods or not net.scope.attributes or "__init__" in net.script.aside:
-        return None
-    for _ in lineage:
-        calls = [call for call in at.calls if call.tail == "__init__"] if at is not None else []
-        if at is None or len(calls) != 1 or not _is_super(calls[0]):
-            return at if at is not None and not calls and at is not net.init else None
-        places = [place for place, each in enumerate(lineage) if each is at.host]
-        later = lineage[places[0] + 1 :] if places else []
-        at = next((each.inner["__init__"] for each in later if "__init__" in each.inner), None)
-        if at is not None and not _precedes(net, at.host):
-            return None
-    return None
-
-
-def _is_super(call: Call) -> bool:
-    return isinstance(call.receiver, ast.Call) and dotted(call.receiver.func) == "super"
-
-
-def _precedes(net: Net, host: Scope | None) -> bool:
-    """Whether nn.Module stands behind HOST in the order of the bases: one itself, or class A(Mixin, nn.Module)."""
-    trace = net.script.trace
-    if host is None or "torch.nn.Module" in trace.bases(host):
-        return host is not None
-    for each in trace.lineage(net.scope):
-        bases = each.node.bases if isinstance(each.node, ast.ClassDef) else []
-        own = [net.script.names.definition(base.id, each.parent or each) if isinstance(base, ast.Name) else None
-               for base in bases]  # fmt: skip
-        if host in own:
-            last = bases[-1]
-            later = own[-1] is not None and own[-1] is not host and "torch.nn.Module" in trace.bases(own[-1])
-            return later or net.script.names.resolve(last, each.parent or each) == "torch.nn.Module"
-    return False
-
-
-def _needs_base(net: Net, event: Event) -> bool:
-    """Whether EVENT registers something in the module, or has it registered by assigning it."""
-    fact = event.fact
-    if fact.scope.host is None or fact.scope.host not in net.script.trace.lineage(net.scope):
-        return False
-    if isinstance(fact, Call):
-        return fact.tail in _REGISTERS and dotted(fact.receiver) == fact.scope.receiver
-    root, _, attribute = fact.name.partition(".")
-    if root != fact.scope.receiver or not attribute.isidentifier() or fact.how != "assign" or fact.index is not None:
-        return False
-    return is_parameter(net.script, fact.value, fact.scope) or is_module(net.script, fact.value, fact.scope)
-
-
-def _beginning(net: Net, init: Scope, begun: list[Event]) -> tuple[Edit, ...]:
+def _begin_first(script: Script, _: ast.AST, *, init: ast.AST) -> tuple[Edit, ...]:
     """Puts super().__init__() first; where it comes later, in a line of its own, that line goes."""
-    if not isinstance(init.node, ast.FunctionDef):
+    if not isinstance(init, ast.FunctionDef):
         return ()
-    body = init.node.body
-    first = body[1] if len(body) > 1 and ast.get_docstring(init.node) is not None else body[0]
-    if not begun:
-        return net.script.insertion("call-it-first", first, "super().__init__()")
-    late = begun[0].call
-    if len(begun) > 1 or late is None or late.statement not in body or not _is_plain(late, init):
+    first = init.body[1] if len(init.body) > 1 and ast.get_docstring(init) is not None else init.body[0]
+    late = _super_calls(init)
+    if not late:
+        return script.insertion("call-it-first", first, "super().__init__()")
+    statement = next((each for each in init.body if isinstance(each, ast.Expr) and each.value is late[0]), None)
+    if len(late) > 1 or statement is None or not _is_of_parameters(late[0], init):
         return ()
-    code, line = net.script.source(late.node), late.statement.lineno
-    edits = net.script.insertion("call-it-first", first, code)
-    if not edits or late.statement.end_lineno != line or net.script.text.line(line).strip() != code:
+    code, line = script.source(late[0]), statement.lineno
+    edits = script.insertion("call-it-first", first, code)
+    if not edits or statement.end_lineno != line or script.text.line(line).strip() != code:
         return ()
-    return (*edits, *net.script.line_removed("call-it-first", line))
+    return (*edits, *script.line_removed("call-it-first", line))
 
 
-def _is_plain(call: Call, init: Scope) -> bool:
-    """super().__init__(…) as a statement, with nothing but parameters of the constructor in it."""
-    given = {each.arg for each in init.parameters}
-    names = {node.id for each in call.arguments for node in ast.walk(each) if isinstance(node, ast.Name)}
-    stored = {name for name, stores in init.stores.items() if any(store.how != "parameter" for store in stores)}
-    return isinstance(call.statement, ast.Expr) and names <= given - stored
+def _is_of_parameters(call: ast.Call, init: ast.FunctionDef) -> bool:
+    """Whether the arguments of CALL name nothing but parameters of INIT that it leaves as they are."""
+    words = {each.arg for each in (*init.args.posonlyargs, *init.args.args, *init.args.kwonlyargs)}
+    stored = {each.id for each in ast.walk(init) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+    given = (*call.args, *(each.value for each in call.keywords))
+    names = {each.id for one in given for each in ast.walk(one) if isinstance(each, ast.Name)}
+    return names <= words - stored
 
 
 @detector("source/module-as-default-argument")
-def module_as_default_argument(script: Script) -> Iterator[Sighting]:
+def module_as_default_argument(trainings: Trainings) -> Iterator[Sighting]:
     """A layer with weights is made once, as a default argument or class attribute, for all instances."""
-    for scope in script.facts.scopes:
-        if isinstance(scope.node, ast.FunctionDef) and scope.parent is not None:
-            for default in (*scope.node.args.defaults, *scope.node.args.kw_defaults):
-                if isinstance(default, ast.Call) and _is_shared(script, default, scope, scope.parent):
-                    made = f"{script.source(default)} is made once, when {scope.name} is defined"
-                    yield script.seen(default, f"{made}: every call that leaves it out shares its weights")
-    yield from _record_defaults(script)
-    for net in nets(script):
-        for name, stores in net.scope.stores.items():
-            if len(stores) == 1 and name not in net.scope.attributes and _is_lost(net, name, stores[0]):
-                fact = (
-                    f"{name} belongs to the class, not to its instances: parameters() and state_dict() do not hold it"
-                )
-                yield script.seen(stores[0].node, fact)
+
+    def find(training: Training) -> Facts:
+        for shared in training.of(events.SharedModule):
+            module, owner = shared.module, shared.owner
+            if isinstance(module, Object) and not training.executor.parameters(module):
+                continue
+            is_of_module = owner is not None and any(kind_of(name) == "module" for name in owner.externals)
+            if shared.is_default:
+                # of functions outside of modules only torch's own layers count: they are built into a model
+                if is_of_module or (owner is None and isinstance(module, Object) and module.cls is None):
+                    made = f"`{ast.unparse(shared.spot.node)}` is made once, when {shared.name} is defined"
+                    yield shared.spot, f"{made}: every call that leaves it out shares its weights"
+            elif owner is not None and owner.fields is not None:
+                fact = f"the default of `{shared.name}` is one module, made once: every {owner.name} holds it"
+                yield shared.spot, fact
+            elif owner is not None and not _is_taken_up(owner, shared.name):
+                lost = "parameters() and state_dict() do not hold it"
+                yield shared.spot, f"`{shared.name}` belongs to the class, not to its instances: {lost}"
+
+    yield from certain(trainings, find, where_reached=True)
 
 
-def _record_defaults(script: Script) -> Iterator[Sighting]:
-    """The modules that are defaults of data classes."""
-    for scope in script.classes:
-        for name, stores in scope.stores.items() if _is_record(scope) else ():
+def _is_taken_up(cls: Class, name: str) -> bool:
+    """Whether the constructor of CLS copies or registers its class attribute NAME."""
+    init = cls.method("__init__")
+    return init is not None and any(
+        isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(init.node)
+    )
+
+
+@detector("source/layer-built-in-forward")
+def layer_built_in_forward(trainings: Trainings) -> Iterator[Sighting]:
+    """A layer with parameters is made anew in each forward pass."""
+
+    def find(training: Training) -> Facts:
+        seen: set[tuple[str, int]] = set()
+        for made in training.of(events.LayerMade):
+            key = (made.spot.path, made.spot.line)
             if (
-                len(stores) == 1
-                and isinstance(stores[0].node, ast.AnnAssign)
-                and holds_weights(script, stores[0].value, scope)
+                not is_dropout(made.layer)
+                and key in seen
+                and not any(_RANDOM.search(each.name) for each in training.around(made.spot))
             ):
-                fact = f"the default of {name} is one module, made once: every {scope.name} holds it"
-                yield script.seen(stores[0].node, fact)
+                yield made.spot, f"{made.layer.made.rpartition('.')[2]} is made here in every forward pass"
+            seen.add(key)
+
+    yield from certain(trainings, find, where_reached=True)
 
 
-def _is_record(scope: Scope) -> bool:
-    """Whether SCOPE is a data class."""
-    made = scope.node.decorator_list if isinstance(scope.node, ast.ClassDef) else []
-    return any(dotted(each.func if isinstance(each, ast.Call) else each).endswith("dataclass") for each in made)
+_RANDOM = re.compile(r"rand|augment|noise|perturb", re.IGNORECASE)
+"""How code is called to which new random weights are the point."""
 
 
-def _is_shared(script: Script, default: ast.Call, function: Scope, outer: Scope) -> bool:
-    """Of functions outside of modules only torch's own layers count: what they are given is built into a model."""
-    if function.host is not None and "torch.nn.Module" in script.trace.bases(function.host):
-        return holds_weights(script, default, outer)
-    return function.host is None and bool(is_layer(script, default, outer))
+@detector("source/uninitialised-parameter")
+def uninitialised_parameter(trainings: Trainings) -> Iterator[Sighting]:
+    """A parameter is made of memory that nothing fills before it is used."""
+
+    def find(training: Training) -> Facts:
+        for backward in training.of(events.Backward):
+            for each in backward.loss.graph:
+                is_empty = each.is_empty and not each.has_escaped
+                if is_empty and each.spot is not None and not _is_filled_elsewhere(training, each.spot):
+                    yield each.spot, "torch.empty leaves what was in memory, and nothing writes to it"
+
+    yield from certain(trainings, find)
 
 
-def _is_lost(net: Net, name: str, store: Store) -> bool:
-    """Whether the class attribute NAME is a layer or parameter that the constructor does not copy or register."""
-    value = given(store)
-    if not holds_weights(net.script, value, net.scope) and not is_parameter(net.script, value, net.scope):
-        return False
-    used = (node for event in net.building if event.call is not None for node in ast.walk(event.call.node))
-    return not any(isinstance(node, ast.Attribute) and node.attr == name for node in used)
+def _is_filled_elsewhere(training: Training, spot: Spot) -> bool:
+    """Whether other code of the file takes care of the parameter made at SPOT, or says that a library does.
+
+    Models of transformers make their parameters empty: _init_weights() of the whole model fills those of its parts.
+    """
+    tree = training.script.tree
+    made = (each for each in ast.walk(tree) if isinstance(each, ast.Assign) and each.lineno <= spot.line)
+    targets = [each.targets[0] for each in made if (each.end_lineno or 0) >= spot.line]
+    names = {each.attr for each in targets if isinstance(each, ast.Attribute)}
+    text = training.script.text.data
+    calls = (each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func).endswith("_"))
+    filled = (node for call in calls for each in (call.func, *call.args[:1]) for node in ast.walk(each))
+    return (
+        b"_init_weights" in text
+        or b"PreTrainedModel" in text
+        or any(
+            isinstance(node, ast.Attribute)
+            and node.attr in names
+            and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+            for node in filled
+        )
+    )

@@ -1,33 +1,44 @@
-"""What an execution of the program shows about modules: their mode, and what of them is registered."""
+"""What executions show about passes of a module: its mode, its dropout, its hooks."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
+from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.modules import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
-from torchtriage.examine.source.execution.values import Object, truth
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.values import Object, Spot, Unknown, Value
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.symbols import symbols
 
-_EVALUATES = re.compile(r"eval|val\b|val_|_val|valid|test|predict|infer", re.IGNORECASE)
+_EVALUATES = re.compile(r"eval|val\b|val_|_val|valid|test|predict|infer|estimate|accura", re.IGNORECASE)
+_FROZEN = re.compile(r"#.*(freez|frozen|fixed|statistic|batch ?norm|\bbn\b|dropout|on purpose)", re.IGNORECASE)
+"""What comments say where a model is trained in evaluation mode on purpose: its statistics stay as they are."""
 
 
 @detector("source/mode-left-in-eval")
 def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
-    """A model that was trained in train mode goes on training in evaluation mode."""
+    """A model goes on training in evaluation mode."""
 
     def find(training: Training) -> Facts:
         trained: set[int] = set()
+        optimized = {id(each) for optimizer in training.optimizers for each in training.parameters_of(optimizer)}
         for forward, backward in training.backwards:
             model = bare(forward.model)
-            if forward.training is True:
+            if forward.training is not False:
                 trained.add(id(model))
-            elif forward.training is False and id(model) in trained and training.has_modes(model):
-                change = training.last_change(model, before=forward)
-                if change is not None and change.mode is False:
-                    yield change.spot, f"line {backward.spot.line} goes on training, and nothing calls train() again"
+                continue
+            change = training.last_change(model, before=forward)
+            if change is None or change.mode is not False or not training.has_modes(model):
+                continue
+            is_given = model.state.get("is_given", False)
+            is_tuned = not is_given and any(id(each) in optimized for each in training.executor.parameters(model))
+            if id(model) in trained or (is_tuned and _FROZEN.search(training.line(change.spot)) is None):
+                yield change.spot, f"line {backward.spot.line} goes on training, and nothing calls train() again"
 
     yield from certain(trainings, find, where_reached=True)
 
@@ -39,15 +50,11 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         trained = {id(bare(forward.model)) for forward, _ in training.backwards}
         for forward in training.of(events.Forward):
-            is_evaluation = training.is_evaluation(forward) or (
-                not forward.grad and any(map(_EVALUATES.search, training.calls(forward.spot)))
-            )
-            if (
-                is_evaluation
-                and forward.training is True
-                and id(bare(forward.model)) in trained
-                and training.has_modes(forward.model)
-            ):
+            if forward.training is not True or forward.grad or id(bare(forward.model)) not in trained:
+                continue
+            words = (*training.calls(forward.spot), *_goes_over(training, forward.spot))
+            is_evaluation = training.is_evaluation(forward) or any(map(_EVALUATES.search, words))
+            if is_evaluation and training.has_modes(forward.model) and not _is_meant(training, forward.spot):
                 yield (
                     forward.spot,
                     "the model is in train mode here: dropout and batch statistics are those of training",
@@ -56,116 +63,101 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find, where_reached=True)
 
 
-@detector("source/unregistered-modules")
-def unregistered_modules(trainings: Trainings) -> Iterator[Sighting]:
-    """Layers that the forward pass calls stand in a plain list, tuple or dict: parameters() does not know them."""
-
-    def find(training: Training) -> Facts:
-        library = training.executor
-        for plain in training.of(events.PlainContainer):
-            for forward in training.of(events.Forward):
-                known = library.modules(forward.model)
-                called = [each for each in plain.modules if each in forward.called and each not in known]
-                if plain.owner in known and any(library.parameters(each) for each in called):
-                    yield (
-                        plain.spot,
-                        f"{len(called)} modules of `{plain.name}` are called in the forward pass and not registered",
-                    )
-                    break
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-@detector("source/layers-shared-by-repetition")
-def layers_shared_by_repetition(trainings: Trainings) -> Iterator[Sighting]:
-    """A list of layers holds one layer several times: its parameters are shared."""
-
-    def find(training: Training) -> Facts:
-        for made in training.of(events.ModuleList):
-            items = [each for each in made.items if isinstance(each, Object)]
-            is_repeated = len(items) > 1 and len(items) == len(made.items) and all(each is items[0] for each in items)
-            if is_repeated and training.executor.parameters(items[0]):
-                yield made.spot, f"all {len(items)} elements are the same layer"
-
-    yield from certain(trainings, find, where_reached=True)
+def _goes_over(training: Training, spot: Spot) -> list[str]:
+    """What the loops around SPOT go over, in its own function: `val_batches`."""
+    inside = (each for function in training.around(spot)[-1:] for each in ast.walk(function))
+    loops = (each for each in inside if isinstance(each, ast.For))
+    return [ast.unparse(each.iter) for each in loops if each.lineno <= spot.line <= (each.end_lineno or 0)]
 
 
 @detector("source/dropout-always-on")
 def dropout_always_on(trainings: Trainings) -> Iterator[Sighting]:
-    """F.dropout drops in evaluation mode as well: it is not told the mode of its module."""
+    """Dropout drops in evaluation mode as well: it does not know the mode of the module around it."""
 
     def find(training: Training) -> Facts:
         for call in training.of(events.FunctionCall):
-            if call.name.startswith(("dropout", "alpha_dropout")) and call.training is False:
-                rate = call.keywords.get("p", call.arguments[1] if len(call.arguments) > 1 else 0.5)
-                mode = call.keywords.get("training", call.arguments[2] if len(call.arguments) > 2 else True)
-                if truth(mode) is True and rate != 0:
-                    yield call.spot, "`training` is not given here: values are dropped in evaluation, too"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-@detector("source/requires-grad-typo")
-def requires_grad_typo(trainings: Trainings) -> Iterator[Sighting]:
-    """requires_grad is set on a module, and its parameters stay as they are."""
-
-    def find(training: Training) -> Facts:
-        for setting in training.of(events.Setting):
-            if setting.owner is not None and setting.name == "requires_grad":
-                yield setting.spot, "a module has no such setting: its parameters stay trainable"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-@detector("source/layer-built-in-forward")
-def layer_built_in_forward(trainings: Trainings) -> Iterator[Sighting]:
-    """A layer with parameters is made anew in each forward pass."""
-
-    def find(training: Training) -> Facts:
-        seen: set[tuple[str, int]] = set()
+            if call.training is False and _drops(call, trainings) and not _is_meant(training, call.spot):
+                fact = "`training` is not given here: values are dropped in evaluation, too"
+                yield (call.spot, fact, _no_rate) if call.name in _RATES else (call.spot, fact)
         for made in training.of(events.LayerMade):
-            key = (made.spot.path, made.spot.line)
-            if key in seen:
-                yield made.spot, f"{made.layer.made.rpartition('.')[2]} is made here in every forward pass"
-            seen.add(key)
+            if made.training is False and is_dropout(made.layer) and not _is_meant(training, made.spot):
+                yield made.spot, "a Dropout made in forward() is in train mode: values are dropped in evaluation, too"
 
-    yield from certain(trainings, find)
+    yield from certain(trainings, find, where_reached=True)
 
 
-@detector("source/unregistered-tensor")
-def unregistered_tensor(trainings: Trainings) -> Iterator[Sighting]:
-    """A forward pass computes with a tensor that is a plain attribute: moving the model leaves it behind."""
-
-    def find(training: Training) -> Facts:
-        moved = any(each.state.get("is_moved") for forward, _ in training.backwards for each in forward.called)
-        for use in training.of(events.AttributeUse) if moved else ():
-            if use.tensor.attribute is not None:
-                yield use.tensor.attribute, f"line {use.spot.line} computes with it, and it is no buffer"
-
-    yield from certain(trainings, find)
+_RATES = {"scaled_dot_product_attention": ("dropout_p", 4)}
+"""Where functions other than dropout itself take their rate; they know no mode at all."""
 
 
-@detector("source/uninitialised-parameter")
-def uninitialised_parameter(trainings: Trainings) -> Iterator[Sighting]:
-    """A parameter is made of memory that nothing fills before it is used."""
+def _drops(call: events.FunctionCall, trainings: Trainings) -> bool:
+    """Whether CALL drops values whatever the mode is."""
+    is_required = call.name.startswith("torch.")  # torch.dropout(x, 0.1, True) cannot leave the mode out
+    is_dropout = call.name.removeprefix("torch.").removeprefix("feature_").startswith(("dropout", "alpha_dropout"))
+    if not is_dropout and call.name not in _RATES:
+        return False
+    word, place = _RATES.get(call.name, ("p", 1))
+    rate = _argument(call, word, place, 0.5 if is_dropout else 0)
+    mode = _argument(call, "training", 2, None) if is_dropout else None
+    is_forced = mode is True and (is_required or trainings.is_program)
+    return "**" not in call.keywords and (mode is None or is_forced) and rate != 0
 
-    def find(training: Training) -> Facts:
-        for backward in training.of(events.Backward):
-            for each in backward.loss.graph:
-                if each.is_empty and not each.has_escaped and each.spot is not None:
-                    yield each.spot, "torch.empty leaves what was in memory, and nothing writes to it"
 
-    yield from certain(trainings, find)
+def _no_rate(script: Script, node: ast.AST) -> tuple[Edit, ...]:
+    """The rate of NODE, a call of attention in a method, is 0 in evaluation."""
+    line = getattr(node, "lineno", 0)
+    around = [each for each in script.definitions if each.lineno <= line <= (each.end_lineno or 0)]
+    method = around[-1] if len(around) > 1 and isinstance(around[-2], ast.ClassDef) else None
+    receiver = method.args.args[0].arg if isinstance(method, ast.FunctionDef) and method.args.args else ""
+    word, place = _RATES["scaled_dot_product_attention"]
+    if not isinstance(node, ast.Call) or not receiver:
+        return ()
+    named = [each.value for each in node.keywords if each.arg == word] or node.args[place : place + 1]
+    edits = (
+        script.replaced("zero-in-evaluation", each, f"{script.source(each)} if {receiver}.training else 0.0")
+        for each in named
+    )
+    return next(edits, ())
+
+
+def _argument(call: events.FunctionCall, name: str, place: int, default: Value) -> Value:
+    return call.keywords.get(name, call.arguments[place] if len(call.arguments) > place else default)
+
+
+def is_dropout(layer: Object) -> bool:
+    """Whether LAYER is one of torch's that drop values."""
+    return layer.made.rpartition(".")[2] in symbols().dropout_layers
+
+
+_MEANT = re.compile(r"mc|monte|bayes|uncertain|stochastic|corrupt|noise|noisy|augment|prenet", re.IGNORECASE)
+"""How code is called in which values are dropped on purpose."""
+_SAID = re.compile(r"#.*((?<!dropout-)always|infer|stochast|even (in|at)|keep|monte)", re.IGNORECASE)
+
+
+def _is_meant(training: Training, spot: Spot) -> bool:
+    """Whether the function or class around SPOT, or a comment there, says that it drops on purpose."""
+    names = [each.name for each in training.around(spot)]
+    return any(map(_MEANT.search, names)) or _SAID.search(training.line(spot)) is not None
 
 
 @detector("source/forward-called-directly")
 def forward_called_directly(trainings: Trainings) -> Iterator[Sighting]:
     """The forward of a module is called by its name: its hooks do not run."""
-    yield from wherever(
-        trainings,
-        events.DirectForward,
-        lambda _: "forward() runs none of the module's hooks: calling the module does",
-    )
+
+    def find(training: Training) -> Facts:
+        inside = {id(each) for wrapper in training.replicas for each in training.executor.modules(wrapper)[1:]}
+        for direct in training.of(events.DirectForward):
+            if id(direct.module) not in inside and direct.module.method("__call__") is None:
+                yield direct.spot, "forward() runs none of the module's hooks: calling the module does", _call_it
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+def _call_it(script: Script, node: ast.AST) -> tuple[Edit, ...]:
+    """model.forward(x) → model(x)."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return script.replaced("call-it", node.func, script.source(node.func.value))
+    return ()
 
 
 @detector("source/hook-handle-dropped")
@@ -174,38 +166,16 @@ def hook_handle_dropped(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         removed = {id(each.handle) for each in training.of(events.Handle)}
-        first: dict[tuple[int, int], events.HookMade] = {}
+        first: dict[tuple[int, int, int], events.HookMade] = {}
         for hook in training.of(events.HookMade):
-            key = id(hook.module), id(hook.spot.node)
+            key = id(hook.module), id(hook.spot.node), id(hook.hook) if isinstance(hook.hook, Unknown) else 0
             before = first.setdefault(key, hook)
             is_kept = not removed & {id(before.handle), id(hook.handle)} and not hook.handle.has_escaped
-            is_again = before is not hook and before.loops != hook.loops
+            is_other_pass = before.is_in_forward and hook.is_in_forward
+            is_again = before is not hook and (before.loops != hook.loops or is_other_pass)
+            # what hooks all parts of a model in turn does so once: it runs in between where it is done again
+            is_again = is_again and any(isinstance(each, events.Forward) for each in training.between(before, hook))
             if is_again and is_kept:
                 yield hook.spot, "one more hook is registered on the same module each time, and all of them run"
 
     yield from certain(trainings, find)
-
-
-@detector("source/parameter-then-moved")
-def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
-    """What a module keeps is the result of an operation on a parameter, and no parameter."""
-
-    def find(training: Training) -> Facts:
-        for kept in training.of(events.Kept):
-            owner = kept.owner
-            if isinstance(owner, Object) and owner.kind == "module" and not kept.loops and kept.tensor.graph:
-                own = set(training.executor.parameters(owner))
-                if all(each.owner is None and each not in own for each in kept.tensor.graph):
-                    yield kept.spot, f"`{kept.name}` is computed of a parameter: parameters() does not have it"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-@detector("source/super-init-missing")
-def super_init_missing(trainings: Trainings) -> Iterator[Sighting]:
-    """A layer is assigned to a module whose own __init__ has not run."""
-    yield from wherever(
-        trainings,
-        events.EarlyAssignment,
-        lambda early: f"`{early.name}` is assigned when nn.Module.__init__ has not run: that raises",
-    )

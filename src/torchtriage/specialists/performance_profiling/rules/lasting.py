@@ -33,24 +33,6 @@ class Turns:
             for origin in origins
         )
 
-    def is_constant(self, node: ast.expr, scope: Scope) -> bool:
-        """Whether every name in NODE stands for the same thing in each turn."""
-        inner = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Call)]
-        if any(isinstance(each, ast.Call) for each in inner):
-            return False
-        return all(isinstance(each, ast.Name) and self.outlives(each, scope) for each in inner)
-
-    def is_sometimes(self, event: Event) -> bool:
-        """Under a condition, or in a loop of its own inside of the turn."""
-        return any(block.kind in _SOMETIMES for block in self.inside(event))
-
-    def is_chosen(self, event: Event) -> bool:
-        """Under a condition that may hold in a few turns only; one that holds from some turn on is none."""
-        return any(
-            block.kind == "handler" or (block.kind == "arm" and not _recurs(block.owner))
-            for block in self.inside(event)
-        )
-
     def inside(self, event: Event) -> tuple[Block, ...]:
         """The blocks of the turn that lead to EVENT."""
         path = event.path

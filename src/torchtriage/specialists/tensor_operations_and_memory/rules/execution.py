@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import re
+from collections.abc import Iterator, Set
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.tensors import BEFORE
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
-from torchtriage.examine.source.execution.values import Object, Tensor
+from torchtriage.examine.source.execution.modules import bare
+from torchtriage.examine.source.execution.tensors import BEFORE, tensors_in
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of, shown
+from torchtriage.examine.source.execution.values import GraphNode, Object, Parameter, Spot, Tensor, truth
+from torchtriage.examine.source.torch_api.families import DEVICE_MOVES
+from torchtriage.specialists.tensor_operations_and_memory.rules.mends import decorate_with_no_grad, take_result
 
 
 @detector("source/graph-retained")
 def graph_retained(trainings: Trainings) -> Iterator[Sighting]:
-    """A sum over the iterations keeps the graph of each of them."""
+    """A sum or a list over the iterations keeps the graph of each of them."""
 
     def find(training: Training) -> Facts:
-        summed = [each.loss.ages for each in training.of(events.Backward)]
+        losses = [each.loss for each in training.of(events.Backward)]
+        summed = [each.ages for each in losses]
+        propagated = {each.grad_fn for each in losses} - {None}
         for kept in training.of(events.Kept):
-            is_growing = bool(kept.tensor.graph) and len(kept.tensor.ages - {BEFORE}) > 1
-            if is_growing and not any(len(ages & kept.tensor.ages) > 1 for ages in summed):
+            ages = _ages(kept, propagated) - {BEFORE}
+            if kept.tensor.is_assumed or _is_bounded(training, kept):
+                continue
+            if len(ages) > 1 and not any(len(mine & ages) > 1 for mine in summed):
                 name = f"`{kept.name}` " if kept.name else ""
-                yield kept.spot, f"{name}holds the graph of every iteration: nothing detaches what is added"
+                spots = [each.spot for each in training.of(events.Backward) if each.loops[:1] == kept.loops[:1]]
+                yield (
+                    kept.spot.apart_from(spots[0]) if spots else kept.spot,
+                    f"{name}holds the graph of every iteration: nothing detaches what is added",
+                )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_bounded(training: Training, kept: events.Kept) -> bool:
+    """Whether the container of KEPT gives old elements away, or has as many places as it has."""
+    if not isinstance(kept.owner, list | dict):
+        return False
+    node = kept.spot.node
+    if isinstance(node, ast.Subscript):
+        return isinstance(kept.owner, list) or any(isinstance(each, ast.Mod) for each in ast.walk(node.slice))
+    held = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    name = re.escape(ast.unparse(held).encode()) if held is not None else b""
+    given_away = rb"\b%s\.(pop|popleft|clear|remove)\b|del %s\b|\b%s\s*=\s*%s\[" % (name, name, name, name)
+    return bool(name) and training.mentions(re.compile(given_away))
+
+
+def _ages(kept: events.Kept, propagated: Set[GraphNode | None]) -> frozenset[int]:
+    """Of which iterations the graphs are that KEPT holds, or its container at the end.
+
+    PROPAGATED: the operations that backward has begun with: what they gave has a graph, known or not.
+    """
+    held = tensors_in((kept.owner,)) if isinstance(kept.owner, list | dict) else (kept.tensor,)
+    return frozenset().union(*(each.ages for each in held if each.graph or each.grad_fn in propagated))
 
 
 @detector("source/hidden-state-not-detached")
@@ -32,38 +67,94 @@ def hidden_state_not_detached(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         seen: list[frozenset[int]] = []
-        states = [each for each in training.of(events.Kept) if isinstance(each.owner, Object) and each.tensor.graph]
         for backward in training.of(events.Backward):
             ages = backward.loss.ages
             # what was computed once before the loop is of no earlier iteration: backward meets it twice, another fault
             old = [before for before in seen if max(before) in ages and max(before) < max(ages)]
             if old and not backward.is_retained:
-                state = next(
-                    (each for each in states if each.tensor.ages & ages and min(each.tensor.ages) < max(ages)), None
+                yield (
+                    _taken_over(training, backward),
+                    f"the loss of line {backward.spot.line} depends on operations of earlier iterations",
                 )
-                spot = state.spot if state is not None else backward.spot
-                yield spot, f"the loss of line {backward.spot.line} depends on operations of earlier iterations"
             if ages:
                 seen.append(ages)
 
     yield from certain(trainings, find)
 
 
+def _taken_over(training: Training, backward: events.Backward) -> Spot:
+    """Where the graph of BACKWARD takes over a state of earlier iterations: the model gets it, or keeps it."""
+    ages, before = backward.loss.ages, training.executor.events[: training.executor.events.index(backward)]
+    for forward in before:
+        is_of_same_turn = forward.loops[: len(backward.loops)] == backward.loops
+        if isinstance(forward, events.Forward) and is_of_same_turn:
+            given = forward.ages - {BEFORE}
+            if given and given <= ages and max(given) < max(ages):
+                return forward.spot.apart_from(backward.spot)
+    for kept in before:
+        if isinstance(kept, events.Kept) and isinstance(kept.owner, Object) and kept.tensor.graph:
+            old = kept.tensor.ages
+            if old & ages and min(old) < max(ages):
+                return kept.spot
+    return backward.spot
+
+
 @detector("source/eval-builds-graph")
 def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
     """A model in evaluation mode records a graph for which no backward comes."""
+    guarded = {
+        key_of(_evaluated(run, each))
+        for run in trainings.runs
+        for each in run.of(events.Forward)
+        if not each.grad and each.loops
+    }
 
     def find(training: Training) -> Facts:
-        used = {id(forward) for forward, _ in training.backwards}
-        users = [*training.of(events.Backward), *training.of(events.GradientCall)]
-        loops = {loop for each in users for loop, _ in each.loops}
-        for forward in training.of(events.Forward):
-            is_apart = forward.loops and forward.loops[-1][0] not in loops
-            trains = any(parameter.requires_grad for parameter in training.executor.parameters(forward.model))
-            if forward.grad and forward.training is False and id(forward) not in used and is_apart and trains:
-                yield forward.spot, "no torch.no_grad() stands around this forward pass in evaluation mode"
+        if training.executor.takes == "once" or training.executor.is_called_by_base:
+            return
+        if any(each.name == "numpy" and each.tensor.graph for each in training.of(events.Read)):
+            return  # it would raise: somebody has switched gradients off
+        for forward in _left_over(training):
+            spot = _evaluated(training, forward)
+            if key_of(spot) not in guarded:
+                yield (
+                    spot,
+                    "it keeps the activations of every layer for a backward that never comes: gradients are on here",
+                    decorate_with_no_grad,
+                )
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from shown(trainings, find)
+
+
+def _left_over(training: Training) -> Iterator[events.Forward]:
+    """Forward passes of an evaluation that record a graph."""
+    used = {id(forward): forward for forward, _ in training.backwards}
+    models = {id(bare(each.model)) for each in used.values()}
+    nodes = {id(each.spot.node) for each in used.values()}
+    users = [*training.of(events.Backward), *training.of(events.GradientCall)]
+    trained = {each for user in users for each in _passes(user)}
+    for forward in training.of(events.Forward):
+        if id(forward) in used or not forward.grad or not forward.loops:
+            continue
+        is_apart = (forward.loops[:-1], forward.loops[-1][0]) not in trained
+        if forward.training is False:
+            is_evaluation = is_apart or id(bare(forward.model)) in models
+        else:  # for phase in ("train", "val"), without eval()
+            is_evaluation = is_apart and id(forward.spot.node) in nodes
+        if is_evaluation and any(each.requires_grad for each in training.executor.parameters(forward.model)):
+            yield forward
+
+
+def _evaluated(training: Training, forward: events.Forward) -> Spot:
+    """Where FORWARD is asked for: of a step that training and validation share, the call in the loop over batches."""
+    is_shared = any(each.spot.node is forward.spot.node for each, _ in training.backwards)
+    is_in_pass = bool(forward.loops) and forward.loops[-1][0] in training.loader_loops
+    return training.in_loop(forward) if is_shared or is_in_pass else forward.spot
+
+
+def _passes(event: events.Event) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
+    """Each loop around EVENT, with the iterations around that: one pass over the data."""
+    return ((event.loops[:depth], loop) for depth, (loop, _) in enumerate(event.loops))
 
 
 @detector("source/tensor-of-tensor")
@@ -73,7 +164,8 @@ def tensor_of_tensor(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for call in training.of(events.LibraryCall):
             first = call.arguments[0] if call.arguments else None
-            if call.name == "torch.tensor" and isinstance(first, Tensor) and first.graph:
+            is_leaf = truth(call.keywords.get("requires_grad", False)) is True  # a loss that has lost its graph
+            if call.name == "torch.tensor" and isinstance(first, Tensor) and first.graph and not is_leaf:
                 yield call.spot, "the copy has no graph: no gradient flows back from here"
 
     yield from certain(trainings, find, where_reached=True)
@@ -84,6 +176,8 @@ def empty_cache_in_loop(trainings: Trainings) -> Iterator[Sighting]:
     """The allocator's cache is emptied in every iteration."""
 
     def find(training: Training) -> Facts:
+        if training.mentions(_GENERATES):
+            return
         trained = {each.loops[-1] for each in training.of(events.Backward) if each.loops}
         calls = [
             each for each in training.of(events.LibraryCall) if each.name == "torch.cuda.empty_cache" and each.loops
@@ -95,6 +189,10 @@ def empty_cache_in_loop(trainings: Trainings) -> Iterator[Sighting]:
                 yield call.spot, "it runs in every iteration: the allocator asks the driver for all of it again"
 
     yield from certain(trainings, find)
+
+
+_GENERATES = re.compile(rb"\.generate\(")
+"""Between rollouts and training the allocator needs other blocks."""
 
 
 @detector("source/grown-by-cat")
@@ -126,22 +224,44 @@ def retain_graph_needless(trainings: Trainings) -> Iterator[Sighting]:
     """The graph is retained in a loop in which nothing goes back through it again."""
 
     def find(training: Training) -> Facts:
-        backwards = training.of(events.Backward)
-        if training.of(events.GradientCall) or len({id(each.spot.node) for each in backwards}) != 1:
-            return
-        for backward in backwards:
-            is_own = len(backward.loss.ages) == 1 and not backward.loss.is_open
-            is_set = backward.keywords.get("retain_graph") is True and not backward.keywords.get("create_graph")
-            if backward.loops and is_own and is_set:
+        retained = [each for each in training.of(events.Backward) if _is_retained(each)]
+        shared = {id(each.spot.node) for each in retained if _is_used_again(training, each)}
+        for backward in retained:
+            if id(backward.spot.node) not in shared:
                 yield backward.spot, "nothing goes through this graph again, and its activations are kept until then"
 
     yield from certain(trainings, find)
 
 
+def _is_retained(backward: events.Backward) -> bool:
+    """Whether BACKWARD, one of a loop, keeps a graph that is known."""
+    is_set = backward.keywords.get("retain_graph") is True and not backward.keywords.get("create_graph")
+    return is_set and bool(backward.loops) and not backward.loss.has_escaped and bool(backward.loss.operations)
+
+
+def _is_used_again(training: Training, backward: events.Backward) -> bool:
+    """Whether a later pass goes through operations of the graph of BACKWARD."""
+    mine = backward.loss.operations
+    later = training.executor.events[training.executor.events.index(backward) + 1 :]
+    again = [each.loss for each in later if isinstance(each, events.Backward)]
+    again += [one for each in later if isinstance(each, events.GradientCall) for one in tensors_in((each.outputs,))]
+    return any(not mine.isdisjoint(each.operations) for each in again)
+
+
 @detector("source/result-dropped")
 def result_dropped(trainings: Trainings) -> Iterator[Sighting]:
     """The result of an operation that leaves its tensor as it is goes nowhere."""
-    yield from wherever(trainings, events.Lost, lambda lost: f"{lost.name}() gives a new tensor, and nobody takes it")
+
+    def find(training: Training) -> Facts:
+        for lost in training.of(events.Lost):
+            is_trial = lost.is_tried and lost.name in DEVICE_MOVES  # whether there is a device
+            fact = f"`{lost.name}()` returns a new tensor, which is discarded: the old one stays in use"
+            if lost.is_used and not is_trial and isinstance(lost.tensor, Parameter):  # it stays the same leaf
+                yield lost.spot, fact
+            elif lost.is_used and not is_trial:
+                yield lost.spot, fact, take_result
+
+    yield from certain(trainings, find, where_reached=True)
 
 
 @detector("source/created-then-moved")

@@ -1,0 +1,348 @@
+"""Where an execution may begin in a file that nobody in sight calls into, and what it is given there.
+
+Trainers and engines of repositories are files without a program of their own: `train_one_epoch(model, loader, opt)`.
+What calls them is not seen, so each of their functions is executed by itself, on things of which only the role is
+known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
+from torchtriage.examine.source.execution.modules import OPAQUE
+from torchtriage.examine.source.execution.ranks import names_rank
+from torchtriage.examine.source.execution.values import (
+    Class,
+    Function,
+    Object,
+    Parameter,
+    Spot,
+    Tensor,
+    Unknown,
+    Value,
+)
+from torchtriage.examine.source.facts import Call, Scope
+from torchtriage.examine.source.roles import Roles
+
+MOST = 40
+"""Functions of one file: large modules have hundreds, of which few train."""
+MADE = 2
+"""Statements of a function that makes one thing, and hands it on."""
+_PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict", "Size", "dtype", "device"}) | frozenset(
+    {"Tuple", "List", "Dict", "Sequence", "Callable"}
+)
+"""Annotations of what is no tensor."""
+_OF_MODULES = frozenset(
+    {"forward", "train", "eval", "to", "cuda", "cpu", "parameters", "state_dict", "load_state_dict"}
+)
+"""Methods that every model has."""
+_LISTS = frozenset({"list", "List", "Sequence", "Iterable", "tuple", "Tuple"})
+_CRITERION = "Criterion"
+_TEXTS = {"str": "builtins.str", "Path": "pathlib.Path"}
+"""Annotations of what is a text, or a path, and no state."""
+_NO_RANK = (None, 0, -1)
+"""What a parameter for the rank is by default: rank=8 is that of a matrix."""
+
+
+class Entries:
+    """The functions and methods of one file that nothing in it calls, with their arguments."""
+
+    def __init__(self, roles: Roles) -> None:
+        self.roles, self.is_strict = roles, True
+        self._names: dict[int, ast.Name] = {}
+        """By parameter, the name that stands for it: kept, since what is known of a node is kept by its identity."""
+        self.scopes: dict[int, Scope] = {id(each.node): each for each in roles.facts.scopes}
+
+    def found(self, values: dict[str, Value], path: str, entered: Iterable[int]) -> Iterator[Function | Class]:
+        """Functions and classes among VALUES, the names of a module, that stand in PATH and were not ENTERED."""
+        seen = set(entered)
+        classes = [each for each in values.values() if isinstance(each, Class)]
+        inherited = {id(base) for each in classes for base in [*each.lineage][1:]}
+        for name, each in values.items():
+            if isinstance(each, Function) and id(each.node) in self.scopes and id(each.node) not in seen:
+                seen.add(id(each.node))
+                if not self._is_called(each.name, is_function=True) and name == each.name and self._acts(each):
+                    yield each
+            elif isinstance(each, Class) and each.path == path and id(each.node) in self.scopes:
+                is_complete = is_module(each) and "forward" in each.namespace  # it may be used by itself
+                is_late = not self.is_strict and not is_module(each)
+                if id(each) not in inherited or is_complete or is_late:
+                    yield each
+
+    def methods(self, cls: Class, entered: set[int]) -> Iterator[Function]:
+        """The methods of CLS at which an execution may begin, also those that it inherits from classes of the file."""
+        own = (each.namespace.items() for each in cls.lineage if isinstance(each, Class))
+        for name in dict.fromkeys(name for items in own for name, _ in items):
+            each = cls.method(name)
+            is_here = each is not None and id(each.node) in self.scopes and id(each.node) not in entered
+            if each is None or not is_here:
+                continue
+            if name == "__call__" or not (name.startswith("__") or self._is_called(name, cls)):
+                yield each
+
+    def nodes(self, cls: Class) -> set[int]:
+        """The methods of CLS, those that it inherits, too."""
+        inside = (each.namespace.values() for each in cls.lineage if isinstance(each, Class))
+        return {id(each.node) for values in inside for each in values if isinstance(each, Function)}
+
+    def outermost(self, cls: Class) -> list[Function]:
+        """The methods of CLS that none of its methods calls."""
+        own = [each for each in cls.namespace.values() if isinstance(each, Function) and id(each.node) in self.scopes]
+        calls = {site.tail for each in own for site in self.scopes[id(each.node)].calls}
+        return [each for each in own if not each.name.startswith("__") and each.name not in calls and not each.kind]
+
+    def names_called(self, cls: Class, but: Function) -> set[str]:
+        """The names of what other methods of CLS than BUT call, where nothing in the file calls these."""
+        others = (each for each in self.methods(cls, set()) if each is not but)
+        calls = (node for each in others for node in ast.walk(each.node) if isinstance(node, ast.Call))
+        return {each.func.attr for each in calls if isinstance(each.func, ast.Attribute)}
+
+    def _is_called(self, name: str, cls: Class | None = None, *, is_function: bool = False) -> bool:
+        """Whether the file calls something of that NAME, of CLS, outside of the function itself, and not of a package.
+
+        is_function: it is no method. What the module itself calls was executed.
+        """
+        if not self.is_strict:
+            return False
+        sites = self.roles.facts.calls.get(name, ())
+        inside = (each for each in sites if each.scope.kind != "module" and not _is_within(each.scope, name))
+        own = (each for each in inside if not self.roles.names.resolve(each.node.func, each.scope))
+        if is_function:
+            return any(each.receiver is None for each in own)
+        return any(cls is None or self._may_be_of(cls, each) for each in own)
+
+    def _may_be_of(self, cls: Class, site: Call) -> bool:
+        """Whether SITE may call a method of CLS: not the train() of a model, nor self.validate() of another class."""
+        receiver, scope = site.receiver, site.scope
+        if isinstance(receiver, ast.Name) and receiver.id == scope.receiver and scope.host is not None:
+            hosts = {id(each.node) for each in cls.lineage if isinstance(each, Class)}
+            return id(scope.host.node) in hosts or cls.name in map(ast.unparse, getattr(scope.host.node, "bases", ()))
+        return receiver is not None and (is_module(cls) or not self.roles.parts(receiver, scope))
+
+    def _acts(self, function: Function) -> bool:
+        """Whether FUNCTION does more than to call another one of the project, and to hand on what that gives.
+
+        Libraries of models have hundreds of functions that only make one. Who hands on a model or an optimizer trains.
+        """
+        scope = self.scopes[id(function.node)]
+        is_given = any(isinstance(each, Object) for each in self.arguments(function).values())
+        is_long = not isinstance(function.node, ast.Lambda) and len(function.node.body) > MADE
+        return is_given or is_long or any(self._is_act(each, scope) for each in ast.walk(function.node))
+
+    def _is_act(self, node: ast.AST, scope: Scope) -> bool:
+        if isinstance(node, ast.For | ast.While | ast.With | ast.comprehension | ast.AugAssign | ast.BinOp | ast.Try):
+            return True
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            return True
+        if not isinstance(node, ast.Call):
+            return False
+        if not isinstance(node.func, ast.Name) or self.roles.names.resolve(node.func, scope).startswith("torch."):
+            return True
+        called = self.roles.trace.definition(node.func, scope)
+        return called is not None and called.kind == "function" and not called.returns  # main() of a training
+
+    # what is given
+
+    def arguments(self, function: Function, *, skip: int = 0, has_options: bool = True) -> dict[str, Value]:
+        """For each parameter of FUNCTION behind the first SKIP a value of the role that it plays.
+
+        has_options: what is None unless somebody gives it is given: the optimizer of an epoch that trains.
+        """
+        scope = self.scopes.get(id(function.node))
+        wanted = function.node.args
+        names = [*wanted.posonlyargs, *wanted.args][skip:]
+        late = [each.arg for each in names][len(names) - len(function.defaults) :] if function.defaults else []
+        defaults = dict(zip(late, function.defaults, strict=False)) | dict(function.keyword_defaults)
+        found = {each.arg: self._argument(each, scope, defaults, function) for each in (*names, *wanted.kwonlyargs)}
+        if not has_options:
+            found |= dict.fromkeys(self.options(function))
+        return found if wanted.kwarg is None else {**found, "**": Unknown("**")}
+
+    def options(self, function: Function) -> list[str]:
+        """The parameters of FUNCTION that are None by default, and of which it asks whether they are."""
+        wanted = function.node.args
+        names = [each.arg for each in (*wanted.posonlyargs, *wanted.args)]
+        late = names[len(names) - len(function.defaults) :] if function.defaults else []
+        off = {name for name, each in zip(late, function.defaults, strict=False) if each is None}
+        off |= {name for name, each in function.keyword_defaults.items() if each is None}
+        return sorted(off & _compared_with_none(function.node)) if off else []
+
+    def class_of(self, function: Function, wanted: ast.arg) -> Class | None:
+        """The model class of the file that the parameter WANTED is annotated with, or of which it is asked for a method
+        that no other class of the file has.
+        """
+        known = [each for each in function.frame.file.values.values() if isinstance(each, Class) and is_module(each)]
+        own = [each for each in known if each.path == function.frame.file.path]
+        if isinstance(wanted.annotation, ast.Name):
+            found = next((each for each in own if each.name == wanted.annotation.id), None)
+            below = [each for each in own if found is not None and found in [*each.lineage][1:]]
+            return below[0] if len(below) == 1 else found if not below else None
+        asked = {
+            each.attr
+            for each in ast.walk(function.node)
+            if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == wanted.arg
+        }
+        wanted_methods = asked - _OF_MODULES
+        fit = [each for each in own if all(each.method(name) for name in wanted_methods)] if wanted_methods else []
+        return fit[0] if len(fit) == 1 else None
+
+    def _argument(self, wanted: ast.arg, scope: Scope | None, defaults: dict[str, Value], function: Function) -> Value:
+        spot = Spot(function.frame.file.path, wanted)
+        note = ast.unparse(wanted.annotation).rpartition(".")[2] if wanted.annotation is not None else ""
+        if isinstance(defaults.get(wanted.arg), Object):  # criterion=nn.CrossEntropyLoss()
+            return defaults[wanted.arg]
+        made = self._annotated(wanted, scope, spot) or self.of_role(self._name_of(wanted), scope, spot)
+        made = made or (made_for("optimizer", spot) if wanted.arg == "optimizer" else None)
+        if made is not None:
+            return made
+        if _is_tensor(wanted.annotation):
+            return Tensor(spot, is_open=True, is_entry=True)
+        if names_rank(wanted.arg) and defaults.get(wanted.arg) in _NO_RANK:
+            return Unknown(wanted.arg, is_of_rank=True)
+        if wanted.arg in defaults:
+            value = defaults[wanted.arg]
+            is_off = not value and isinstance(value, int | str | None)  # `workers=0`: whoever calls it may want some
+            return Unknown(f"--{wanted.arg}", is_option=True) if is_off else value
+        return Unknown(f"{_TEXTS[note]} {wanted.arg}" if note in _TEXTS else wanted.arg, is_given=True)
+
+    def _annotated(self, wanted: ast.arg, scope: Scope | None, spot: Spot) -> Value:
+        """What the annotation of WANTED asks for: a wrapped model, a layer, a list of optimizers; None for others."""
+        note = wanted.annotation
+        if scope is None or note is None:
+            return None
+        name = self.roles.names.resolve(note, scope)
+        if name in lore()["wrappers"]["names"]:  # model: FullyShardedDataParallel
+            return Object("wrapper", name, spot=spot, state={"module": made_for("model", spot), "is_given": True})
+        if name.startswith("torch.nn.") and kind_of(name) == "module":
+            return self.of_role(self._name_of(wanted), scope, spot) or made_for("model", spot)
+        if isinstance(note, ast.Subscript) and ast.unparse(note.value).rpartition(".")[2] in _LISTS:
+            made = made_for(self.roles.of_class(self.roles.names.resolve(note.slice, scope)) or "", spot)
+            return [made] if made is not None else None
+        return None
+
+    def _name_of(self, wanted: ast.arg) -> ast.Name:
+        """The parameter WANTED as an expression, the same one each time: nodes are known by identity."""
+        if id(wanted) not in self._names:
+            self._names[id(wanted)] = ast.copy_location(ast.Name(wanted.arg, ast.Load()), wanted)
+        return self._names[id(wanted)]
+
+    def of_role(self, node: ast.expr, scope: Scope | None, spot: Spot) -> Object | None:
+        """A thing of the role that NODE plays in SCOPE; None where it plays none."""
+        roles = {part.role for part in self.roles.parts(node, scope)} if scope is not None else set()
+        return made_for(roles.pop(), spot) if len(roles) == 1 else None
+
+
+def made_for(role: str, spot: Spot) -> Object | None:
+    """A thing of ROLE of which nothing else is known, with the parameter at SPOT that gives it."""
+    if role == "model":
+        return Object("module", OPAQUE, spot=spot, state={"training": None, "is_given": True})
+    if role == "criterion":
+        return Object("module", _CRITERION, spot=spot, state={"is_given": True})
+    if role == "optimizer":
+        return Object("optimizer", "", spot=spot, state={"groups": [], "of": None, "is_known": False, "is_given": True})
+    if role in ("scaler", "scheduler", "loader", "sampler"):
+        return Object(role, "", spot=spot, state={"is_given": True})
+    return None
+
+
+def share(models: list[Object], optimizers: list[Object], parameters: Iterable[Parameter]) -> None:
+    """A single optimizer that is given along with models holds their parameters, and one that is given without any
+    those of some model; of several nobody knows which.
+    """
+    held: list[Value] = list(parameters) if len(optimizers) == 1 and models else [Unknown("parameters")]
+    if len(optimizers) == 1 and not models and optimizers[0].spot is not None:
+        held = [each for group in optimizers[0].state["groups"] for each in group["params"]] or [
+            Parameter(optimizers[0].spot)
+        ]
+    for each in optimizers:
+        each.state["groups"] = [{"params": held}]
+
+
+def tensors(function: Function, skip: int = 1, *, has_options: bool = False) -> dict[str, Value]:
+    """For each parameter of FUNCTION, a forward pass, that has no default: a tensor where it is used as one.
+
+    SKIP: of the first ones, self or the context. has_options: a mask and the like, which are None by default, too.
+    """
+    wanted = function.node.args
+    names = [*wanted.posonlyargs, *wanted.args][skip:]
+    required = names[: len(names) - len(function.defaults)]
+    used = set(_used_as_tensors(function.node))
+    path = function.frame.file.path
+    optional = zip(names[len(required) :], function.defaults, strict=True) if has_options else ()
+    asked = _compared_with_none(function.node) if has_options else set()
+    given = {each.arg: Unknown(each.arg) for each, value in optional if value is None and each.arg in asked}
+    return given | {
+        each.arg: Tensor(Spot(path, each), is_open=True, is_entry=True)
+        if (each.arg in used and not _is_plain(each.annotation, function)) or _is_tensor(each.annotation)
+        else Unknown(each.arg, is_plain=_is_plain(each.annotation, function))
+        for each in required
+    }
+
+
+def _compared_with_none(node: ast.AST) -> set[str]:
+    """The names of which NODE asks whether they are None."""
+    found: set[str] = set()
+    for each in ast.walk(node):
+        match each:
+            case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=None)]):
+                found.add(name)
+            case ast.If(test=ast.Name(id=name)) | ast.IfExp(test=ast.Name(id=name)):
+                found.add(name)
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+                found.add(name)
+    return found
+
+
+def _used_as_tensors(node: ast.AST) -> Iterator[str]:
+    """The names that NODE uses as only tensors can be: x.unsqueeze(1), a @ b, F.relu(x), self.layer(x), saved ones."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult):
+            yield from (side.id for side in (each.left, each.right) if isinstance(side, ast.Name))
+        if not isinstance(each, ast.Call):
+            continue
+        called = each.func
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.attr in of_tensors():
+            yield called.value.id
+        words = ast.unparse(called).split(".")
+        is_of_torch = words[0] in ("torch", "F") or words[:2] == ["self", words[-1]]
+        if words[-1] == "save_for_backward" or is_of_torch:
+            given = each.args if words[-1] == "save_for_backward" else each.args[:1]
+            for one in given:
+                parts = one.elts if isinstance(one, ast.List | ast.Tuple) else [one]
+                yield from (part.id for part in parts if isinstance(part, ast.Name))
+
+
+def _is_tensor(annotation: ast.expr | None) -> bool:
+    return annotation is not None and "Tensor" in ast.unparse(annotation)
+
+
+def _is_plain(annotation: ast.expr | None, function: Function) -> bool:
+    """Whether ANNOTATION, of a parameter of FUNCTION, says that it is no tensor: a number, a text, some settings."""
+    whole = annotation.value if isinstance(annotation, ast.Subscript) else annotation
+    if whole is None or _is_tensor(annotation):
+        return False
+    word = ast.unparse(whole).rpartition(".")[2]
+    home = function.frame.home(word)
+    if home is None:
+        return word in _PLAIN
+    own = home[word]
+    is_own = isinstance(own, Class) and own.is_known
+    return word in _PLAIN or (is_own and not any(name.startswith("torch") for name in own.externals))
+
+
+def is_module(cls: Class) -> bool:
+    return any(kind_of(name) == "module" for name in cls.externals)
+
+
+def is_of_autograd(cls: Class) -> bool:
+    return FUNCTION in cls.externals
+
+
+def _is_within(scope: Scope | None, name: str) -> bool:
+    while scope is not None:
+        if scope.name == name:
+            return True
+        scope = scope.parent
+    return False

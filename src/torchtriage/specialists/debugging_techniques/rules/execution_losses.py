@@ -1,0 +1,64 @@
+"""What an execution of the program shows about what losses are given, and how often they are gone back from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.tensors import BEFORE
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.values import GraphNode, Tensor, truth
+
+
+@detector("source/wrong-loss-input")
+def wrong_loss_input(trainings: Trainings) -> Iterator[Sighting]:
+    """A loss is given what it cannot be meant for: probabilities where it takes their logarithms, and the like."""
+
+    def find(training: Training) -> Facts:
+        for call in training.of(events.LossCall):
+            first = call.inputs[0] if call.inputs else None
+            why = _unfit(call.name, first) if isinstance(first, Tensor) and first.graph else ""
+            if why and isinstance(first, Tensor):
+                yield first.activated or call.spot, f"{why} (line {call.spot.line})"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+def _unfit(loss: str, given: Tensor) -> str:
+    """Why the function LOSS cannot be meant for GIVEN; "" where it can."""
+    if loss == "nll_loss" and given.activation == "softmax":
+        return "nll_loss takes log-probabilities, and gets what a softmax gives"
+    if loss == "nll_loss" and given.layer:
+        return f"nll_loss takes log-probabilities, and gets what {given.layer} gives: the loss has no least value"
+    if loss in _OF_LOGITS and given.activation == "relu":
+        return f"{loss} takes scores of any sign, and a relu has made all of them positive"
+    if loss == "binary_cross_entropy" and given.layer:
+        return f"binary_cross_entropy takes probabilities from 0 to 1, and gets what {given.layer} gives"
+    return ""
+
+
+_OF_LOGITS = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
+
+
+@detector("source/backward-twice")
+def backward_twice(trainings: Trainings) -> Iterator[Sighting]:
+    """Backward comes to operations whose graph an earlier call has freed."""
+
+    def find(training: Training) -> Facts:
+        freed: dict[GraphNode, events.Backward] = {}
+        for backward in training.of(events.Backward):
+            loss = backward.loss
+            # a sum keeps nothing that could be freed, a layer does
+            shared = [freed[each] for each in loss.operations if each in freed and each.is_of_layer]
+            is_carried = len(loss.ages - {BEFORE}) > 1  # from one iteration to the next: a state that is not detached
+            if shared and loss.graph and not (loss.has_escaped or loss.is_open or is_carried):
+                yield (
+                    backward.spot,
+                    f"line {shared[0].spot.line} has gone back through a part of this graph, and freed it",
+                )
+            keeps = {"retain_graph", "create_graph", "**"} & backward.keywords.keys()
+            if not any(truth(backward.keywords[each]) is not False for each in keeps):
+                freed |= dict.fromkeys(loss.operations, backward)
+
+    yield from certain(trainings, find, where_reached=True)

@@ -1,0 +1,93 @@
+"""What an execution of the program shows about learning rates and their schedules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.values import Object, Value
+
+HIGH = {"Adam": 0.2, "AdamW": 0.2, "NAdam": 0.2, "RAdam": 0.2, "Adamax": 0.2}
+"""Rates at which a step replaces the weights of a network: Adam at 0.1 moves them by 98 % in its first one (measured;
+the page of this fault). A step of SGD is as long as the gradient, and word models are trained at 20 with clipped ones.
+"""
+
+
+@detector("source/learning-rate-too-high")
+def learning_rate_too_high(trainings: Trainings) -> Iterator[Sighting]:
+    """An optimizer of a network begins with a rate at which each step replaces the weights."""
+
+    def find(training: Training) -> Facts:
+        if training.mentions(_SET_BY_HAND):
+            return
+        schedules = {id(each.made.argument("optimizer", 0)): each.made for each in training.of(events.Made)}
+        for made in training.of(events.Made):
+            optimizer = made.made
+            rate, limit = optimizer.argument("lr", 1), HIGH.get(optimizer.made.rpartition(".")[2])
+            most = _most(schedules.get(id(optimizer)))
+            if limit is None or most is None or not isinstance(rate, int | float):
+                continue
+            if rate * most > limit and _is_of_layers(training, optimizer):
+                yield made.spot, f"the rate comes to {rate * most:g}: steps of that size replace the weights"
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+_SET_BY_HAND = re.compile(rb"\[[\"']lr[\"']\]\s*[*/]?=")
+
+
+def _most(schedule: Object | None) -> float | None:
+    """By what SCHEDULE multiplies the rate at most; None where that is not known."""
+    if schedule is None or schedule.made.rpartition(".")[2] in _FALLING:
+        return 1.0
+    factors = schedule.state.get("factors", [None])
+    return max(factors) if all(isinstance(each, int | float) for each in factors) else None
+
+
+_FALLING = frozenset(
+    {"StepLR", "MultiStepLR", "ExponentialLR", "CosineAnnealingLR", "PolynomialLR", "ReduceLROnPlateau"}
+)
+"""Schedules that begin with the rate of the optimizer."""
+
+
+def _is_of_layers(training: Training, optimizer: Object) -> bool:
+    """Whether OPTIMIZER trains layers, and no image or other input that may change at once."""
+    held = training.parameters_of(optimizer)
+    return bool(held) and all(each.owner is not None and each.owner.made.startswith("torch.nn.") for each in held)
+
+
+@detector("source/schedule-exceeded")
+def schedule_exceeded(trainings: Trainings) -> Iterator[Sighting]:
+    """A schedule that is as long as the training has epochs is stepped for every batch."""
+
+    def find(training: Training) -> Facts:
+        for step in training.every_turn(training.of(events.SchedulerStep)):
+            length = _length(step.scheduler)
+            epochs = [training.executor.totals.get(loop) for loop, _ in step.loops[:-1]]
+            if isinstance(length, int) and length > 1 and length in epochs and step.scheduler.spot is not None:
+                yield (
+                    step.spot,
+                    f"the schedule of line {step.scheduler.spot.line} ends after {length} steps, "
+                    f"one for each epoch, and is stepped for every batch",
+                )
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+def _length(scheduler: Object) -> Value:
+    """How many steps SCHEDULER is long; None where that is not known or it has no end."""
+    last = scheduler.made.rpartition(".")[2]
+    name, place = _LENGTHS.get(last, ("", None))
+    return scheduler.argument(name, place) if name else None
+
+
+_LENGTHS = {
+    "CosineAnnealingLR": ("T_max", 1),
+    "OneCycleLR": ("total_steps", 2),
+    "PolynomialLR": ("total_iters", 1),
+    "LinearLR": ("total_iters", 3),
+}
+"""The argument that says how long a schedule is, and at which place from 0 it stands."""
