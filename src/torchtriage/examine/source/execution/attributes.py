@@ -123,9 +123,9 @@ class Attributes(Imports):
         if late is not None and not is_module(value):
             return self.call_function(late, (value, name), {}, node)
         is_of_package = bool(value.kind) and (value.cls is None or bool(value.cls.externals))
-        return Operation(value, name, self.spot(node)) if is_of_package else self.missing(value, name, node)
+        return Operation(value, name, self.spot(node)) if is_of_package else self.missing_attribute(value, name, node)
 
-    def missing(self, value: Object, name: str, node: ast.AST) -> Value:
+    def missing_attribute(self, value: Object, name: str, node: ast.AST) -> Value:
         """The attribute NAME of VALUE, which nothing in sight assigns."""
         is_open = value.cls is not None and (not value.cls.is_known or bool(value.cls.externals))
         is_of_rank = names_rank(name)

@@ -70,7 +70,7 @@ class Statements(Expressions):
         for _ in self.block(statements, frame):
             pass
 
-    def named(self, value: Value, target: ast.expr) -> Value:
+    def assume_role(self, value: Value, target: ast.expr) -> Value:
         """VALUE, or what it must be, as it is used under the name TARGET, where nothing else is known of it."""
         return value
 
@@ -90,7 +90,7 @@ class Statements(Expressions):
         for target in node.targets:
             if isinstance(target, ast.Name) and _is_carried(value) and _reads(node.value, target.id):
                 self.accumulate(target.id, value, node)  # total = total + loss
-            self.bind(target, self.named(value, target), frame)
+            self.bind(target, self.assume_role(value, target), frame)
 
     def _annotated(self, node: ast.AnnAssign, frame: Frame) -> None:
         if node.value is not None:

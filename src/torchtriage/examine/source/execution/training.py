@@ -14,8 +14,9 @@ from typing import TypeAlias, TypeVar
 from torchtriage.core.evidence import Edit, Inconclusive, Place
 from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.callers import EACH_UNSEEN, MOST_UNSEEN, UnseenCaller
 from torchtriage.examine.source.execution.entries import Entries
-from torchtriage.examine.source.execution.executor import EACH_UNSEEN, MOST, MOST_UNSEEN, SECONDS, Executor, Takes
+from torchtriage.examine.source.execution.executor import MOST, SECONDS, Takes
 from torchtriage.examine.source.execution.imports import FILES
 from torchtriage.examine.source.execution.loading import Reading
 from torchtriage.examine.source.execution.lore import MODULE, lore
@@ -38,7 +39,7 @@ class Training:
     """One execution of SCRIPT that trains something. is_program: of the whole file, and not of a function alone."""
 
     script: Script
-    executor: Executor
+    executor: UnseenCaller
     is_program: bool = True
 
     def of(self, kind: type[E]) -> list[E]:
@@ -277,9 +278,9 @@ def note_unfinished(script: Script) -> Inconclusive | None:
 def trainings(script: Script) -> Iterator[Trainings]:
     links = Links(script.text.path, script.facts, trains=True)
     is_program = _is_program(script)
-    runs: list[Executor] = []
+    runs: list[UnseenCaller] = []
     for takes in TAKES:
-        made = Executor(script.text.path, script.tree, links, takes=takes)
+        made = UnseenCaller(script.text.path, script.tree, links, takes=takes)
         runs.append(made.execute("__main__" if is_program else "a module"))
         is_open = is_program or any(each.spot.path == script.text.path for each in runs[0].events)
         if not runs[0].decisions or not is_open:  # the others would go the same way
@@ -300,14 +301,14 @@ _TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
 """Files of tests: what they do with models is no training."""
 
 
-def _entries(script: Script, modules: list[Executor]) -> Iterator[Trainings]:
+def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]:
     """The functions of the file that its program does not come to, each executed by itself."""
     if _TEST.search(script.text.path):
         return
     entries = Entries(script.roles)
     module = copy(modules[0])
     module.entered = set().union(*(each.entered for each in modules))
-    ways: dict[tuple[int, int], list[Executor]] = {}
+    ways: dict[tuple[int, int], list[UnseenCaller]] = {}
     for takes in TAKES:
         # where every condition is known, or nothing happens, the others would go the same way
         open_ = {key for key, runs in ways.items() if runs[0].decisions and (runs[0].events or runs[0].asks_rank)}
@@ -328,7 +329,7 @@ def _has_mode(layer: Object) -> bool:
     return last in lore()["mode_layers"] or not layer.made.startswith("torch.nn.") or drops
 
 
-def _made_of(backward: events.Backward, forward: events.Forward, executor: Executor) -> bool:
+def _made_of(backward: events.Backward, forward: events.Forward, executor: UnseenCaller) -> bool:
     """Whether the graph of BACKWARD leads to a parameter that FORWARD went through, in the same iteration."""
     own = {parameter for each in forward.called for parameter in executor.own_parameters(each).values()}
     return bool(own & backward.loss.graph) and (
