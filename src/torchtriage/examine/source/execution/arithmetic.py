@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.expressions import NEGATED
 from torchtriage.examine.source.execution.lore import lore
-from torchtriage.examine.source.execution.values import Arguments, External, Member, Tensor, Unknown, Value
+from torchtriage.examine.source.execution.values import Arguments, External, Member, Unknown, Value
 from torchtriage.examine.source.torch_api.families import CASTS, RESHAPES
 from torchtriage.examine.source.torch_api.symbols import symbols
 

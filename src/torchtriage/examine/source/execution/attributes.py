@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import format_of
+from torchtriage.examine.source.execution.autograd import Gradient, Parameter, PlainAttribute, Tensor, release
 from torchtriage.examine.source.execution.binding import ANY_KEY, is_hashable
 from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
@@ -28,7 +29,6 @@ from torchtriage.examine.source.execution.values import (
     Endless,
     External,
     Function,
-    Gradient,
     Keywords,
     Loaded,
     Member,
@@ -36,13 +36,9 @@ from torchtriage.examine.source.execution.values import (
     Namespace,
     Object,
     Operation,
-    Parameter,
-    PlainAttribute,
     Super,
-    Tensor,
     Unknown,
     Value,
-    release,
     share_of,
     truth,
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.machine import Machine
-from torchtriage.examine.source.execution.values import External, Object, Operation, Tensor, Unknown, Value
+from torchtriage.examine.source.execution.values import External, Object, Operation, Unknown, Value
 
 ANY_KEY = Unknown("any key")
 """Under which a dict has what is put there under keys that are not known: the names of a model's losses."""

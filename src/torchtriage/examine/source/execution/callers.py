@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from copy import copy
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.calls import REST, is_foreign
 from torchtriage.examine.source.execution.entries import MOST, Entries, is_module, is_of_autograd, share, tensors
 from torchtriage.examine.source.execution.executor import Executor, Takes
@@ -21,8 +22,6 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Member,
     Object,
-    Parameter,
-    Tensor,
     Unknown,
     Value,
 )

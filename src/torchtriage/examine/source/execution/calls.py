@@ -12,6 +12,7 @@ from typing import ClassVar
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
 from torchtriage.examine.source.execution.attributes import CONTAINERS
+from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
 from torchtriage.examine.source.execution.configuration import optional
 from torchtriage.examine.source.execution.frames import Frame, Return
 from torchtriage.examine.source.execution.functions import Functions
@@ -28,7 +29,6 @@ from torchtriage.examine.source.execution.values import (
     Endless,
     External,
     Function,
-    GraphNode,
     Keywords,
     Loaded,
     Member,
@@ -38,7 +38,6 @@ from torchtriage.examine.source.execution.values import (
     Operation,
     Partial,
     Spot,
-    Tensor,
     Unknown,
     Value,
     is_concrete,

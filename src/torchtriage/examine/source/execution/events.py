@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
 from torchtriage.examine.source.execution.ranks import Guard
-from torchtriage.examine.source.execution.values import (
-    OUTSIDE,
-    Class,
-    Function,
-    Gradient,
-    Object,
-    Parameter,
-    Region,
-    Spot,
-    Tensor,
-    Unknown,
-    Value,
-)
+from torchtriage.examine.source.execution.values import OUTSIDE, Class, Function, Object, Region, Spot, Unknown, Value
 
 
 @dataclass(eq=False)

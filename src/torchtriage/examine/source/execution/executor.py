@@ -10,6 +10,7 @@ from time import process_time
 from typing import Literal, Self, TypeVar
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ENVIRONMENT
 from torchtriage.examine.source.execution.frames import Break, Continue, File, Frame, Raised, Return, TooLong
 from torchtriage.examine.source.execution.frameworks import Frameworks
@@ -20,12 +21,9 @@ from torchtriage.examine.source.execution.values import (
     OUTSIDE,
     Condition,
     Function,
-    Gradient,
     Member,
     Object,
-    Parameter,
     Spot,
-    Tensor,
     Unknown,
     Value,
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import Binding, is_hashable
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.loops import PERIODS, ROUNDS
@@ -22,7 +23,6 @@ from torchtriage.examine.source.execution.values import (
     Loaded,
     Member,
     Object,
-    Tensor,
     Unknown,
     Value,
     bounded,
@@ -231,7 +231,7 @@ class Expressions(Binding):
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.Not):
             known = truth(value)
-            return Condition.made("not", value) if known is None else not known
+            return Condition.build("not", value) if known is None else not known
         if isinstance(value, int | float):
             if isinstance(node.op, ast.USub):
                 return -value
@@ -251,7 +251,7 @@ class Expressions(Binding):
                 unknown.append(value)
             elif known is not is_and:
                 return value  # whatever the unknown ones are, the result counts as this one does
-        return Condition.made("and" if is_and else "or", *unknown) if unknown else value
+        return Condition.build("and" if is_and else "or", *unknown) if unknown else value
 
     def _compare(self, node: ast.Compare, frame: Frame) -> Value:
         left = self.evaluate(node.left, frame)
@@ -274,7 +274,7 @@ class Expressions(Binding):
             return _comparison([each for each in (left, right) if isinstance(each, Tensor)], share_of((left, right)))
         if isinstance(left, Unknown) and (right is None or isinstance(right, bool)):
             is_same = isinstance(op, ast.Is | ast.Eq) is (right is True)
-            return Condition.made("is" if is_same else "not", left)
+            return Condition.build("is" if is_same else "not", left)
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             return self._compared_count(op, left, right)
         if isinstance(op, ast.Is | ast.IsNot):
@@ -292,7 +292,7 @@ class Expressions(Binding):
             return self._compared(op, left, ASSUMED)
         found = Unknown.of("a comparison", left, right)
         is_opposite = isinstance(op, ast.NotEq | ast.NotIn | ast.IsNot)  # rank != -1 holds where rank == -1 does not
-        return Condition.made("not", found) if is_opposite else found
+        return Condition.build("not", found) if is_opposite else found
 
     def _compared(self, op: ast.cmpop, left: Value, right: Value) -> Value:
         if self.is_repeated and is_threshold(op, left, right):

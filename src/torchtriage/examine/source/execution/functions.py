@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.attributes import Attributes
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.lore import FUNCTION
 from torchtriage.examine.source.execution.values import (
     Arguments,
@@ -16,7 +17,6 @@ from torchtriage.examine.source.execution.values import (
     Keywords,
     Object,
     Spot,
-    Tensor,
     Unknown,
     Value,
 )

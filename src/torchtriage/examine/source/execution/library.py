@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor, release
 from torchtriage.examine.source.execution.binding import is_hashable
 from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS
@@ -24,12 +25,9 @@ from torchtriage.examine.source.execution.values import (
     Loaded,
     Member,
     Object,
-    Parameter,
     Region,
-    Tensor,
     Unknown,
     Value,
-    release,
     share_of,
     truth,
 )

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.ranks import Certainty
-from torchtriage.examine.source.execution.values import Arguments, Class, Function, Keywords, Spot, Tensor, Value
+from torchtriage.examine.source.execution.values import Arguments, Class, Function, Keywords, Spot, Value
 
 
 class Machine(ABC):

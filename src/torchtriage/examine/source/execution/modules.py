@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import device_of, format_of
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor, release
 from torchtriage.examine.source.execution.lore import FUNCTION, MODULE, is_loss, kind_of, lore
 from torchtriage.examine.source.execution.tensors import Tensors, tensors_in
 from torchtriage.examine.source.execution.values import (
@@ -19,13 +20,10 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Keywords,
     Object,
-    Parameter,
     Parameters,
     Spot,
-    Tensor,
     Unknown,
     Value,
-    release,
     truth,
 )
 from torchtriage.examine.source.names import table

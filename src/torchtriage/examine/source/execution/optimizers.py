@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.frames import Raised
 from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.modules import Modules
@@ -22,9 +23,7 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Keywords,
     Object,
-    Parameter,
     Parameters,
-    Tensor,
     Unknown,
     Value,
     truth,

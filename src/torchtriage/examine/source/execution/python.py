@@ -8,6 +8,7 @@ import posixpath
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ANY_KEY
 from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
@@ -26,9 +27,7 @@ from torchtriage.examine.source.execution.values import (
     Member,
     Namespace,
     Object,
-    Parameter,
     Partial,
-    Tensor,
     Unknown,
     Value,
     bounded,

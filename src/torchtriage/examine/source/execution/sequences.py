@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.expressions import ASSUMED, LENGTH, counts_batches
 from torchtriage.examine.source.execution.frames import Raised
 from torchtriage.examine.source.execution.loops import ROUNDS
@@ -19,7 +20,6 @@ from torchtriage.examine.source.execution.values import (
     Loaded,
     Object,
     Operation,
-    Tensor,
     Unknown,
     Value,
     is_concrete,

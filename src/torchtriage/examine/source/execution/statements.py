@@ -7,22 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
+from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import ENVIRONMENT
 from torchtriage.examine.source.execution.expressions import Expressions, is_of_rank
 from torchtriage.examine.source.execution.frames import Break, Continue, Frame, Raised, Return
 from torchtriage.examine.source.execution.handlers import hides_errors
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.ranks import Guard, certainty_of
-from torchtriage.examine.source.execution.values import (
-    Class,
-    External,
-    Function,
-    Object,
-    Tensor,
-    Unknown,
-    Value,
-    truth,
-)
+from torchtriage.examine.source.execution.values import Class, External, Function, Object, Unknown, Value, truth
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})

@@ -21,6 +21,7 @@ from torchtriage.examine.source.execution.arithmetic import (
     is_largest,
     vanishing,
 )
+from torchtriage.examine.source.execution.autograd import Gradient, GraphNode, Parameter, Tensor
 from torchtriage.examine.source.execution.configuration import Configuration
 from torchtriage.examine.source.execution.events import Event
 from torchtriage.examine.source.execution.loops import Loop
@@ -30,15 +31,11 @@ from torchtriage.examine.source.execution.values import (
     Endless,
     External,
     Factor,
-    Gradient,
-    GraphNode,
     Keywords,
     Object,
     Operation,
-    Parameter,
     Region,
     Spot,
-    Tensor,
     Unknown,
     Value,
     share_of,

@@ -14,13 +14,14 @@ from typing import TypeAlias, TypeVar
 from torchtriage.core.evidence import Edit, Inconclusive, Place
 from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Parameter
 from torchtriage.examine.source.execution.callers import EACH_UNSEEN, MOST_UNSEEN, UnseenCaller
 from torchtriage.examine.source.execution.entries import Entries
 from torchtriage.examine.source.execution.executor import MOST, SECONDS, Takes
 from torchtriage.examine.source.execution.imports import FILES
 from torchtriage.examine.source.execution.loading import Reading
 from torchtriage.examine.source.execution.lore import MODULE, lore
-from torchtriage.examine.source.execution.values import Object, Parameter, Spot
+from torchtriage.examine.source.execution.values import Object, Spot
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script
 

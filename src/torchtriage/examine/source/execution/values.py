@@ -1,7 +1,7 @@
 """What expressions of a training program come to.
 
-Numbers, text, None, lists, tuples, dicts and sets are themselves. Everything else is one of the classes below; what
-cannot be known is Unknown, and no rule may conclude anything from it.
+Numbers, text, None, lists, tuples, dicts and sets are themselves. Everything else is one of the classes below, or
+a tensor (autograd.py); what cannot be known is Unknown, and no rule may conclude anything from it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from torchtriage.examine.source.execution.autograd import GraphNode
 
 Value: TypeAlias = Any
 Arguments: TypeAlias = tuple[Value, ...]
@@ -18,7 +21,15 @@ Keywords: TypeAlias = Mapping[str, Value]
 
 
 @dataclass(eq=False)
-class Unknown:
+class Sampled:
+    """What may be computed of samples."""
+
+    share: Object | None = field(default=None, kw_only=True)
+    """The loader of whose samples this rank has gone through its part alone, where it was computed of these."""
+
+
+@dataclass(eq=False)
+class Unknown(Sampled):
     """A value of which nothing is known. why: the code that it came from. is_of_rank: it differs among the ranks.
 
     is_option: whoever starts the program may ask for it, and gets nothing of the kind by default. is_plain: it is no
@@ -29,8 +40,6 @@ class Unknown:
     is_of_rank: bool = False
     is_option: bool = False
     is_plain: bool = False
-    share: Object | None = None
-    """The loader of whose samples this rank has gone through its part alone, where it was computed of these."""
     is_sized: bool = False
     """Whether the program has asked for its length."""
     is_called: bool = False
@@ -72,14 +81,14 @@ class Condition(Unknown):
     parts: tuple[Value, ...] = ()
 
     @classmethod
-    def made(cls, op: str, *parts: Value) -> Condition:
+    def build(cls, op: str, *parts: Value) -> Condition:
         known = Unknown.of(op, *parts)
         return cls(
             known.why,
             known.is_of_rank,
             known.is_option,
             known.is_plain,
-            known.share,
+            share=known.share,
             is_periodic=known.is_periodic,
             op=op,
             parts=parts,
@@ -332,182 +341,6 @@ class Object:
         return default
 
 
-@dataclass(eq=False)
-class PlainAttribute:
-    """A tensor that a module keeps under NAME since SPOT, and that is neither a parameter nor a buffer.
-
-    is_learned: it asks for a gradient. is_cared_for: it is replaced, moved or registered by other means.
-    """
-
-    spot: Spot
-    name: str
-    is_learned: bool = False
-    is_cared_for: bool = False
-
-
-@dataclass(eq=False)
-class GraphNode:
-    """An operation that a graph of autograd records. inputs: the operations that its operands come out of.
-
-    weights: the parameters that it needs as they are for the gradient of its input, each with its version then.
-    """
-
-    inputs: tuple[GraphNode, ...] = ()
-    weights: tuple[tuple[Parameter, int], ...] = ()
-    is_of_layer: bool = False
-    """Whether it keeps its input for the gradient of a layer's own parameters."""
-
-
-@dataclass(eq=False)
-class Tensor:
-    """A tensor.
-
-    spot: where it was made. graph: the parameters that its graph leads to; is_open: it may lead to more. scaled: the
-    scaler by which it is multiplied. activation: the function that it comes out of as it is ("softmax"), activated:
-    where. loss: the
-    function of which it is the mean over a batch. divided: by what it was divided since. ages: the iterations, by
-    number, in which the operations of its graph were executed.
-    """
-
-    spot: Spot | None = None
-    graph: frozenset[Parameter] = frozenset()
-    is_open: bool = False
-    scaled: Object | None = None
-    activation: str = ""
-    activated: Spot | None = None
-    loss: str = ""
-    divided: tuple[Value, ...] = ()
-    ages: frozenset[int] = frozenset()
-    has_escaped: bool = False
-    created: str = ""
-    """The function that made it from nothing ("randn"), where it still stands on the CPU as that left it."""
-    attribute: PlainAttribute | None = None
-    """As what a module keeps it, or what it was computed of alone."""
-    is_empty: bool = False
-    """Nothing has written to the memory that it was made of."""
-    moved: Parameter | None = None
-    """The parameter of which it is the copy on another device, or in another format."""
-    is_scalar: bool = False
-    """Whether it has, or may have, no dimensions: such a tensor may stay on the CPU."""
-    is_learned: bool = False
-    """Whether it is no parameter, and asks for a gradient."""
-    cut: Spot | None = None
-    """Where it, or what it was computed of, has lost a graph."""
-    needed: str = ""
-    """The operation that gave it, and needs it for its own gradient ("exp")."""
-    context: Object | None = None
-    """Of the autograd function whose input it is."""
-    is_leaf: bool = False
-    """Whether it was made of numbers, and gets a gradient of its own."""
-    is_entry: bool = False
-    """Whether the caller of the function that is executed gives it."""
-    is_batch: bool = False
-    """Whether a loader gave it as it is: it may be a batch of a class of its own, whose to() moves it in place."""
-    is_of_backward: bool = False
-    """Whether it is what a backward of an autograd function is given, or what forward has saved for it."""
-    is_gradient: bool = False
-    """Whether autograd has given it to the backward of an autograd function."""
-    flat: Spot | None = None
-    """Where its gradient has become zero everywhere, by rounding and the like."""
-    idle: frozenset[Spot] = frozenset()
-    """Where the gradient of a term of it, a loss, has become zero everywhere."""
-    dead: frozenset[Parameter] = frozenset()
-    """Of its graph the parameters that get a gradient of zero everywhere."""
-    buried: frozenset[tuple[Parameter, Spot]] = frozenset()
-    """The parameters that it was computed of through an operation without a gradient, and where that is."""
-    layer: str = ""
-    """The class of the layer with weights that it comes out of as it is ("Linear")."""
-    state: Object | None = None
-    """The state of a module or optimizer that it is an entry of, as long as it shares its memory."""
-    gradient_of: Parameter | None = None
-    """Whose gradient it is."""
-    memory_of: Parameter | None = None
-    """Whose memory it is: `p.data`."""
-    share: Object | None = None
-    """The loader of whose samples this rank has gone through its part alone, where it was computed of these."""
-    regions: frozenset[Region] = frozenset()
-    """Those of autocast in which the operations of its graph were executed."""
-    format: str = ""
-    """Of its elements: "float16" …, where a cast, or the function that made it, says so."""
-    device: str = ""
-    """Where its elements are: "cuda" for any accelerator, "cpu" where it was taken back to the host, "" as it came."""
-    same_as: Tensor | None = None
-    """The tensor whose values it has: that of detach(), cpu() …"""
-    of_gradients: str = ""
-    """"norm" where it was computed of gradients, "inverse" where something was divided by that: a factor that clips."""
-    bound: str = ""
-    """"above" where it is never large, as x - x.max(); "below" where it is never negative, as a distance."""
-    is_largest: bool = False
-    """Whether it is the largest of the elements of something."""
-    base: Tensor | None = None
-    """The tensor whose memory it shares, or may share: it is a view of that."""
-
-    @property
-    def memory(self) -> Iterator[Tensor]:
-        """Itself and the tensors whose memory it shares."""
-        each: Tensor | None = self
-        while each is not None:
-            yield each
-            each = each.base
-
-    grad_fn: GraphNode | None = None
-    """The operation that it comes out of, where a graph is recorded."""
-    lost: Any = None
-    """The event that the result of an operation on it was dropped."""
-    is_output: bool = False
-    """Whether a model of which nothing is known has returned it: it may be a tuple or a dict."""
-    is_assumed: bool = False
-    """Whether it may be a number as well: `loss, accuracy = model(batch)`."""
-
-    @property
-    def operations(self) -> set[GraphNode]:
-        """Every operation of its graph."""
-        found: set[GraphNode] = set()
-        waiting = [self.grad_fn] if self.grad_fn is not None else []
-        while waiting:
-            each = waiting.pop()
-            if each not in found:
-                found.add(each)
-                waiting += each.inputs
-        return found
-
-
-def release(value: Value) -> None:
-    """VALUE, where a module keeps it as a plain attribute, is looked after by other means."""
-    if isinstance(value, Tensor) and value.attribute is not None:
-        value.attribute.is_cared_for = True
-
-
-@dataclass(eq=False)
-class Gradient:
-    """What stands in the .grad of a parameter. by: the losses of the backward passes that were added up, with their
-    places. used: how many of them an optimizer has stepped with already. scaled: by which scaler it is multiplied.
-    """
-
-    by: tuple[tuple[Spot, Tensor], ...] = ()
-    used: int = 0
-    scaled: Object | None = None
-    is_taken: bool = False
-    """Whether the program has read it."""
-
-
-@dataclass(eq=False)
-class Parameter(Tensor):
-    """A parameter. owner: the module that it was made for. name: within it."""
-
-    owner: Object | None = None
-    name: str = "weight"
-    requires_grad: bool | None = True
-    grad: Gradient | None = None
-    is_gradient_known: bool = True
-    copied: Parameter | None = None
-    """Of which one it is a copy."""
-    version: int = 0
-    """How often an optimizer has changed it."""
-    is_updated: bool = False
-    """Whether the program changes its values itself: the copy that a moving average makes."""
-
-
 class Parameters(list[Value]):
     """What `OF.parameters()` gave."""
 
@@ -567,7 +400,7 @@ def share_of(values: Iterable[Value]) -> Object | None:
     """The loader whose part on this rank alone one of VALUES was computed of, or an element of a list among them."""
     for each in values:
         inside = each[:SHOWN] if isinstance(each, list | tuple) else (each,)
-        found = (one.share for one in inside if isinstance(one, Tensor | Unknown))
+        found = (one.share for one in inside if isinstance(one, Sampled))
         share = next((one for one in found if one is not None), None)
         if share is not None:
             return share
@@ -576,7 +409,7 @@ def share_of(values: Iterable[Value]) -> Object | None:
 
 def truth(value: Value) -> bool | None:
     """Whether VALUE counts as true; None where that is not known."""
-    if isinstance(value, Unknown | Tensor | Endless):
+    if isinstance(value, Sampled | Endless):
         return None
     if isinstance(value, Object):
         return None if value.method("__len__") else True

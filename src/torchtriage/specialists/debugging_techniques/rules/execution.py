@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Set
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.loops import ACCUMULATED
 from torchtriage.examine.source.execution.modules import bare
 from torchtriage.examine.source.execution.tensors import tensors_in
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of
-from torchtriage.examine.source.execution.values import Class, External, Object, Parameter, Tensor, Unknown, truth
+from torchtriage.examine.source.execution.values import Class, External, Object, Unknown, truth
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.mends import (
     call_accelerator,

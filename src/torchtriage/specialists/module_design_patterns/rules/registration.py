@@ -11,9 +11,10 @@ from functools import partial
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Parameter, PlainAttribute
 from torchtriage.examine.source.execution.modules import is_module
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
-from torchtriage.examine.source.execution.values import Object, Parameter, PlainAttribute, Spot, Value
+from torchtriage.examine.source.execution.values import Object, Spot, Value
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import CASTS
 from torchtriage.examine.source.torch_api.symbols import symbols
