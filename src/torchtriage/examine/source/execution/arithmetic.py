@@ -120,7 +120,7 @@ def compose(result: Tensor, operands: Arguments, op: ast.operator | None) -> Non
 
 
 def composition(operands: Arguments, op: ast.operator | None) -> str:
-    """By which name LEFT OP RIGHT is a composition with exponentials: "/" for a softmax by hand, "- 1"; "" for none."""
+    """The composed function that OP computes on OPERANDS: "/" for a softmax, "- 1" for exp(x) - 1; "" for neither."""
     if len(operands) != 2:
         return ""
     left, right = operands

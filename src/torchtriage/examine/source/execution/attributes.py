@@ -1,36 +1,29 @@
-"""Attributes and elements: reading them, and assigning them."""
+"""Attributes: reading them, and assigning them."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.arithmetic import format_of
 from torchtriage.examine.source.execution.autograd import Gradient, Parameter, PlainAttribute, Tensor, release
-from torchtriage.examine.source.execution.binding import ANY_KEY, is_hashable
-from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
+from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.imports import Imports
-from torchtriage.examine.source.execution.loops import ELEMENTS, Loop
+from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, kind_of
-from torchtriage.examine.source.execution.modules import is_module
 from torchtriage.examine.source.execution.ranks import names_rank
-from torchtriage.examine.source.execution.tensors import tensors_in
+from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.values import (
-    LONGEST,
-    OVER,
     Answer,
     Arguments,
     Class,
-    Endless,
     External,
     Function,
     Keywords,
-    Loaded,
     Member,
     Method,
     Namespace,
@@ -49,7 +42,7 @@ from torchtriage.examine.source.torch_api.symbols import symbols
 CONTAINERS = (list, tuple, dict, set, frozenset, str, int, float, bytes, range)
 ASKS = re.compile(r"re\w*g\w?r", re.IGNORECASE)
 """Attributes that are called like requires_grad: setting them is looked at, whatever they belong to."""
-_REGISTRIES = ("_modules", "_parameters", "_buffers")
+REGISTRIES = ("_modules", "_parameters", "_buffers")
 """What a module keeps its parts in."""
 _OF_A_STATE = frozenset({"items", "keys", "values", "copy", "update", "get", "pop"})
 _OF_MODULES = symbols().module_self | {"parameters", "state_dict"}
@@ -58,14 +51,11 @@ _ELEMENTS_OF = {"dataset": 0, "batch_size": 1, "sampler": 3, "batch_sampler": No
 
 
 class Attributes(Imports):
-    """Attributes and elements, by the kind of thing that they are asked of. loops: those under way."""
+    """Attributes, by the kind of thing that they are asked of. loops: those under way."""
 
     loops: list[Loop]
-    outside: int
-    """How many of them are outside of the generator under way; more than there are where none is."""
     _attributes: ClassVar[dict[type, Callable[..., Value]]] = {}
     _assignments: ClassVar[dict[type, Callable[..., None]]] = {}
-    _elements: ClassVar[dict[type, Callable[..., Value]]] = {}
 
     def call_function(self, function: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """FUNCTION(…)."""
@@ -162,7 +152,7 @@ class Attributes(Imports):
         items = value.state.get("items")
         if isinstance(items, dict) and name in items:
             return items[name]
-        if name in _REGISTRIES:
+        if name in REGISTRIES:
             return value.values
         return self.own_parameters(value).get(name, NotImplemented)
 
@@ -181,10 +171,6 @@ class Attributes(Imports):
 
     def part_of(self, value: Operation) -> Object:
         return self.part(value.receiver, value.name)
-
-    def _item_of_operation(self, value: Operation, key: Value, node: ast.AST) -> Value:
-        """`model.blocks[-1]`; of a slice a model again."""
-        return self.part(self.part_of(value), key) if self.is_part(value) else Unknown("an element")
 
     def _set_of_operation(self, value: Operation, name: str, new: Value, node: ast.AST) -> None:
         if self.is_part(value):
@@ -343,121 +329,10 @@ class Attributes(Imports):
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
             self.happen(events.Kept(self.spot(node), None, name, value))
 
-    # elements
-
     def note_answer(self, value: Answer, *, is_lost: bool = False) -> None:
         """VALUE is taken for the module that was loaded into."""
         if value.spot is not None and value.part is not None:
             self.happen(events.AnswerUse(value.spot, value.part, is_lost))
-
-    def item(self, value: Value, key: Value, node: ast.AST) -> Value:
-        if isinstance(value, Operation) and value.name == "state_dict":
-            self.happen(events.UncalledState(value.spot or self.spot(node)))
-        is_bare = isinstance(value, Unknown) and type(value) in (Unknown, Member)
-        if isinstance(value, Unknown) and is_bare and isinstance(key, str) and not value.is_plain:
-            return value.values.setdefault(f"[{key!r}]", Unknown.of("an element", value))
-        if (is_of_rank(key) and not isinstance(value, Tensor)) or type(value) in (Unknown, Member):
-            return Unknown.of("an element", key, value)
-        work = self._elements.get(type(value))
-        return work(self, value, key, node) if work is not None else Unknown("an element")
-
-    def _entry(self, value: dict[Value, Value], key: Value, node: ast.AST) -> Value:
-        if isinstance(key, Unknown) and value:  # one of them: they are made alike, but for {"fp16": torch.float16, …}
-            first = value.get(ANY_KEY, self._one_of([*value.values()]))
-            is_format = isinstance(first, External) and bool(format_of((first,)))
-            return Unknown.of("an entry", key) if is_format else first
-        if key in _REGISTRIES and key not in value:  # vars(self)["_parameters"]: all of them stand in one dict here
-            return value
-        return value[key] if is_hashable(key) and key in value else Unknown("an entry")
-
-    def _one_of(self, values: Sequence[Value]) -> Value:
-        """One of VALUES, and in the next iteration the next one: heads[task] of a loop over several tasks."""
-        return values[max(self.loops[-1].count, 0) % len(values) if self.loops else 0]
-
-    def _element(self, value: Any, key: Value, node: ast.AST) -> Value:
-        if isinstance(key, Unknown) and isinstance(value, list | tuple) and value and is_module(value[0]):
-            return self._one_of(value)
-        try:
-            return value[key] if isinstance(key, int | slice) else Unknown("an element")
-        except (IndexError, TypeError, ValueError):
-            return Unknown("an element")
-
-    def _part(self, value: Tensor, key: Value, node: ast.AST) -> Value:
-        result = self.merged((value,), node)
-        result.activation, result.activated = value.activation, value.activated
-        result.base = value if _is_basic(key) else None
-        result.is_assumed = value.is_output
-        return result
-
-    def _of_file(self, value: Loaded, key: Value, node: ast.AST) -> Value:
-        is_key = is_hashable(key) and not isinstance(key, Unknown)
-        return replace(value, keys=(*value.keys, key), spot=self.spot(node)) if is_key else Unknown("an entry")
-
-    def _setting(self, value: Namespace, key: Value, node: ast.AST) -> Value:
-        return value.values.get(key, Unknown("an entry")) if isinstance(key, str) else Unknown("an entry")
-
-    def _of_package(self, value: External, key: Value, node: ast.AST) -> Value:
-        if value.name == "sys.argv":
-            return Unknown(value.name)
-        return self.environment(key) if value.name == "os.environ" else value  # typing.List[int]
-
-    def _of_stream(self, value: Endless, key: Value, node: ast.AST) -> Value:
-        return value.make(key if isinstance(key, int) else 0)
-
-    def _item_of(self, value: Object, key: Value, node: ast.AST) -> Value:
-        if self.is_opaque(value):
-            return self.part(value, key)
-        items = self.entries_of(value) if value.kind == "state" else value.state.get("items")
-        if value.kind == "defaultdict" and is_hashable(key):
-            key = ANY_KEY if isinstance(key, Unknown) else key
-            if key not in value.state["items"] and value.state["make"] is not None:
-                value.state["items"][key] = self.call(value.state["make"], (), {}, node)
-            return value.state["items"].get(key, Unknown("an entry"))
-        if isinstance(items, list | dict):
-            found = self.item(items, key, node)
-            if not isinstance(found, list):
-                return found
-            return Object(value.kind, value.made, None, value.spot, state={**value.state, "items": found})
-        if value.method("__getitem__"):
-            return self.call(self.attribute(value, "__getitem__", node), (key,), {}, node)
-        return Unknown("an entry")
-
-    def items(self, value: Value, node: ast.AST) -> Iterator[Value]:
-        if self.worker is not None:
-            self.happen(events.Passage(self.spot(node), value))
-        known, most = self.entries(value), LONGEST
-        if known is not None:
-            around = sum(isinstance(each.node, ast.comprehension) for each in self.loops[:-1])
-            self._note_endless(isinstance(value, range) and len(value) > ELEMENTS >> 2 * around)
-            yield from known
-            return
-        loader = value if isinstance(value, Object) and value.kind == "loader" else self.source_of(value)
-        if loader is not None:
-            is_cycled = any(isinstance(each.node, ast.While) for each in self.loops[self.outside :])
-            self.happen(events.Iteration(self.spot(node), loader, is_cycled))
-            most = 2 if is_cycled else most
-        elif isinstance(value, Object) and value.method("__iter__"):
-            yield from self.items(self.call(self.attribute(value, "__iter__", node), (), {}, node), node)
-            return
-        self._note_endless(True)
-        for number in range(most):
-            is_iterator = isinstance(value, Object) and value.kind == "iterator"
-            found = self.next_of((value,), {}, node) if is_iterator else self.element(value, number, node)
-            if found is OVER or (isinstance(found, tuple) and OVER in found):
-                return
-            yield found
-
-    def _note_endless(self, is_endless: bool) -> None:
-        if self.loops and is_endless:
-            self.loops[-1].is_endless = True
-
-
-def _is_basic(key: Value) -> bool:
-    """Whether indexing with KEY gives a view, and no copy: numbers, slices, None and `...`, alone or in a tuple."""
-    if isinstance(key, tuple):
-        return all(map(_is_basic, key))
-    is_number = isinstance(key, int | slice) and not isinstance(key, bool)
-    return is_number or key is None or key is ... or (isinstance(key, Unknown) and key.is_plain)
 
 
 def _is_made_there(answer: Answer) -> bool:
@@ -465,14 +340,6 @@ def _is_made_there(answer: Answer) -> bool:
     called = getattr(answer.spot.node, "func", None) if answer.spot is not None else None
     made = called.value if isinstance(called, ast.Attribute) else None
     return isinstance(made, ast.Call) and getattr(made.func, "id", "") != "super"
-
-
-def _inside(value: Value) -> Iterator[Value]:
-    """The elements of a list, a tuple or a dict, and of those within."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-    for each in parts:
-        yield each
-        yield from _inside(each)
 
 
 Attributes._attributes = {
@@ -495,15 +362,4 @@ Attributes._assignments = {
     Operation: Attributes._set_of_operation,
     Parameter: Attributes._set_of_parameter,
     Tensor: Attributes._set_of_tensor,
-}
-Attributes._elements = {
-    dict: Attributes._entry,
-    **dict.fromkeys((list, tuple, str, range), Attributes._element),
-    **dict.fromkeys((Tensor, Parameter), Attributes._part),
-    Loaded: Attributes._of_file,
-    Namespace: Attributes._setting,
-    Object: Attributes._item_of,
-    Operation: Attributes._item_of_operation,
-    External: Attributes._of_package,
-    Endless: Attributes._of_stream,
 }

@@ -16,11 +16,11 @@ from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
 from torchtriage.examine.source.execution.configuration import optional
 from torchtriage.examine.source.execution.frames import Frame, Return
 from torchtriage.examine.source.execution.functions import Functions
+from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
-from torchtriage.examine.source.execution.modules import OPAQUE, is_module
 from torchtriage.examine.source.execution.ranks import Guard, names_rank
-from torchtriage.examine.source.execution.tensors import tensors_in
+from torchtriage.examine.source.execution.registration import OPAQUE, is_module
 from torchtriage.examine.source.execution.values import (
     OVER,
     Answer,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
-from torchtriage.examine.source.execution.modules import OPAQUE
 from torchtriage.examine.source.execution.ranks import names_rank
+from torchtriage.examine.source.execution.registration import OPAQUE
 from torchtriage.examine.source.execution.values import Class, Function, Object, Spot, Unknown, Value
 from torchtriage.examine.source.facts import Call, Scope
 from torchtriage.examine.source.roles import Roles

@@ -122,7 +122,7 @@ class Unscale(Event):
 
 @dataclass(eq=False)
 class SchedulerStep(Event):
-    """is_placed: it is told the epoch."""
+    """is_placed: the call passes the epoch."""
 
     scheduler: Object
     is_placed: bool = False
@@ -196,9 +196,9 @@ class Copy(Event):
 
 @dataclass(eq=False)
 class Lost(Event):
-    """The result of the operation NAME on TENSOR, which leaves that as it is, is dropped; or on what may be one.
+    """The result of the operation NAME on TENSOR, which it leaves as it is, is dropped. TENSOR may be none.
 
-    is_used: the program goes on with TENSOR itself, and that is one.
+    is_used: a later operation of torch gets TENSOR, so it is one.
     """
 
     tensor: Value
@@ -484,7 +484,7 @@ class Summed(Event):
 
 @dataclass(eq=False)
 class Averaged(Event):
-    """One figure is made of what stands for a part of the samples of LOADER."""
+    """A mean or a number is computed of results on one rank's part of the samples of LOADER."""
 
     loader: Object
 

@@ -11,7 +11,7 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.calls import Calls
 from torchtriage.examine.source.execution.library import Library
-from torchtriage.examine.source.execution.modules import bare
+from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.values import Arguments, Keywords, Object, Unknown, Value
 
 LIGHTNING = "pytorch_lightning.LightningModule"

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.attributes import Attributes
 from torchtriage.examine.source.execution.autograd import Tensor
+from torchtriage.examine.source.execution.elements import Elements
 from torchtriage.examine.source.execution.lore import FUNCTION
 from torchtriage.examine.source.execution.values import (
     Arguments,
@@ -25,7 +25,7 @@ _ENGINES = frozenset({"to_save", "dirty_tensors", "non_differentiable", "saved_f
 """Attributes of a context that autograd itself reads."""
 
 
-class Functions(Attributes):
+class Functions(Elements):
     """A call of `apply`: forward, and then at once backward, as the backward pass would."""
 
     applied: set[int]

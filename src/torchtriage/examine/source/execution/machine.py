@@ -148,7 +148,7 @@ class Machine(ABC):
 
     @abstractmethod
     def note_used(self, values: Iterable[Value], node: ast.AST) -> None:
-        """NODE goes on with VALUES."""
+        """NODE, an operation of torch, gets VALUES: they are tensors."""
 
     @abstractmethod
     def guard_rest(self, node: ast.stmt | ast.expr, way: bool, certainty: Certainty = "rank") -> None:

@@ -1,10 +1,9 @@
-"""What operations on tensors give: their graph, what it is scaled by, and of which iterations it is."""
+"""What operations on tensors give, and what they do to a tensor in place."""
 
 from __future__ import annotations
 
 import ast
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from torchtriage.examine.source.execution import events
@@ -21,10 +20,8 @@ from torchtriage.examine.source.execution.arithmetic import (
     is_largest,
     vanishing,
 )
-from torchtriage.examine.source.execution.autograd import Gradient, GraphNode, Parameter, Tensor
-from torchtriage.examine.source.execution.configuration import Configuration
-from torchtriage.examine.source.execution.events import Event
-from torchtriage.examine.source.execution.loops import Loop
+from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
+from torchtriage.examine.source.execution.graphs import Graphs, tensors_in
 from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.values import (
     Arguments,
@@ -32,10 +29,7 @@ from torchtriage.examine.source.execution.values import (
     External,
     Factor,
     Keywords,
-    Object,
     Operation,
-    Region,
-    Spot,
     Unknown,
     Value,
     share_of,
@@ -45,8 +39,6 @@ from torchtriage.examine.source.names import table
 from torchtriage.examine.source.torch_api.families import CASTS, DETACHING, DEVICE_MOVES, RESHAPES, SPLITS
 from torchtriage.examine.source.torch_api.symbols import symbols
 
-BEFORE = -1
-"""The age of what is computed ahead of all loops: it is of no iteration."""
 _PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
 """With a dimension they give values and indices."""
 _READS = frozenset({"item", "tolist", "numpy", "cpu"})
@@ -64,111 +56,8 @@ _FACTS = frozenset({
 })  # fmt: skip
 
 
-class Tensors(Configuration):
-    """The tensors of an execution, and what of its state they depend on.
-
-    is_grad: whether graphs are recorded. under: the modules whose forward pass is under way, the outermost first.
-    age: counts the iterations of training loops. region: that of autocast under way.
-    """
-
-    events: list[Event]
-    loops: list[Loop]
-    is_grad: bool
-    under: list[Object]
-    age: int
-    region: Region
-    is_unsynced: bool
-    """Whether a region of no_sync() is under way."""
-    outermost: Spot | None
-    blind: set[str]
-    left: list[tuple[Spot, str, Tensor | None]] | None = None
-    """Where the backward of an autograd function under way has left the graph, and with what."""
-
-    @property
-    @abstractmethod
-    def turn(self) -> tuple[tuple[int, int], ...]:
-        """The loops under way, each with its iteration."""
-
-    @abstractmethod
-    def zero(self, parameters: Iterable[Parameter], node: ast.AST) -> None:
-        """The gradients of PARAMETERS are dropped."""
-
-    @abstractmethod
-    def happen(self, event: Event) -> None:
-        """Writes EVENT down."""
-
-    def trained_elsewhere(self) -> frozenset[Parameter]:
-        """The parameters that a loss of which nothing is known leads to."""
-        return frozenset()
-
-    def merged(self, operands: Iterable[Value], node: ast.AST, own: frozenset[Parameter] = frozenset()) -> Tensor:
-        """The tensor that an operation on OPERANDS gives, and on the parameters OWN."""
-        given = tuple(operands)
-        tensors = tuple(tensors_in(given))
-        self.note_used(given, node)
-        result = Tensor(self.spot(node))
-        if self.under:
-            self._note_attributes(given, tensors, result, own)
-        for each in tensors:
-            result.cut = result.cut or each.cut
-            result.flat = result.flat or each.flat
-            result.idle |= each.idle
-            result.buried |= each.buried
-            result.scaled = each.scaled or result.scaled
-            result.divided = each.divided or result.divided
-            result.regions |= each.regions
-            result.device = "cuda" if "cuda" in (result.device, each.device) else each.device or result.device
-            result.of_gradients = each.of_gradients or result.of_gradients or ("norm" if each.gradient_of else "")
-        result.format = self._common_format(given, tensors, own)
-        result.created = "computed" if tensors and not own and all(each.created for each in tensors) else ""
-        if any(each.device == "cuda" for each in own):
-            result.device = "cuda"
-        result.share = share_of(given)
-        result.is_scalar = bool(tensors) and not own and all(each.is_scalar for each in tensors)
-        if self.is_grad:
-            result.graph = own.union(*(each.graph for each in tensors))
-            if any(each.dead for each in tensors):
-                result.dead = result.graph - own.union(*(each.graph - each.dead for each in tensors))
-            unknown = [each for each in given if isinstance(each, Unknown) and not each.is_plain]
-            result.is_open = bool(unknown) or any(each.is_open for each in tensors)
-            if result.graph or result.is_open:
-                result.regions |= {self.region} if self.region.format else frozenset()
-                now = self.age if self.loops else BEFORE
-                result.ages = frozenset({now}).union(*(each.ages for each in tensors if each.graph))
-                functions = [each.grad_fn for each in tensors] + [each.grad_fn for each in unknown]
-                is_inner = any(each.graph for each in tensors)  # the gradient of the input is asked for, too
-                weights = tuple((each, each.version) for each in own if each.name == "weight") if is_inner else ()
-                inputs = tuple(each for each in functions if each is not None)
-                result.grad_fn = GraphNode(inputs, weights, is_of_layer=bool(own))
-        elif own or any(each.graph for each in tensors):
-            result.cut = self.cut_spot(node)
-        if own or any(each.graph and each.flat is None for each in tensors):
-            result.flat = None
-        return result
-
-    def _note_attributes(
-        self, given: Arguments, tensors: Iterable[Tensor], result: Tensor, own: frozenset[Parameter]
-    ) -> None:
-        """Whether a plain attribute of a module meets a tensor in a forward pass that stands where the input does."""
-        held = [each for each in tensors if each.attribute is not None]
-        is_met = bool(own) or any(each.attribute is None and not each.created for each in tensors)
-        if is_met or any(isinstance(each, Unknown) and not each.is_plain for each in given):
-            for each in held:
-                self.happen(events.AttributeUse(result.spot or Spot("", ast.Pass()), each))
-        elif held:
-            result.attribute = held[0].attribute
-
-    def _common_format(self, given: Arguments, tensors: Arguments, own: frozenset[Parameter]) -> str:
-        """The format of what is computed of GIVEN, where all tensors among them have the same; "" where autocast, or
-        something that is not known, may change it.
-        """
-        formats = {each.format for each in tensors}
-        is_open = any(isinstance(each, Unknown) and not each.is_plain for each in given)
-        return formats.pop() if len(formats) == 1 and not (own or is_open or self.region.is_on) else ""
-
-    def cut_spot(self, node: ast.AST) -> Spot:
-        """Where no graph is recorded: the call of the model, where NODE is within it."""
-        return self.outermost if self.under and self.outermost is not None else self.spot(node)
+class Tensors(Graphs):
+    """The operations on tensors."""
 
     def combine(self, operands: Iterable[Value], node: ast.AST, op: ast.operator | None = None) -> Value:
         found = tuple(operands)
@@ -192,25 +81,6 @@ class Tensors(Configuration):
         if isinstance(op, ast.Add) and result.loss and result.graph:  # a term of a loss
             result.idle |= {each.flat for each in found if isinstance(each, Tensor) and each.flat is not None}
         return result
-
-    def note_left(self, held: Tensor, result: Tensor | None, name: str, node: ast.AST) -> None:
-        """NAME gives RESULT of HELD, without a graph, maybe in the backward of an autograd function."""
-        if held.is_of_backward and self.left is not None and name in ("detach", "data", "numpy"):
-            self.left.append((self.spot(node), f"{name}()" if name != "data" else ".data", result))
-
-    def note_ungraded(self, node: ast.AST) -> None:
-        """A region begins at NODE that may record no graph, maybe in the backward of an autograd function."""
-        if not self.is_grad and self.left is not None:
-            self.left.append((self.spot(node), "no_grad()", None))
-
-    def bury(self, result: Tensor, operands: Iterable[Tensor], node: ast.AST) -> None:
-        """RESULT of NODE has no gradient for what OPERANDS were computed of."""
-        for each in operands if self.is_grad else ():
-            if each.graph:
-                result.flat, result.dead = self.spot(node), result.graph
-                result.buried |= {(parameter, result.flat) for parameter in each.graph}
-            result.flat = result.flat or each.flat
-            result.buried |= each.buried
 
     def loss(self, word: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """What the loss function or layer with that last WORD gives."""
@@ -344,15 +214,6 @@ class Tensors(Configuration):
         value.lost = events.Lost(spot, value, name, is_used=is_sure)
         self.happen(value.lost)
 
-    def note_used(self, values: Iterable[Value], node: ast.AST) -> None:
-        """NODE, an operation of torch, gets VALUES: they are tensors."""
-        for each in values:
-            if isinstance(each, Tensor | Unknown):
-                if each.lost is not None and each.lost.spot.node is not node:
-                    each.lost.is_used = True
-            elif isinstance(each, list | tuple):
-                self.note_used(each, node)
-
     def fill(self, held: Tensor, node: ast.AST) -> None:
         if held.gradient_of is not None:
             self.zero((held.gradient_of,), node)
@@ -484,34 +345,6 @@ class Tensors(Configuration):
         is_fact = name in _FACTS or name == "requires_grad"
         return Unknown(name, is_plain=True) if is_fact else Operation(held, name)
 
-    def backward(self, loss: Tensor, keywords: Mapping[str, Value], node: ast.AST, gradient: Value = None) -> None:
-        """LOSS.backward(GRADIENT): gradients are added up in the parameters that its graph leads to."""
-        if loss.is_open and not loss.graph:
-            loss.graph = self.trained_elsewhere()
-        if gradient is not None:
-            loss = replace(loss, divided=(*loss.divided, gradient))
-        loss.is_assumed = False
-        spot, is_retained = self.spot(node), truth(keywords.get("retain_graph")) is not False
-        self.happen(events.Backward(spot, loss, self.region.format, is_retained, keywords, self.is_unsynced))
-        self._note_stale(loss, node)
-        for each in loss.graph:
-            before = each.grad or Gradient()
-            each.grad = Gradient((*before.by, (spot, loss)), before.used, loss.scaled)
-
-    def _note_stale(self, loss: Tensor, node: ast.AST) -> None:
-        """Weights that an optimizer has changed since LOSS was computed with them."""
-        used = (each for operation in loss.operations for each in operation.weights)
-        stale = next((each for each, version in used if each.version != version), None)
-        now = self.turn  # of an earlier iteration it is a state that was not detached
-        steps = (
-            each
-            for each in reversed(self.events)
-            if isinstance(each, events.OptimizerStep) and each.loops[: len(now)] == now[: len(each.loops)]
-        )
-        step = next((each for each in steps if any(one is stale for one, _ in each.gradients)), None) if stale else None
-        if stale is not None and step is not None:
-            self.happen(events.StaleWeight(self.spot(node), stale, step.spot))
-
 
 def _moved(name: str, given: Arguments) -> str:
     """The device to which the method NAME moves a tensor, with what it is GIVEN."""
@@ -532,17 +365,6 @@ def _operand(node: ast.AST) -> ast.AST | None:
         return None
     is_of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
     return next(iter(node.args), None) if is_of_torch else node.func.value
-
-
-def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
-    """The tensors among VALUES, and in the lists and dicts among them."""
-    for each in values:
-        if isinstance(each, Tensor):
-            yield each
-        elif isinstance(each, list | tuple):
-            yield from tensors_in(each)
-        elif isinstance(each, dict):
-            yield from tensors_in(each.values())
 
 
 def _is_format(value: Value) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
-from torchtriage.examine.source.execution.modules import bare
+from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, shown
 from torchtriage.examine.source.execution.values import Function, Loaded, Object, Spot, Unknown, Value, truth
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchtriage.examine.source.execution.modules import bare
+from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.values import (
     Member,
     Object,

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
+from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.loops import ACCUMULATED
-from torchtriage.examine.source.execution.tensors import tensors_in
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of
 from torchtriage.examine.source.execution.values import Class, External, Object, Unknown, truth
 from torchtriage.examine.source.torch_api.symbols import symbols

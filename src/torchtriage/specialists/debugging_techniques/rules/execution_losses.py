@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
-from torchtriage.examine.source.execution.tensors import BEFORE
+from torchtriage.examine.source.execution.graphs import BEFORE
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import truth
 

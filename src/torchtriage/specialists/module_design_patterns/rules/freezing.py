@@ -11,7 +11,7 @@ from functools import cache
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.modules import OPAQUE, is_module
+from torchtriage.examine.source.execution.registration import OPAQUE, is_module
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Unknown
 from torchtriage.examine.source.script import Script

@@ -12,7 +12,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter, PlainAttribute
-from torchtriage.examine.source.execution.modules import is_module
+from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Spot, Value
 from torchtriage.examine.source.script import Script

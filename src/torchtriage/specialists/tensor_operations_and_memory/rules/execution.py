@@ -9,8 +9,8 @@ from collections.abc import Iterator, Set
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import GraphNode, Parameter, Tensor
-from torchtriage.examine.source.execution.modules import bare
-from torchtriage.examine.source.execution.tensors import BEFORE, tensors_in
+from torchtriage.examine.source.execution.graphs import BEFORE, tensors_in
+from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of, shown
 from torchtriage.examine.source.execution.values import Object, Spot, truth
 from torchtriage.examine.source.torch_api.families import DEVICE_MOVES
