@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torchtriage.examine.confinement import leads_out
 from torchtriage.examine.source.facts import Facts, Scope, dotted
-from torchtriage.examine.source.text import Elsewhere, Text, UnreadableError
+from torchtriage.examine.source.text import Definition, Elsewhere, Text, UnreadableError, definitions
 from torchtriage.examine.source.walk import walk
 
 _DEEP = 4  # from one file's import to another's: a package's __init__ that hands on what its parts define
@@ -42,6 +42,11 @@ class Linked:
             return Text(self.path.as_posix(), self.content).parse()
         except UnreadableError:
             return None
+
+    @cached_property
+    def definitions(self) -> list[Definition]:
+        """Every function and class of the file, those around others first."""
+        return definitions(self.tree) if self.tree is not None else []
 
     @cached_property
     def head(self) -> Scope | None:

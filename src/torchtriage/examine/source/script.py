@@ -14,7 +14,7 @@ from torchtriage.examine.source.facts import Call, Facts, Scope
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.names import Names, table
 from torchtriage.examine.source.roles import Roles
-from torchtriage.examine.source.text import Elsewhere, Text, too_deep
+from torchtriage.examine.source.text import Definition, Elsewhere, Text, definitions, too_deep
 from torchtriage.examine.source.trace import Trace
 from torchtriage.examine.source.walk import walk
 
@@ -171,10 +171,13 @@ class Script:
         return " ".join(line.decode(errors="replace").strip() for line in lines)
 
     @cached_property
-    def definitions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    def definitions(self) -> list[Definition]:
         """Every function and class of the file, those around others first."""
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        return [each for each in ast.walk(self.tree) if isinstance(each, kinds)]
+        return definitions(self.tree)
+
+    def definitions_around(self, line: int) -> list[Definition]:
+        """The functions and classes that LINE stands in, the innermost last."""
+        return [each for each in self.definitions if each.lineno <= line <= (each.end_lineno or 0)]
 
     @cached_property
     def classes(self) -> tuple[Scope, ...]:

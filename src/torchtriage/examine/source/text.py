@@ -15,6 +15,9 @@ from msgspec import Struct
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|$)")
 
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
 class Elsewhere(int):
     """A line of another file, which says so wherever it is printed."""
 
@@ -143,6 +146,11 @@ class Text:
     def column(self, line: int, offset: int) -> int:
         """The column of a character that the parser puts OFFSET bytes (of UTF-8) into LINE."""
         return len(self.line(line).encode()[:offset].decode(errors="replace")) + 1
+
+
+def definitions(tree: ast.AST) -> list[Definition]:
+    """Every function and class of TREE, those around others first."""
+    return [each for each in ast.walk(tree) if isinstance(each, Definition)]
 
 
 def too_deep(path: str) -> UnreadableError:

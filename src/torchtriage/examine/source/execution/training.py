@@ -24,6 +24,7 @@ from torchtriage.examine.source.execution.lore import MODULE, lore
 from torchtriage.examine.source.execution.values import Object, Spot
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.text import Definition
 
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
@@ -37,11 +38,10 @@ Fact: TypeAlias = tuple[Spot, str] | tuple[Spot, str, Mend]
 
 @dataclass(eq=False)
 class Training:
-    """One execution of SCRIPT that trains something. is_program: of the whole file, and not of a function alone."""
+    """One execution of SCRIPT that trains something."""
 
     script: Script
     executor: UnseenCaller
-    is_program: bool = True
 
     def of(self, kind: type[E]) -> list[E]:
         """The events of KIND, in order."""
@@ -101,7 +101,7 @@ class Training:
     def _names(self) -> frozenset[str]:
         """The names in the code that was executed: of a program also those at the top level of its file."""
         roots: list[ast.AST] = [each.node for each in self.executor.visited.values()]
-        roots += [self.script.tree] if self.is_program else []
+        roots += [self.script.tree] if self.executor.entry is None else []
         found: set[str] = set()
         for each in (inner for root in roots for inner in ast.walk(root)):
             if isinstance(each, ast.Name | ast.Attribute):
@@ -189,21 +189,17 @@ class Training:
         """Whether MODEL has layers that behave otherwise in train mode, or is none of the project's own."""
         return any(_has_mode(each) for each in self.executor.modules(model) if each.made not in ("", MODULE))
 
-    def around(self, spot: Spot) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-        """The functions and classes that SPOT stands in."""
-        inside = self.script.definitions if spot.path == self.script.text.path else self._elsewhere(spot.path)
-        return [each for each in inside if each.lineno <= spot.line <= (each.end_lineno or 0)]
-
-    def _elsewhere(self, path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-        """The functions and classes of PATH, another file of the project."""
+    def definitions_around(self, spot: Spot) -> list[Definition]:
+        """The functions and classes that SPOT stands in, of whatever file of the project, the innermost last."""
+        if spot.path == self.script.text.path:
+            return self.script.definitions_around(spot.line)
         links = self.executor.links
-        tree = next((each.tree for each in links.used.values() if links.shown(each.path) == path), None)
-        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        return [each for each in ast.walk(tree) if isinstance(each, kinds)] if tree is not None else []
+        other = (each.definitions for each in links.used.values() if links.shown(each.path) == spot.path)
+        return [each for each in next(other, []) if each.lineno <= spot.line <= (each.end_lineno or 0)]
 
     def code(self, spot: Spot) -> str:
         """The code at SPOT, and the name of the function that it stands in."""
-        names = [each.name for each in self.around(spot)[-1:]]
+        names = [each.name for each in self.definitions_around(spot)[-1:]]
         return " ".join((ast.unparse(spot.node), *names))
 
     def line(self, spot: Spot) -> str:
@@ -212,25 +208,26 @@ class Training:
             return ""
         return "\n".join(self.script.text.line(each) for each in range(max(1, spot.line - 1), spot.line + 1))
 
-    def until(self, last: events.Event) -> list[events.Event]:
+    def events_before(self, last: events.Event) -> list[events.Event]:
         """What happens before LAST."""
         return self.executor.events[: self.executor.events.index(last)]
 
-    def between(self, first: events.Event, last: events.Event) -> list[events.Event]:
+    def events_after(self, first: events.Event) -> list[events.Event]:
+        """What happens after FIRST."""
+        return self.executor.events[self.executor.events.index(first) + 1 :]
+
+    def events_between(self, first: events.Event, last: events.Event) -> list[events.Event]:
         """What happens from FIRST on until LAST; nothing where LAST is the earlier one."""
         every = self.executor.events
         return every[every.index(first) : every.index(last)]
 
     def resumes_before(self, event: events.Event) -> bool:
         """Whether a state is taken over before EVENT."""
-        return any(
-            isinstance(each, events.Restore) for each in self.executor.events[: self.executor.events.index(event)]
-        )
+        return any(isinstance(each, events.Restore) for each in self.events_before(event))
 
     def last_change(self, model: Object, before: events.Event) -> events.ModeChange | None:
         """The last change of the mode of MODEL, or of what it stands in, ahead of the event BEFORE."""
-        changes = self.executor.events[: self.executor.events.index(before)]
-        of_model = (each for each in reversed(changes) if isinstance(each, events.ModeChange))
+        of_model = (each for each in reversed(self.events_before(before)) if isinstance(each, events.ModeChange))
         return next((each for each in of_model if model in self.executor.modules(each.module)), None)
 
     def in_loop(self, event: events.Event) -> Spot:
@@ -319,7 +316,7 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
         for key, made in module.begin(entries, open_ if ways else None):
             ways.setdefault(key, []).append(made)
     for runs in ways.values():
-        trained = (Training(script, each, is_program=False) for each in runs)
+        trained = (Training(script, each) for each in runs)
         yield Trainings(script, tuple(trained), is_program=False)
 
 

@@ -182,14 +182,8 @@ def _counts(saved: Value) -> Iterator[Loaded]:
 
 def _is_at_the_end(training: Training, save: events.Save) -> bool:
     """Whether the training of the iteration that SAVE stands in is done by then."""
-    place = training.executor.events.index(save)
-    depth = len(save.loops)
-    mine = [
-        at
-        for at, each in enumerate(training.executor.events)
-        if isinstance(each, events.Backward) and each.loops[:depth] == save.loops
-    ]
-    return bool(mine) and max(mine) < place
+    mine = [each for each in training.of(events.Backward) if each.loops[: len(save.loops)] == save.loops]
+    return bool(mine) and mine[-1] in training.events_before(save)
 
 
 @detector("source/keys-mismatched")

@@ -94,7 +94,7 @@ def _matters(training: Training, spot: Spot) -> bool:
     target, is_assigned, _ = line.partition(" = ")
     if _ASIDE.search(target) if is_assigned else _IN_PASSING.search(line):
         return False
-    names = [each.name.lower() for each in training.around(spot)]
+    names = [each.name.lower() for each in training.definitions_around(spot)]
     return not any(map(_LOOKS.search, names))
 
 

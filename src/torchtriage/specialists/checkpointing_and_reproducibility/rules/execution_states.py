@@ -201,7 +201,7 @@ _STATES = ("state_dict", "state", "weights", "tensors", "sd", "checkpoint")
 
 def _is_unread(training: Training, restore: events.Restore) -> bool:
     """Whether nobody looks at what load_state_dict returns, nor at the keys before."""
-    inner = [each for each in training.around(restore.spot) if not isinstance(each, ast.ClassDef)][-1:]
+    inner = [each for each in training.definitions_around(restore.spot) if not isinstance(each, ast.ClassDef)][-1:]
     if any(each.name == "load_state_dict" for each in inner):
         return False
     tree = inner[0] if inner else training.script.tree

@@ -311,7 +311,7 @@ def _propagated_twice(training: Training) -> Facts:
         return
     returned = [*tensors_in((training.executor.returned,))]
     for backward in training.of(events.Backward):
-        function = next(iter(training.around(backward.spot)[-1:]), None)
+        function = next(iter(training.definitions_around(backward.spot)[-1:]), None)
         if (
             function is not None
             and function.name == "training_step"

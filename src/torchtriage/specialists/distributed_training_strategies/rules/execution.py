@@ -144,7 +144,7 @@ def _answers(other: events.Event, collective: events.Collective, guard: Guard) -
 def _is_parameter(training: Training, spot: Spot) -> bool:
     """Whether what is called at SPOT is a parameter of a function around it: a decorator calls what it decorates."""
     called = spot.node.func if isinstance(spot.node, ast.Call) else None
-    around = [each for each in training.around(spot) if isinstance(each, ast.FunctionDef)]
+    around = [each for each in training.definitions_around(spot) if isinstance(each, ast.FunctionDef)]
     return isinstance(called, ast.Name) and any(called.id in map(_name, ast.walk(each.args)) for each in around)
 
 

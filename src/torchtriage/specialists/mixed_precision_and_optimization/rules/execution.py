@@ -109,7 +109,7 @@ def _divided(step: events.OptimizerStep) -> str:
 def _since_last(training: Training, step: events.OptimizerStep) -> list[events.Event]:
     """What has happened since the optimizer of STEP stepped last."""
     found: list[events.Event] = []
-    for event in reversed(training.until(step)):
+    for event in reversed(training.events_before(step)):
         if isinstance(event, events.OptimizerStep) and event.optimizer is step.optimizer:
             break
         found.append(event)

@@ -24,7 +24,7 @@ def half_model_trained(trainings: Trainings) -> Iterator[Sighting]:
             inside = _inside(training, cast.module) if cast.format == "float16" else set()
             for step in training.of(events.OptimizerStep):
                 mine = inside & {parameter for parameter, _ in step.gradients}
-                between = training.between(cast, step)
+                between = training.events_between(cast, step)
                 if (
                     mine
                     and between

@@ -110,7 +110,7 @@ def layer_built_in_forward(trainings: Trainings) -> Iterator[Sighting]:
             if (
                 not is_dropout(made.layer)
                 and key in seen
-                and not any(_RANDOM.search(each.name) for each in training.around(made.spot))
+                and not any(_RANDOM.search(each.name) for each in training.definitions_around(made.spot))
             ):
                 yield made.spot, f"{made.layer.made.rpartition('.')[2]} is made here in every forward pass"
             seen.add(key)

@@ -65,7 +65,7 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
 
 def _goes_over(training: Training, spot: Spot) -> list[str]:
     """What the loops around SPOT go over, in its own function: `val_batches`."""
-    inside = (each for function in training.around(spot)[-1:] for each in ast.walk(function))
+    inside = (each for function in training.definitions_around(spot)[-1:] for each in ast.walk(function))
     loops = (each for each in inside if isinstance(each, ast.For))
     return [ast.unparse(each.iter) for each in loops if each.lineno <= spot.line <= (each.end_lineno or 0)]
 
@@ -105,8 +105,7 @@ def _drops(call: events.FunctionCall, trainings: Trainings) -> bool:
 
 def _no_rate(script: Script, node: ast.AST) -> tuple[Edit, ...]:
     """The rate of NODE, a call of attention in a method, is 0 in evaluation."""
-    line = getattr(node, "lineno", 0)
-    around = [each for each in script.definitions if each.lineno <= line <= (each.end_lineno or 0)]
+    around = script.definitions_around(getattr(node, "lineno", 0))
     method = around[-1] if len(around) > 1 and isinstance(around[-2], ast.ClassDef) else None
     receiver = method.args.args[0].arg if isinstance(method, ast.FunctionDef) and method.args.args else ""
     word, place = _RATES["scaled_dot_product_attention"]
@@ -136,7 +135,7 @@ _SAID = re.compile(r"#.*((?<!dropout-)always|infer|stochast|even (in|at)|keep|mo
 
 def _is_meant(training: Training, spot: Spot) -> bool:
     """Whether the function or class around SPOT, or a comment there, says that it drops on purpose."""
-    names = [each.name for each in training.around(spot)]
+    names = [each.name for each in training.definitions_around(spot)]
     return any(map(_MEANT.search, names)) or _SAID.search(training.line(spot)) is not None
 
 
@@ -174,7 +173,9 @@ def hook_handle_dropped(trainings: Trainings) -> Iterator[Sighting]:
             is_other_pass = before.is_in_forward and hook.is_in_forward
             is_again = before is not hook and (before.loops != hook.loops or is_other_pass)
             # what hooks all parts of a model in turn does so once: it runs in between where it is done again
-            is_again = is_again and any(isinstance(each, events.Forward) for each in training.between(before, hook))
+            is_again = is_again and any(
+                isinstance(each, events.Forward) for each in training.events_between(before, hook)
+            )
             if is_again and is_kept:
                 yield hook.spot, "one more hook is registered on the same module each time, and all of them run"
 

@@ -46,7 +46,7 @@ def _is_whole(training: Training, setting: events.Setting) -> bool:
     owner, node = setting.owner, setting.spot.node
     if isinstance(owner, Object) and owner.made != OPAQUE:
         return is_module(owner)
-    around = " ".join(ast.unparse(each) for each in training.around(setting.spot)[-1:])
+    around = " ".join(ast.unparse(each) for each in training.definitions_around(setting.spot)[-1:])
     if re.search(r"isinstance\(.*Parameter", around) is not None:  # it asks what is a parameter
         return False
     match node:
@@ -59,7 +59,7 @@ def _is_whole(training: Training, setting: events.Setting) -> bool:
 
 def _is_option(training: Training, setting: events.Setting) -> bool:
     """Whether a constructor keeps what it was given under the same name: self.requires_grad = requires_grad."""
-    node, names = setting.spot.node, [each.name for each in training.around(setting.spot)]
+    node, names = setting.spot.node, [each.name for each in training.definitions_around(setting.spot)]
     is_own = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
     return is_own and names[-1:] == ["__init__"]
 

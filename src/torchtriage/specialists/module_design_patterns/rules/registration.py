@@ -84,7 +84,7 @@ def _is_set_elsewhere(training: Training, held: PlainAttribute) -> bool:
 
     One that asks for a gradient may be given to an optimizer there: Adam([model.latent]).
     """
-    around = training.around(held.spot)
+    around = training.definitions_around(held.spot)
     cls = next((each for each in reversed(around) if isinstance(each, ast.ClassDef)), None)
     here = {id(node) for each in around[-1:] for node in ast.walk(each)}
     inside = {id(node) for node in ast.walk(cls)} if cls is not None else here
@@ -122,7 +122,7 @@ def layers_shared_by_repetition(trainings: Trainings) -> Iterator[Sighting]:
         for repeated in training.of(events.RepeatedLayer):
             is_held = repeated.is_registered or id(repeated.layer) in several
             if is_held and training.executor.parameters(repeated.layer) and not _is_said(training, repeated.spot):
-                around = training.around(repeated.spot)
+                around = training.definitions_around(repeated.spot)
                 is_in_class = bool(around) and isinstance(around[-1], ast.ClassDef)
                 fact = "every element is the same layer: one set of weights, trained as one"
                 yield (repeated.spot, fact) if is_in_class else (repeated.spot, fact, _make_each)
@@ -141,7 +141,7 @@ def _is_said(training: Training, spot: Spot) -> bool:
         first -= 1
     near = " ".join(text.line(number) for number in range(first, spot.line + 1))
     near = near.replace("layers-shared-by-repetition", "")  # a comment about this fault says nothing about the code
-    return _SHARES.search(" ".join((near, *(each.name for each in training.around(spot)[-2:])))) is not None
+    return _SHARES.search(" ".join((near, *(each.name for each in training.definitions_around(spot)[-2:])))) is not None
 
 
 def _make_each(script: Script, node: ast.AST) -> tuple[Edit, ...]:

@@ -85,7 +85,7 @@ def _is_limited(profiler: Object) -> bool:
 def _is_purpose(training: Training, entered: events.Handle) -> bool:
     """Whether the function that opens the profiler says by its name that it measures."""
     spot = entered.handle.spot or entered.spot
-    return any(word in each.name.lower() for each in training.around(spot)[-1:] for word in _PURPOSE)
+    return any(word in each.name.lower() for each in training.definitions_around(spot)[-1:] for word in _PURPOSE)
 
 
 def _is_short(training: Training, loop: int) -> bool:

@@ -136,7 +136,7 @@ def sync_bound(trainings: Trainings) -> Iterator[Sighting]:
 
 def _home(training: Training, call: events.LibraryCall) -> tuple[str, int]:
     """The function that CALL stands in."""
-    return call.spot.path, max((each.lineno for each in training.around(call.spot)), default=0)
+    return call.spot.path, max((each.lineno for each in training.definitions_around(call.spot)), default=0)
 
 
 def _is_awaited(training: Training, read: events.Read) -> bool:
@@ -144,7 +144,9 @@ def _is_awaited(training: Training, read: events.Read) -> bool:
     tensor = read.tensor
     if tensor.device or not (tensor.graph or tensor.cut):
         return tensor.device == "cuda"
-    calls = (each for one in training.around(read.spot) for each in ast.walk(one) if isinstance(each, ast.Call))
+    calls = (
+        each for one in training.definitions_around(read.spot) for each in ast.walk(one) if isinstance(each, ast.Call)
+    )
     return any(isinstance(each.func, ast.Attribute) and each.func.attr in UPLOADS for each in calls)
 
 

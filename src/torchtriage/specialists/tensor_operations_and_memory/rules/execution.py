@@ -85,7 +85,7 @@ def hidden_state_not_detached(trainings: Trainings) -> Iterator[Sighting]:
 
 def _taken_over(training: Training, backward: events.Backward) -> Spot:
     """Where the graph of BACKWARD takes over a state of earlier iterations: the model gets it, or keeps it."""
-    ages, before = backward.loss.ages, training.executor.events[: training.executor.events.index(backward)]
+    ages, before = backward.loss.ages, training.events_before(backward)
     for forward in before:
         is_of_same_turn = forward.loops[: len(backward.loops)] == backward.loops
         if isinstance(forward, events.Forward) and is_of_same_turn:
@@ -243,7 +243,7 @@ def _is_retained(backward: events.Backward) -> bool:
 def _is_used_again(training: Training, backward: events.Backward) -> bool:
     """Whether a later pass goes through operations of the graph of BACKWARD."""
     mine = backward.loss.operations
-    later = training.executor.events[training.executor.events.index(backward) + 1 :]
+    later = training.events_after(backward)
     again = [each.loss for each in later if isinstance(each, events.Backward)]
     again += [one for each in later if isinstance(each, events.GradientCall) for one in tensors_in((each.outputs,))]
     return any(not mine.isdisjoint(each.operations) for each in again)

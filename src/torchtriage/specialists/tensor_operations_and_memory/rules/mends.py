@@ -25,13 +25,12 @@ def decorate_with_no_grad(script: Script, node: ast.AST) -> tuple[Edit, ...]:
 
 def _function(script: Script, node: ast.AST) -> ast.FunctionDef | None:
     """The innermost function that NODE stands in."""
-    line = getattr(node, "lineno", 0)
-    around = [
+    around = (
         each
-        for each in ast.walk(script.tree)
-        if isinstance(each, ast.FunctionDef) and each.lineno <= line <= (each.end_lineno or 0)
-    ]
-    return around[-1] if around else None
+        for each in reversed(script.definitions_around(getattr(node, "lineno", 0)))
+        if isinstance(each, ast.FunctionDef)
+    )
+    return next(around, None)
 
 
 def take_result(script: Script, node: ast.AST) -> tuple[Edit, ...]:
