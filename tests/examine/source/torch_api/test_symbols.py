@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from contextlib import suppress
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from msgspec.structs import asdict
 
 from torchtriage.examine.source.names import table
-from torchtriage.examine.source.torch_api.symbols import symbols
+from torchtriage.examine.source.torch_api.symbols import Argument, symbols
 
 QUALIFIED = sorted({name for names in asdict(symbols()).values() for name in names if name.startswith("torch.")})
 LAYERS = (
@@ -66,6 +67,39 @@ def test_a_method_gives_the_module_itself(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(symbols().tensor_methods | symbols().shared_methods))
 def test_a_method_is_one_of_tensors(name: str) -> None:
     assert callable(getattr(torch.Tensor, name))
+
+
+def optimizer() -> torch.optim.Optimizer:
+    return torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+
+
+ARGUMENTS = {
+    "StepLR": {"step_size": 2},
+    "MultiStepLR": {"milestones": [2, 4]},
+    "ExponentialLR": {"gamma": 0.9},
+    "CosineAnnealingLR": {"T_max": 8},
+    "PolynomialLR": {"total_iters": 8},
+    "ReduceLROnPlateau": {"patience": 1},
+}
+
+
+@pytest.mark.parametrize("name", sorted(symbols().falling_schedules))
+def test_a_falling_schedule_has_no_rate_above_its_first(name: str) -> None:
+    stepped = optimizer()
+    schedule = getattr(torch.optim.lr_scheduler, name)(stepped, **ARGUMENTS[name])
+    rates = [stepped.param_groups[0]["lr"]]
+    for _ in range(8):
+        stepped.step()
+        schedule.step(*([1.0] if name == "ReduceLROnPlateau" else []))
+        rates.append(stepped.param_groups[0]["lr"])
+    assert rates[0] == max(rates) == 1.0
+    assert rates[-1] < 1.0
+
+
+@pytest.mark.parametrize(("name", "argument"), symbols().schedule_lengths.items())
+def test_the_length_of_a_schedule_stands_at_its_place(name: str, argument: Argument) -> None:
+    wanted = inspect.signature(getattr(torch.optim.lr_scheduler, name)).parameters
+    assert [*wanted][argument.place] == argument.name
 
 
 def test_everything_is_read_once() -> None:

@@ -10,6 +10,13 @@ import msgspec
 from msgspec import Struct
 
 
+class Argument(Struct, frozen=True, forbid_unknown_fields=True):
+    """An argument of a function, by its name and its place from 0."""
+
+    name: str
+    place: int
+
+
 class Symbols(Struct, frozen=True, forbid_unknown_fields=True):
     """A field for each group of the file, where it is explained."""
 
@@ -49,6 +56,8 @@ class Symbols(Struct, frozen=True, forbid_unknown_fields=True):
     device_seeds: frozenset[str]
     meeting_methods: frozenset[str]
     memory_errors: frozenset[str]
+    falling_schedules: frozenset[str]
+    schedule_lengths: dict[str, Argument]
     activating_losses: dict[str, str]
     key_prefixes: dict[str, str]
     tensor_classes: dict[str, str]

@@ -10,6 +10,7 @@ from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
 from torchtriage.examine.source.execution.graphs import BEFORE
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import truth
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 
 @detector("source/wrong-loss-input")
@@ -32,14 +33,11 @@ def _unfit(loss: str, given: Tensor) -> str:
         return "nll_loss takes log-probabilities, and gets what a softmax gives"
     if loss == "nll_loss" and given.layer:
         return f"nll_loss takes log-probabilities, and gets what {given.layer} gives: the loss has no least value"
-    if loss in _OF_LOGITS and given.activation == "relu":
+    if f"torch.nn.functional.{loss}" in symbols().activating_losses and given.activation == "relu":
         return f"{loss} takes scores of any sign, and a relu has made all of them positive"
     if loss == "binary_cross_entropy" and given.layer:
         return f"binary_cross_entropy takes probabilities from 0 to 1, and gets what {given.layer} gives"
     return ""
-
-
-_OF_LOGITS = frozenset({"cross_entropy", "binary_cross_entropy_with_logits"})
 
 
 @detector("source/backward-twice")

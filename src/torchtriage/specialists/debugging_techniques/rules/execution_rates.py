@@ -9,6 +9,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Value
+from torchtriage.examine.source.torch_api.symbols import symbols
 
 HIGH = {"Adam": 0.2, "AdamW": 0.2, "NAdam": 0.2, "RAdam": 0.2, "Adamax": 0.2}
 """Rates at which a step replaces the weights of a network: Adam at 0.1 moves them by 98 % in its first one (measured;
@@ -41,16 +42,10 @@ _SET_BY_HAND = re.compile(rb"\[[\"']lr[\"']\]\s*[*/]?=")
 
 def _most(schedule: Object | None) -> float | None:
     """By what SCHEDULE multiplies the rate at most; None where that is not known."""
-    if schedule is None or schedule.made.rpartition(".")[2] in _FALLING:
+    if schedule is None or schedule.made.rpartition(".")[2] in symbols().falling_schedules:
         return 1.0
     factors = schedule.state.get("factors", [None])
     return max(factors) if all(isinstance(each, int | float) for each in factors) else None
-
-
-_FALLING = frozenset(
-    {"StepLR", "MultiStepLR", "ExponentialLR", "CosineAnnealingLR", "PolynomialLR", "ReduceLROnPlateau"}
-)
-"""Schedules that begin with the rate of the optimizer."""
 
 
 def _is_of_layers(training: Training, optimizer: Object) -> bool:
@@ -79,15 +74,5 @@ def schedule_exceeded(trainings: Trainings) -> Iterator[Sighting]:
 
 def _length(scheduler: Object) -> Value:
     """How many steps SCHEDULER is long; None where that is not known or it has no end."""
-    last = scheduler.made.rpartition(".")[2]
-    name, place = _LENGTHS.get(last, ("", None))
-    return scheduler.argument(name, place) if name else None
-
-
-_LENGTHS = {
-    "CosineAnnealingLR": ("T_max", 1),
-    "OneCycleLR": ("total_steps", 2),
-    "PolynomialLR": ("total_iters", 1),
-    "LinearLR": ("total_iters", 3),
-}
-"""The argument that says how long a schedule is, and at which place from 0 it stands."""
+    wanted = symbols().schedule_lengths.get(scheduler.made.rpartition(".")[2])
+    return scheduler.argument(wanted.name, wanted.place) if wanted is not None else None
