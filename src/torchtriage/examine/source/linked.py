@@ -34,6 +34,13 @@ class Linked:
         self.path, self.content = path, data
         self.data = data.removeprefix(BOM_UTF8)
         self._parts: dict[str, Scope | None] = {}
+        self._mentions: dict[re.Pattern[bytes], bool] = {}
+
+    def mentions(self, words: re.Pattern[bytes]) -> bool:
+        """Whether one of the WORDS stands anywhere in it; kept, as every file that imports it asks the same."""
+        if words not in self._mentions:
+            self._mentions[words] = words.search(self.data) is not None
+        return self._mentions[words]
 
     @cached_property
     def tree(self) -> ast.Module | None:

@@ -49,6 +49,13 @@ def _habits() -> tuple[_Habits, ...]:
 
 
 @lru_cache(maxsize=4096)
+def _named(word: str) -> _Habits | None:
+    """The role of which things are called WORD, as `optimizer` or `d_optimizer` are."""
+    names = {word, *(word[at + 1 :] for at, letter in enumerate(word) if letter == "_")}
+    return next((habits for habits in _habits() if not names.isdisjoint(habits.named)), None)
+
+
+@lru_cache(maxsize=4096)
 def gives_model(name: str) -> bool:
     """Whether NAME is a function of a library that gives a model: torchvision.models.resnet18, X.from_pretrained."""
     lore: dict[str, list[str]] = table()["models"]
@@ -145,10 +152,9 @@ class Roles:
     def _habitual(self, origin: Origin, node: ast.expr | None, by: str) -> Part | None:
         """Two signals: a name by which such things are called, and a use that only such things have."""
         text = origin.store.name if origin.store is not None else dotted(node)
-        word = text.rpartition(".")[2].lower()
-        for habits in _habits():
-            if word in habits.named or any(word.endswith(f"_{each}") for each in habits.named):
-                return Part(habits.role, by) if self._is_used(text, habits) else None
+        habits = _named(text.rpartition(".")[2].lower())
+        if habits is not None:
+            return Part(habits.role, by) if self._is_used(text, habits) else None
         role = next((role for role, words in self._settled.items() if text.rpartition(".")[2] in words), None)
         return Part(role, by) if role is not None else None
 

@@ -118,9 +118,9 @@ class Executor(Frameworks):
         return any(each.is_endless for each in self.loops)
 
     def goes_on(self, loop: Loop) -> bool:
-        happened = self.events[loop.first :]
-        self.age += any(isinstance(each, events.Backward) for each in happened)
-        return loop.goes_on(happened)
+        goes_on = loop.goes_on(self.events)
+        self.age += loop.trains
+        return goes_on
 
     # bookkeeping
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torchtriage.examine.source.execution import events
 
@@ -38,22 +38,34 @@ class Loop:
     period: int = 0
     counted: int = 0
     """The highest number that its code compares a count with."""
+    seen: int = 0
+    """Events that it has looked at."""
+    trains: bool = False
     holds_training: bool = False
     """Whether a loop within it trains."""
+    evaluates: bool = False
+    """Whether a model is called in it."""
+    steps: set[int] = field(default_factory=set)
+    """The iterations in which an optimizer steps."""
 
     def goes_on(self, happened: list[events.Event]) -> bool:
-        """Whether one more iteration may show something, after what has HAPPENED within it."""
+        """Whether one more iteration may show something, after all that has HAPPENED in the execution."""
         self.count += 1
-        trains = [each for each in happened if isinstance(each, events.Backward)]
-        if not trains:
-            is_evaluation = any(isinstance(each, events.Forward) for each in happened)
-            return self.count < (ROUNDS if self.is_endless or is_evaluation else KNOWN)
-        self.holds_training = any(len(each.loops) > self.depth + 1 for each in trains)
+        for each in happened[max(self.first, self.seen) :]:
+            self._note(each)
+        self.seen = len(happened)
+        if not self.trains:
+            return self.count < (ROUNDS if self.is_endless or self.evaluates else KNOWN)
         if self.holds_training:
             return self.count < max(EPOCHS, min(self.period + 1, PERIODS))
-        steps = {self._turn(each) for each in happened if isinstance(each, events.OptimizerStep)}
-        counts = bool(self.period or self.counted or steps)  # nothing else changes from one iteration to the next
-        return self.count < ROUNDS or (counts and len(steps) < 2 and self.count < ACCUMULATED)
+        counts = bool(self.period or self.counted or self.steps)  # nothing else changes from one iteration to the next
+        return self.count < ROUNDS or (counts and len(self.steps) < 2 and self.count < ACCUMULATED)
 
-    def _turn(self, event: events.Event) -> int:
-        return event.loops[self.depth][1] if len(event.loops) > self.depth else -1
+    def _note(self, event: events.Event) -> None:
+        """EVENT has happened within it."""
+        if isinstance(event, events.Backward):
+            self.trains = True
+            self.holds_training |= len(event.loops) > self.depth + 1
+        elif isinstance(event, events.OptimizerStep):
+            self.steps.add(event.loops[self.depth][1] if len(event.loops) > self.depth else -1)
+        self.evaluates |= isinstance(event, events.Forward)

@@ -90,8 +90,10 @@ class Sequences(Statements):
         return Endless(make, next((each for each in arguments if self.source_of(each) is not None), None))
 
     def _reversed(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        found = self.listed(arguments[0], node) if arguments else Unknown()
-        return found[::-1] if isinstance(found, list) else Unknown("reversed")
+        found = arguments[0] if arguments else Unknown()
+        if not isinstance(found, range):
+            found = self.listed(found, node)
+        return found[::-1] if isinstance(found, list | range) else Unknown("reversed")
 
     def _enumerated(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         over = arguments[0] if arguments else Unknown()

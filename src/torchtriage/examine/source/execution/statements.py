@@ -354,7 +354,6 @@ class Statements(Expressions):
             tuple(self.evaluate(each, frame) for each in arguments.defaults),
             {key.arg: self.evaluate(each, frame) for key, each in named if each is not None},
             frame.owner if frame.is_class else None,
-            is_generator=not isinstance(node, ast.Lambda) and _yields(node),
             guards=tuple(self.guards),
         )
         self.note_defaults(made, [*arguments.defaults, *(each for each in arguments.kw_defaults if each is not None)])
@@ -403,23 +402,6 @@ def _is_carried(value: Value) -> bool:
 
 def _reads(node: ast.expr, name: str) -> bool:
     return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
-
-
-def _yields(node: _Definition) -> bool:
-    """Whether NODE is a generator; that is kept with the node, which each execution comes to again."""
-    if "is_generator" not in vars(node):
-        vars(node)["is_generator"] = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in _inside(node))
-    return bool(vars(node)["is_generator"])
-
-
-def _inside(node: _Definition) -> Iterator[ast.AST]:
-    """The nodes of NODE that are not of a definition within it."""
-    waiting: list[ast.AST] = list(node.body)
-    while waiting:
-        each = waiting.pop()
-        yield each
-        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            waiting += ast.iter_child_nodes(each)
 
 
 def leaves(body: list[ast.stmt]) -> bool:

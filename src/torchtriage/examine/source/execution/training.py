@@ -102,13 +102,7 @@ class Training:
         """The names in the code that was executed: of a program also those at the top level of its file."""
         roots: list[ast.AST] = [each.node for each in self.executor.visited.values()]
         roots += [self.script.tree] if self.executor.entry is None else []
-        found: set[str] = set()
-        for each in (inner for root in roots for inner in ast.walk(root)):
-            if isinstance(each, ast.Name | ast.Attribute):
-                found.add(each.id if isinstance(each, ast.Name) else each.attr)
-            elif isinstance(each, ast.arg | ast.keyword):
-                found.add(each.arg or "")
-        return frozenset(found)
+        return frozenset().union(*map(_names_in, roots))
 
     def names(self, words: re.Pattern[str]) -> bool:
         """Whether one of the WORDS is in a name of the code that was executed."""
@@ -117,8 +111,9 @@ class Training:
     def mentions(self, words: re.Pattern[bytes]) -> bool:
         """Whether one of the WORDS stands anywhere in the files of the program."""
         if words not in self.script.mentioned:  # each of dozens of functions is asked, and the texts are the same
-            texts = (self.script.text.data, *(each.data for each in self.executor.links.used.values()))
-            self.script.mentioned[words] = any(map(words.search, texts))
+            others = self.executor.links.used.values()
+            found = words.search(self.script.text.data) is not None or any(each.mentions(words) for each in others)
+            self.script.mentioned[words] = found
         return self.script.mentioned[words]
 
     def is_dropped(self, spot: Spot) -> bool:
@@ -318,6 +313,20 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
     for runs in ways.values():
         trained = (Training(script, each) for each in runs)
         yield Trainings(script, tuple(trained), is_program=False)
+
+
+def _names_in(root: ast.AST) -> frozenset[str]:
+    """The names in the code of ROOT; kept with it, as each execution that comes there asks for them."""
+    if "all_names" not in vars(root):
+        found = set[str]()
+        for each in ast.walk(root):
+            if isinstance(each, ast.Name | ast.Attribute):
+                found.add(each.id if isinstance(each, ast.Name) else each.attr)
+            elif isinstance(each, ast.arg | ast.keyword):
+                found.add(each.arg or "")
+        vars(root)["all_names"] = frozenset(found)
+    found_before: frozenset[str] = vars(root)["all_names"]
+    return found_before
 
 
 def _has_mode(layer: Object) -> bool:

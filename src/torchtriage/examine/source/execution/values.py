@@ -266,11 +266,31 @@ class Function:
     """"property", "cached", "static", "class" or "context" by its decorator."""
     grad: bool | None = None
     autocast: Region | None = None
-    is_generator: bool = False
     is_once: bool = False
     """Whether it says that it can be differentiated only once."""
     guards: tuple[Any, ...] = ()
     """The conditions on the rank around its definition, or in its decorator: some ranks alone have it."""
+
+    @property
+    def is_generator(self) -> bool:
+        """Kept with the node, which each execution comes to again; most functions of a file are never called."""
+        if isinstance(self.node, ast.Lambda):
+            return False
+        if "is_generator" not in vars(self.node):
+            vars(self.node)["is_generator"] = _yields(self.node)
+        return bool(vars(self.node)["is_generator"])
+
+
+def _yields(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a `yield` stands in FUNCTION, and in no definition within it."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(each)
+    return False
 
 
 @dataclass(eq=False)
@@ -399,11 +419,9 @@ def is_concrete(value: Value) -> bool:
 def share_of(values: Iterable[Value]) -> Object | None:
     """The loader whose part on this rank alone one of VALUES was computed of, or an element of a list among them."""
     for each in values:
-        inside = each[:SHOWN] if isinstance(each, list | tuple) else (each,)
-        found = (one.share for one in inside if isinstance(one, Sampled))
-        share = next((one for one in found if one is not None), None)
-        if share is not None:
-            return share
+        for one in each[:SHOWN] if isinstance(each, list | tuple) else (each,):
+            if isinstance(one, Sampled) and one.share is not None:
+                return one.share
     return None
 
 

@@ -45,6 +45,8 @@ def step_missing(trainings: Trainings) -> Iterator[Sighting]:
     """Gradients are computed for an optimizer that never steps."""
 
     def find(training: Training) -> Facts:
+        if not training.of(events.Backward):
+            return
         turns = [each.loops[-1][1] for each in training.of(events.Backward) if each.loops]
         is_followed = training.executor.is_finished or max(turns, default=0) >= ACCUMULATED - 1
         if "step" in training.blind or not is_followed or _steps_elsewhere(training):

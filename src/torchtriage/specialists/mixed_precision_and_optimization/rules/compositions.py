@@ -118,8 +118,11 @@ def _is_small_exponential(call: events.Composed) -> bool:
 
 def _is_term(tree: ast.AST, node: ast.AST) -> bool:
     """Whether NODE is a term of a longer sum, as exp(r) - 1 - r, an estimate of a divergence, which is meant."""
-    sums = (each for each in ast.walk(tree) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add | ast.Sub))
-    return any(node in (each.left, each.right) for each in sums)
+    if "terms" not in vars(tree):  # kept with the tree, as dozens of expressions of a file are asked
+        sums = (each for each in ast.walk(tree) if isinstance(each, ast.BinOp))
+        inner = (side for each in sums if isinstance(each.op, ast.Add | ast.Sub) for side in (each.left, each.right))
+        vars(tree)["terms"] = frozenset(map(id, inner))
+    return id(node) in vars(tree)["terms"]
 
 
 def _is_torch(node: ast.AST | None, name: str) -> bool:

@@ -110,7 +110,8 @@ def _blocking(training: Training) -> Facts:
 
 def _all(training: Training) -> Iterator[events.Event]:
     """What happens, and what has happened at the top level of the file, whatever that asks for."""
-    simple = (each for each in training.script.tree.body if isinstance(each, ast.Expr | ast.Assign | ast.AugAssign))
-    nodes = {id(node) for each in simple for node in ast.walk(each)}
-    yield from (each for each in training.executor.earlier if id(each.spot.node) in nodes)
+    if training.executor.earlier:
+        simple = (each for each in training.script.tree.body if isinstance(each, ast.Expr | ast.Assign | ast.AugAssign))
+        nodes = {id(node) for each in simple for node in ast.walk(each)}
+        yield from (each for each in training.executor.earlier if id(each.spot.node) in nodes)
     yield from training.executor.events
