@@ -38,6 +38,14 @@ _NO_RANK = (None, 0, -1)
 """What a parameter for the rank is by default: rank=8 is that of a matrix."""
 
 
+_CONTAINERS = frozenset({"dict", "list", "set", "tuple", "len", "isinstance", "getattr", "hasattr"})
+_STATES = frozenset({"training", "requires_grad", "data", "grad", "state_dict"})
+_ACTIONS = (
+    ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.AugAssign, ast.BinOp, ast.Delete, ast.Yield,
+    ast.YieldFrom, ast.Await,
+)  # fmt: skip
+
+
 class Entries:
     """The functions and methods of one file that nothing in it calls, with their arguments."""
 
@@ -69,7 +77,7 @@ class Entries:
         for name in dict.fromkeys(name for items in own for name, _ in items):
             each = cls.method(name)
             is_here = each is not None and id(each.node) in self.scopes and id(each.node) not in entered
-            if each is None or not is_here:
+            if each is None or not is_here or _is_accessor(each.node):
                 continue
             if name == "__call__" or not (name.startswith("__") or self._is_called(name, cls)):
                 yield each
@@ -83,7 +91,8 @@ class Entries:
         """The methods of CLS that none of its methods calls."""
         own = [each for each in cls.namespace.values() if isinstance(each, Function) and id(each.node) in self.scopes]
         calls = {site.tail for each in own for site in self.scopes[id(each.node)].calls}
-        return [each for each in own if not each.name.startswith("__") and each.name not in calls and not each.kind]
+        outer = (each for each in own if not each.name.startswith("__") and each.name not in calls and not each.kind)
+        return [each for each in outer if not _is_accessor(each.node)]
 
     def names_called(self, cls: Class, but: Function) -> set[str]:
         """The names of what other methods of CLS than BUT call, where nothing in the file calls these."""
@@ -224,6 +233,26 @@ class Entries:
         """A thing of the role that NODE plays in SCOPE; None where it plays none."""
         roles = {part.role for part in self.roles.parts(node, scope)} if scope is not None else set()
         return made_for(roles.pop(), spot) if len(roles) == 1 else None
+
+
+def _is_accessor(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether FUNCTION only gives or sets attributes: get_classifier(), no_weight_decay(), set_grad_checkpointing().
+
+    Models of a library have half a dozen of them, and for each one the whole model would be made.
+    """
+    inside = [function.body] if isinstance(function, ast.Lambda) else function.body
+    return not any(_is_action(each) for statement in inside for each in ast.walk(statement))
+
+
+def _is_action(node: ast.AST) -> bool:
+    """Whether NODE does more than to look something up, or to set a switch."""
+    if isinstance(node, ast.For):  # for block in self.blocks: block.grad_checkpointing = enable
+        return not all(isinstance(each, ast.Assign) for each in node.body)
+    if isinstance(node, ast.Call):
+        return not (isinstance(node.func, ast.Name) and node.func.id in _CONTAINERS)
+    if isinstance(node, ast.Attribute):
+        return node.attr in _STATES
+    return isinstance(node, _ACTIONS)
 
 
 def made_for(role: str, spot: Spot) -> Object | None:
