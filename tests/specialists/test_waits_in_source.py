@@ -34,7 +34,7 @@ def said(tmp_path: Path, *lines: str, fault: str = "sync-bound") -> list[tuple[s
 
 
 def test_the_waits_are_counted_by_their_lines_and_by_nothing_else(tmp_path: Path) -> None:
-    assert said(tmp_path, "copies.append(loss.grad.cpu())") == [
+    assert said(tmp_path, "copies.append(targets.cuda().cpu())") == [
         ("every batch waits for the device once (line 14)", None)
     ]
     twice = ["print(loss.item())", "total += targets.cuda().sum().item()"]

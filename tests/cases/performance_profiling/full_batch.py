@@ -86,8 +86,8 @@ def watched(model, batches, optimizer, device="cuda"):
         optimizer.zero_grad()
         F.cross_entropy(model(x.to(device)), y.to(device)).backward()
         for name, p in model.named_parameters():
-            if p.grad is not None and name.endswith("weight"):
-                means.append(abs(p.grad.cpu().numpy()).mean())  # expect: sync-bound
+            if p.grad is not None:
+                means.append((name, abs(p.grad.cpu().numpy()).mean()))  # expect: sync-bound
         optimizer.step()
     return means
 

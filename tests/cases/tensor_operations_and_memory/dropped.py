@@ -40,7 +40,7 @@ def train_right(model: nn.Module, dataset, device):
         optimizer.step()
         images.clamp_(0, 1)
         loss.detach_()
-        print(loss, images.mean())
+        print(loss, images.mean())  # expect: sync-bound
 
 
 class Style(nn.Module):

@@ -30,9 +30,10 @@ _COPIES = frozenset({"detach", "clone", "cpu", "float", "contiguous"})
 """Operations that give the same values again."""
 _BOUNDED = {
     **dict.fromkeys(("tanh", "sigmoid", "softmax", "log_softmax", "logsigmoid", "cosine_similarity"), "above"),
-    **dict.fromkeys(("clamp_max", "minimum", "clamp", "clip"), "above"),
+    **dict.fromkeys(("clamp_max", "minimum", "clamp", "clip", "normalize"), "above"),
     **dict.fromkeys(("abs", "norm", "square", "relu", "exp", "softplus", "cdist", "dist"), "below"),
 }
+_PRODUCTS = frozenset({"mm", "bmm", "matmul", "mv", "dot", "inner", "tensordot"})
 _NEGATED = {"below": "above"}
 _POWERS = ("exp", "weighted exp")
 
@@ -53,6 +54,14 @@ def device_of(values: Iterable[Value]) -> str:
         if isinstance(each, Unknown) and each.is_of_rank:  # .to(local_rank)
             return "cuda"
     return ""
+
+
+def names_device(given: Iterable[Value]) -> bool:
+    """Whether to() with what it is GIVEN moves something to a device that is not known: one that is chosen is none but
+    an accelerator where there is one.
+    """
+    first = next(iter(given), None)
+    return isinstance(first, Unknown) and "type" not in first.why and not first.why.startswith("cpu")
 
 
 def cast_by(name: str, given: Iterable[Value]) -> str:
@@ -89,6 +98,8 @@ def carry(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None
         result.bound = _BOUNDED[name]
     elif name in ("sum", "mean", "sqrt"):
         result.bound = held.bound
+    elif name in _PRODUCTS:
+        result.bound = _bound_of_features([held, *arguments])
     if name in lore()["activations"]:
         result.activation, result.activated = lore()["activations"][name], result.spot
     elif name == "exp" and held.bound != "above" and not held.created:
@@ -97,6 +108,12 @@ def carry(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None
         result.activation, result.activated = "sum of exp", held.activated
     elif name == "where":
         _choose(result, [held, *(each for each in arguments if isinstance(each, Tensor))][-2:])
+
+
+def _bound_of_features(operands: Iterable[Value]) -> str:
+    """Whether the products of OPERANDS are bounded, as those of normalized features are."""
+    tensors = [each for each in operands if isinstance(each, Tensor)]
+    return "above" if len(tensors) > 1 and all(each.bound == "above" for each in tensors) else ""
 
 
 def _choose(result: Tensor, pieces: list[Tensor]) -> None:
@@ -171,6 +188,8 @@ def _bound(op: ast.operator | None, left: Value, right: Value) -> str:
     """Whether LEFT OP RIGHT is bounded, of one that is and of a number."""
     if isinstance(op, ast.Sub):
         return "above" if is_largest(right) else ""
+    if isinstance(op, ast.MatMult):
+        return _bound_of_features((left, right))
     if isinstance(op, ast.Pow):
         return "below" if right == 2 else ""
     return _bound_of_product(left, right) if isinstance(op, ast.Mult | ast.Div) else ""

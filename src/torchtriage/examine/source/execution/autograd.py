@@ -77,6 +77,8 @@ class Tensor(Sampled):
     """Whether it was made of numbers, and gets a gradient of its own."""
     is_entry: bool = False
     """Whether the caller of the function that is executed gives it."""
+    loader: Object | None = None
+    """Which one gave it, as a batch or as a part of one."""
     is_batch: bool = False
     """Whether a loader gave it as it is: it may be a batch of a class of its own, whose to() moves it in place."""
     is_of_backward: bool = False

@@ -181,7 +181,10 @@ class Calls(Functions):
         self.blind |= {"backward"} if is_loss else set()
         assumed = Tensor(self.spot(node), is_open=True, is_batch=True, grad_fn=held.grad_fn)
         assumed.bound = "above" if held.why == SHIFTED else ""
-        return self.tensor_method(assumed, name, arguments, keywords, node)
+        found = self.tensor_method(assumed, name, arguments, keywords, node)
+        if casts and isinstance(found, Tensor):  # attempt_load(weights).half() is a model
+            found.is_output = True
+        return found
 
     def beyond(self, held: Value, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if isinstance(held, Unknown):

@@ -17,6 +17,7 @@ from torchtriage.examine.source.execution.loops import ELEMENTS
 from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.values import (
     LONGEST,
+    MASK,
     OVER,
     Endless,
     External,
@@ -70,6 +71,8 @@ class Elements(Attributes):
             return Unknown("an element")
 
     def _part(self, value: Tensor, key: Value, node: ast.AST) -> Value:
+        if isinstance(key, Tensor) and key.format == MASK:
+            self.note_read((key if key.device else value,), "mask", node)
         result = self.merged((value,), node)
         result.activation, result.activated = value.activation, value.activated
         result.base = value if _is_basic(key) else None

@@ -179,6 +179,14 @@ class Read(Event):
 
 
 @dataclass(eq=False)
+class Upload(Event):
+    """A batch of LOADER, or a part of one, is copied to an accelerator. says_how: it says whether the host waits."""
+
+    loader: Object
+    says_how: bool
+
+
+@dataclass(eq=False)
 class Composed(Event):
     """The function NAME is applied to what comes out of INNER ("log" of "softmax"), at the place ORIGIN."""
 

@@ -54,11 +54,13 @@ class Executor(Frameworks):
         """Of loops over what is known, by their node, the number of iterations."""
         self.inside: dict[int, frozenset[int]] = {}
         """Of each loop, by its node, the nodes within it."""
+        self.loop_nodes: dict[int, ast.AST] = {}
         self.registered = []
         self.start(path)
 
     def start(self, path: str, *, steps: int = 0, most: int = MOST) -> None:
         """Forgets what an execution has come to, and begins in PATH after STEPS of the MOST that it may take."""
+        self._before = steps
         self.events: list[events.Event] = []
         self.loops: list[Loop] = []
         self.guards: list[Guard] = []
@@ -118,7 +120,7 @@ class Executor(Frameworks):
         return any(each.is_endless for each in self.loops)
 
     def goes_on(self, loop: Loop) -> bool:
-        goes_on = loop.goes_on(self.events)
+        goes_on = loop.goes_on(self.events, is_late=self.steps - self._before > (self.most - self._before) // 2)
         self.age += loop.trains
         return goes_on
 
@@ -149,6 +151,8 @@ class Executor(Frameworks):
             self.happen(events.Setting(self.spot(node), f"{ENVIRONMENT}.{name}", value))
 
     def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool:
+        if isinstance(node, ast.If | ast.IfExp):
+            self.note_asked(value, node.test)
         times = self.decisions.get(id(node), 0)
         self.decisions[id(node)] = times + 1
         holds = self._holds(value, times)
@@ -216,6 +220,7 @@ class Executor(Frameworks):
     def loop(self, node: ast.AST) -> Iterator[Loop]:
         made = Loop(node, len(self.loops), len(self.events))
         if id(node) not in self.inside:
+            self.loop_nodes[id(node)] = node
             self.inside[id(node)] = frozenset(map(id, ast.walk(node)))
         self.loops.append(made)
         try:

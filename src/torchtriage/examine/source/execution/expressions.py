@@ -16,6 +16,7 @@ from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.loops import PERIODS, ROUNDS
 from torchtriage.examine.source.execution.values import (
     LONGEST,
+    MASK,
     Class,
     Condition,
     External,
@@ -168,6 +169,8 @@ class Expressions(Binding):
             )  # fmt: skip
             if repeated is not None:
                 return repeated
+        if isinstance(op, ast.Mod) and isinstance(left, str):
+            self.note_read((right,), "format", node)
         held = left.state.get("items") if in_place and isinstance(left, Object) else None
         if isinstance(op, ast.Add) and isinstance(held, list) and isinstance(right, list | tuple):  # a ModuleList
             held.extend(right[:LONGEST])
@@ -269,8 +272,9 @@ class Expressions(Binding):
         return unknown if unknown is not None else True
 
     def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
+        is_of_text = isinstance(left, str) or isinstance(right, str)
         is_of_tensors = isinstance(left, Tensor) or isinstance(right, Tensor)
-        if is_of_tensors and not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        if is_of_tensors and not is_of_text and not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn):
             return _comparison([each for each in (left, right) if isinstance(each, Tensor)], share_of((left, right)))
         if isinstance(left, Unknown) and (right is None or isinstance(right, bool)):
             is_same = isinstance(op, ast.Is | ast.Eq) is (right is True)
@@ -329,6 +333,11 @@ class Expressions(Binding):
             value = self.evaluate(node.body if known else node.orelse, frame)
         is_apart = is_concrete(value) or isinstance(value, Unknown)  # open(log) if rank == 0 else None
         return Unknown("a choice", is_of_rank=True) if is_apart else value
+
+    def note_asked(self, value: Value, test: ast.expr) -> None:
+        """Python asks whether VALUE of TEST is true; what is only a name there is a flag, a list or None as a rule."""
+        if not isinstance(test, ast.Name | ast.Attribute):
+            self.note_read(value.parts if isinstance(value, Condition) else (value,), "bool", test)
 
     def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
         return self.function(node, frame, "<lambda>")
@@ -389,6 +398,7 @@ class Expressions(Binding):
         value = self.evaluate(node.value if isinstance(node, ast.FormattedValue) else node, frame)
         wanted = node.format_spec if isinstance(node, ast.FormattedValue) else None
         form = self.evaluate(wanted, frame) if wanted is not None else ""
+        self.note_read((value,), "format", node)
         if is_of_rank(value) or not is_concrete(value) or not isinstance(form, str) or _PADS.search(form):
             return value if isinstance(value, Unknown) else Unknown("text")
         try:
@@ -437,7 +447,8 @@ def is_of_rank(value: Value) -> bool:
 
 def _comparison(operands: list[Tensor], share: Object | None) -> Tensor:
     """What a comparison of OPERANDS, and maybe of a number, gives; SHARE: of which loader's samples it tells."""
-    made = Tensor(cut=next((each.cut for each in operands if each.cut), None), share=share)
+    made = Tensor(cut=next((each.cut for each in operands if each.cut), None), share=share, format=MASK)
+    made.device = next((each.device for each in operands if each.device), "")
     if len(operands) == 1:
         made.attribute, made.created = operands[0].attribute, "computed" if operands[0].created else ""
     return made

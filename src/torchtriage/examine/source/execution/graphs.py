@@ -133,6 +133,11 @@ class Graphs(Configuration):
             elif isinstance(each, list | tuple):
                 self.note_used(each, node)
 
+    def note_read(self, values: Iterable[Value], name: str, node: ast.AST) -> None:
+        for each in tensors_in(values):
+            if not each.is_assumed:
+                self.happen(events.Read(self.spot(node), each, name))
+
     def bury(self, result: Tensor, operands: Iterable[Tensor], node: ast.AST) -> None:
         """RESULT of NODE has no gradient for what OPERANDS were computed of."""
         for each in operands if self.is_grad else ():
@@ -165,6 +170,7 @@ class Graphs(Configuration):
         for each in loss.graph:
             before = each.grad or Gradient()
             each.grad = Gradient((*before.by, (spot, loss)), before.used, loss.scaled)
+            each.device = each.device or loss.device  # of a model that somebody else has moved
 
     def _note_stale(self, loss: Tensor, node: ast.AST) -> None:
         """Weights that an optimizer has changed since LOSS was computed with them."""

@@ -9,6 +9,8 @@ from torchtriage.examine.source.execution import events
 
 ROUNDS = 3
 """Iterations of a loop without a known end: the third shows whether the second has left something behind."""
+LATE = 1
+"""The same where few steps are left; one more of a loop that trains."""
 ACCUMULATED = 70
 """Iterations of a loop that trains, at most, until an optimizer has stepped twice: recipes accumulate up to 64."""
 EPOCHS, PERIODS = 2, 6
@@ -48,14 +50,21 @@ class Loop:
     steps: set[int] = field(default_factory=set)
     """The iterations in which an optimizer steps."""
 
-    def goes_on(self, happened: list[events.Event]) -> bool:
-        """Whether one more iteration may show something, after all that has HAPPENED in the execution."""
+    def goes_on(self, happened: list[events.Event], *, is_late: bool = False) -> bool:
+        """Whether one more iteration may show something, after all that has HAPPENED in the execution.
+
+        is_late: half of the steps that an execution may take are gone: of large programs, as of five networks that
+        train each other, fewer iterations are executed than of others, so that they are followed to their end.
+        """
         self.count += 1
         for each in happened[max(self.first, self.seen) :]:
             self._note(each)
         self.seen = len(happened)
         if not self.trains:
-            return self.count < (ROUNDS if self.is_endless or self.evaluates else KNOWN)
+            rounds = LATE if is_late else ROUNDS
+            return self.count < (rounds if self.is_endless or self.evaluates else KNOWN)
+        if is_late and (self.steps or self.holds_training):
+            return self.count < (LATE if self.holds_training else LATE + 1)
         if self.holds_training:
             return self.count < max(EPOCHS, min(self.period + 1, PERIODS))
         counts = bool(self.period or self.counted or self.steps)  # nothing else changes from one iteration to the next

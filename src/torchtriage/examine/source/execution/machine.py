@@ -95,6 +95,10 @@ class Machine(ABC):
         """Writes EVENT down."""
 
     @abstractmethod
+    def note_read(self, values: Iterable[Value], name: str, node: ast.AST) -> None:
+        """The host asks at NODE, by NAME ("float"), for the values of the tensors among VALUES."""
+
+    @abstractmethod
     def note_sum(self, value: Value, node: ast.AST) -> None:
         """VALUE is added to others at NODE, or listed with them."""
 

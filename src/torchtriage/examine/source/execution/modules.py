@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.arithmetic import device_of, format_of
+from torchtriage.examine.source.execution.arithmetic import device_of, format_of, names_device
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.lore import FUNCTION, is_loss, kind_of, lore
@@ -232,7 +232,8 @@ class Modules(Registration):
     def _move(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.note_moved(held, node)
         device = arguments[0] if arguments else keywords.get("device")
-        is_cuda = getattr(getattr(node, "func", None), "attr", "") == "cuda" or device_of((device,)) == "cuda"
+        is_by_name = getattr(getattr(node, "func", None), "attr", "") == "cuda"
+        is_cuda = is_by_name or device_of((device,)) == "cuda" or names_device((device,))
         for parameter in self.parameters(held) if is_cuda else ():
             parameter.device = "cuda"
         self.happen(events.Move(self.spot(node), held, format_of((*arguments, *keywords.values())), device))

@@ -242,7 +242,7 @@ class Optimizers(Modules):
         sampler = loader.argument("sampler", 3)
         is_part = isinstance(sampler, Object) and sampler.kind == "sampler" and not self.is_grad
         if is_part or method is None or loader.argument("collate_fn", 6) is not None:
-            return Tensor(self.spot(node), is_batch=True, share=loader if is_part else None)
+            return Tensor(self.spot(node), is_batch=True, share=loader if is_part else None, loader=loader)
         if "sample" not in loader.state:
             begun = len(self.events)
             try:
@@ -251,14 +251,14 @@ class Optimizers(Modules):
                 loader.state["sample"] = Unknown("a sample")
             if loader.argument("num_workers", 5, 0) != 0:  # there torch seeds all generators itself
                 del self.events[begun:]
-        return self._collated(loader.state["sample"], node)
+        return self._collated(loader.state["sample"], loader, node)
 
-    def _collated(self, sample: Value, node: ast.AST) -> Value:
+    def _collated(self, sample: Value, loader: Object, node: ast.AST) -> Value:
         if isinstance(sample, dict):
-            return {key: self._collated(each, node) for key, each in sample.items()}
+            return {key: self._collated(each, loader, node) for key, each in sample.items()}
         if isinstance(sample, tuple | list):
-            return [self._collated(each, node) for each in sample]
-        return Tensor(self.spot(node), is_batch=isinstance(sample, Unknown))
+            return [self._collated(each, loader, node) for each in sample]
+        return Tensor(self.spot(node), is_batch=isinstance(sample, Unknown), loader=loader)
 
 
 def _generated(given: Value) -> Value:

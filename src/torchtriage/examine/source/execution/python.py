@@ -49,6 +49,10 @@ _PURE: dict[str, Callable[..., Any]] = {
     "os.fspath": str,
 }  # fmt: skip
 """Functions that are called as they are where their arguments are plain values."""
+_READERS = frozenset(
+    {"builtins.float", "builtins.int", "builtins.bool", "builtins.round", "builtins.str", "builtins.print"}
+)
+"""Functions that must know the values of tensors."""
 _TYPES: dict[str, type] = {
     "builtins.int": int, "builtins.float": float, "builtins.str": str, "builtins.bool": bool, "builtins.list": list,
     "builtins.tuple": tuple, "builtins.dict": dict, "builtins.set": set,
@@ -79,6 +83,8 @@ class Python(Sequences):
 
     def python(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value | None:
         """What calling NAME of Python's own gives; NotImplemented where it is none of these."""
+        if name in _READERS or name.startswith("math."):
+            self.note_read(arguments, name.rpartition(".")[2], node)
         work = self._works_of.get(name)
         if work is not None:
             return work(self, arguments, keywords, node)
@@ -264,12 +270,11 @@ class Python(Sequences):
         if isinstance(held, dict) and name in ("items", "keys", "values"):
             return [*getattr(held, name)()]
         if isinstance(held, dict) and name == "update":
-            for each in (*arguments, dict(keywords)):
-                if isinstance(each, dict):
-                    held.update(each)
-            return None
+            return _update(held, (*arguments, dict(keywords)))
         if isinstance(held, dict) and arguments and isinstance(arguments[0], Unknown):
             arguments = (ANY_KEY, *arguments[1:])
+        if isinstance(held, str) and name == "format":
+            self.note_read((*arguments, *keywords.values()), name, node)
         is_padding = name in _PADDING or name.startswith("__")
         if is_padding or (isinstance(held, str) and not is_concrete(list(arguments))):
             return Unknown.of("text", *arguments, *keywords.values())
@@ -317,6 +322,15 @@ class Python(Sequences):
             own = value.namespace.get("__annotations__", [])
             value.fields = tuple(dict.fromkeys([*(name for fields in inherited for name in fields), *own]))
         return value
+
+
+def _update(held: dict[Value, Value], given: Arguments) -> None:
+    """HELD.update(…) with each of what is GIVEN."""
+    for each in given:
+        if isinstance(each, dict):
+            held.update(each)
+        elif isinstance(each, Unknown):  # CONFIG.update(vars(options)): any entry may be another one then
+            held.update({key: Unknown("an entry") for key, value in held.items() if is_concrete(value)})
 
 
 Python._works_of = {

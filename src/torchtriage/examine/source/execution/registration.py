@@ -199,6 +199,9 @@ class Registration(Tensors):
         elif len(arguments) > 1 and isinstance(arguments[1], Object | Parameter):  # under a name that nobody knows
             self._note_again(arguments[1], node)
             held.values[f"{len(held.values)}?"] = arguments[1]
+        items = held.state.get("items")
+        if isinstance(items, list) and len(arguments) > 1 and is_module(arguments[1]):  # blocks.add_module("0", block)
+            items.append(arguments[1])
         name = arguments[0] if arguments else keywords.get("name")
         self.note_early(held, name if isinstance(name, str) else "", self.spot(node))
         return None

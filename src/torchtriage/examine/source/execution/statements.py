@@ -248,7 +248,10 @@ class Statements(Expressions):
     def _while(self, node: ast.While, frame: Frame) -> Iterator[Value]:
         with self.loop(node) as loop:
             while self.goes_on(loop):
-                known = truth(self.evaluate(node.test, frame))
+                found = self.evaluate(node.test, frame)
+                known = truth(found)
+                if known is None:
+                    self.note_asked(found, node.test)
                 if known is False:
                     break
                 loop.is_endless |= known is None or isinstance(node.test, ast.Constant)

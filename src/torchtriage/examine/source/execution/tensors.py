@@ -18,6 +18,7 @@ from torchtriage.examine.source.execution.arithmetic import (
     device_of,
     format_of,
     is_largest,
+    names_device,
     vanishing,
 )
 from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
@@ -37,11 +38,14 @@ from torchtriage.examine.source.execution.values import (
 )
 from torchtriage.examine.source.names import table
 from torchtriage.examine.source.torch_api.families import CASTS, DETACHING, DEVICE_MOVES, RESHAPES, SPLITS
+from torchtriage.examine.source.torch_api.operators import names
 from torchtriage.examine.source.torch_api.symbols import symbols
 
 _PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode", "kthvalue", "cummax", "cummin"})
 """With a dimension they give values and indices."""
 _READS = frozenset({"item", "tolist", "numpy", "cpu"})
+_COUNTED = names(home="method", trait="sync") - names(trait="lowered") - _READS
+"""Of these the host must know how many elements they give, or whether there are any: nonzero, unique, equal."""
 """Methods for which the host waits until the device has computed the value."""
 _NEEDED = frozenset({"exp", "sigmoid", "tanh", "softmax", "log_softmax", "sqrt", "rsqrt", "relu", "reciprocal"})
 """Operations whose gradient is computed of their result."""
@@ -171,8 +175,7 @@ class Tensors(Graphs):
 
     def _observe(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """Writes down what HELD.NAME(…) is by itself."""
-        if name in _READS:
-            self.happen(events.Read(self.spot(node), held, name))
+        self._note_copy(held, name, arguments, keywords, node)
         if name == "numpy":
             self.note_left(held, None, name, node)
         if name in ("mean", "item", "tolist"):
@@ -191,6 +194,14 @@ class Tensors(Graphs):
             self.happen(events.Copy(self.spot(node), held))
         if is_in_place(name):
             self.edit(held, node, name, arguments)
+
+    def _note_copy(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
+        """Whether HELD.NAME(…) brings something to the host, or a batch to an accelerator."""
+        if name in _READS | _COUNTED or (name == "to" and device_of(arguments[:1]) == "cpu"):
+            self.happen(events.Read(self.spot(node), held, name))
+        loader = next((each.loader for each in held.memory if each.loader is not None), None)
+        if loader is not None and _moved(name, (*arguments, *keywords.values())) == "cuda":
+            self.happen(events.Upload(self.spot(node), loader, "non_blocking" in keywords or len(arguments) > 1))
 
     def _note_small(self, held: Tensor, values: Arguments, node: ast.AST) -> None:
         """Whether one of VALUES, which HELD is guarded by, is 0 in its format."""
@@ -292,7 +303,7 @@ class Tensors(Graphs):
             return Endless(lambda _: (Unknown("a name", is_plain=True), self.merged((held,), node)))
         if name not in _PAIRS or not is_along:
             return None
-        values, places = self.merged((held,), node), Tensor(self.spot(node))
+        values, places = self.merged((held,), node), Tensor(self.spot(node), device=held.device)
         values.is_largest = name in LARGEST
         self.bury(places, (held,), node)
         return values, places
@@ -323,7 +334,7 @@ class Tensors(Graphs):
     def tensor_attribute(self, held: Tensor, name: str, node: ast.AST) -> Value:
         """HELD.NAME."""
         if name == "data":
-            bare = Tensor(self.spot(node), cut=self.spot(node) if held.graph else held.cut)
+            bare = Tensor(self.spot(node), cut=self.spot(node) if held.graph else held.cut, device=held.device)
             bare.gradient_of = held.gradient_of
             bare.memory_of = held if isinstance(held, Parameter) else None
             bare.base = held
@@ -335,7 +346,7 @@ class Tensors(Graphs):
             if held.grad is not None:
                 held.grad.is_taken = True
             has_none = held.is_gradient_known and held.grad is None
-            return Unknown("a gradient") if has_none else Tensor(self.spot(node), gradient_of=held)
+            return Unknown("a gradient") if has_none else Tensor(self.spot(node), gradient_of=held, device=held.device)
         if name == "requires_grad" and isinstance(held, Parameter) and held.requires_grad is not None:
             return held.requires_grad
         if name in lore()["tensors"]["views"] or name in table()["graph"]["attributes"]:
@@ -350,8 +361,11 @@ def _moved(name: str, given: Arguments) -> str:
     """The device to which the method NAME moves a tensor, with what it is GIVEN."""
     if name in ("cuda", "cpu"):
         return name
+    if name != "to":
+        return ""
+    like = next((each.device for each in given if isinstance(each, Tensor)), "")
     is_direct = any(each is True for each in given)  # non_blocking=True: a copy to an accelerator
-    return device_of(given) or ("cuda" if is_direct else "") if name == "to" else ""
+    return device_of(given) or like or ("cuda" if is_direct or names_device(given) else "")
 
 
 def is_in_place(name: str) -> bool:

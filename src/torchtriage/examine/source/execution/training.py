@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -102,7 +102,7 @@ class Training:
         """The names in the code that was executed: of a program also those at the top level of its file."""
         roots: list[ast.AST] = [each.node for each in self.executor.visited.values()]
         roots += [self.script.tree] if self.executor.entry is None else []
-        return frozenset().union(*map(_names_in, roots))
+        return frozenset().union(*map(names_in, roots))
 
     def names(self, words: re.Pattern[str]) -> bool:
         """Whether one of the WORDS is in a name of the code that was executed."""
@@ -161,24 +161,43 @@ class Training:
         """The models in DistributedDataParallel."""
         return [each for each in self.executor.wrappers if each.made in lore()["wrappers"]["replicas"]]
 
+    @cached_property
+    def _turns(self) -> dict[int, list[Hashable]]:
+        """Of each event, by its identity, for each loop around it the iteration, and which pass of the loop it is of:
+        an epoch may go through one for statement for training and for evaluation, in a helper.
+        """
+        passes: dict[tuple[Hashable, ...], list[int]] = {}
+        found: dict[int, list[Hashable]] = {}
+        for event in self.executor.events:
+            mine = found[id(event)] = []
+            for depth, (loop, count) in enumerate(event.loops):
+                one = passes.setdefault((loop, mine[-1] if depth else None), [0, -1])
+                one[0] += count < one[1]
+                one[1] = count
+                mine.append((loop, count, one[0], mine[-1] if depth else None))
+        return found
+
     def every_turn(self, found: Iterable[E]) -> list[E]:
         """Of events FOUND, those that happen in each iteration of a loop over batches, as often as in the first."""
-        turns: dict[int, set[tuple[tuple[int, int], ...]]] = {}
+        turns: dict[int, set[Hashable]] = {}
         for each in self.of(events.Backward):
             if each.loops:
-                turns.setdefault(each.loops[-1][0], set()).add(each.loops)
-        places: dict[tuple[int, int], dict[tuple[tuple[int, int], ...], list[E]]] = {}
+                turns.setdefault(each.loops[-1][0], set()).add(self._turns[id(each)][-1])
+        places: dict[tuple[int, int], dict[Hashable, list[E]]] = {}
         for event in found:
-            for depth, (loop, _) in enumerate(event.loops, start=1):
-                if event.loops[:depth] in turns.get(loop, ()):
-                    mine = places.setdefault((loop, id(event.spot.node)), {})
-                    mine.setdefault(event.loops[:depth], []).append(event)
+            for (loop, _), turn in zip(event.loops, self._turns[id(event)], strict=True):
+                if turn in turns.get(loop, ()):
+                    places.setdefault((loop, id(event.spot.node)), {}).setdefault(turn, []).append(event)
         return [
             event
             for (loop, _), seen in places.items()
             if len(turns[loop]) > 1 and turns[loop] == seen.keys()
             for event in min(seen.values(), key=len)
         ]
+
+    def batch_loop(self, event: events.Event) -> int:
+        """The loop around EVENT that goes back through a graph in each iteration, the innermost one; 0 for none."""
+        return next((loop for loop, _ in reversed(event.loops) if loop in self.batch_loops), 0)
 
     def has_modes(self, model: Object) -> bool:
         """Whether MODEL has layers that behave otherwise in train mode, or is none of the project's own."""
@@ -315,7 +334,7 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
         yield Trainings(script, tuple(trained), is_program=False)
 
 
-def _names_in(root: ast.AST) -> frozenset[str]:
+def names_in(root: ast.AST) -> frozenset[str]:
     """The names in the code of ROOT; kept with it, as each execution that comes there asks for them."""
     if "all_names" not in vars(root):
         found = set[str]()
@@ -405,7 +424,8 @@ def certain(
     wrong by itself, and not because something else is missing. among: which executions count: with `--amp` one has a
     scaler, and the other has none.
     """
-    runs = [each for each in trainings.runs if each.executor.takes != "once" and (among is None or among(each))]
+    counted = [each for each in trainings.runs if among is None or among(each)]
+    runs = [each for each in counted if each.executor.takes != "once"] or counted  # --no-cuda
     if not runs:
         return
     if not where_reached and not all(each.executor.is_finished for each in runs):

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from torchtriage.examine.source.execution.autograd import GraphNode
 
+MASK = "bool"
+"""The format of what a comparison gives."""
 Value: TypeAlias = Any
 Arguments: TypeAlias = tuple[Value, ...]
 Keywords: TypeAlias = Mapping[str, Value]

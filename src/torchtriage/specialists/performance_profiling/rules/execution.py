@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, is_concrete, truth
-from torchtriage.examine.source.torch_api.families import UPLOADS
 
 
 @detector("source/benchmark-with-deterministic")
@@ -104,50 +101,3 @@ def profiler_without_step(trainings: Trainings) -> Iterator[Sighting]:
         return any(each.made.kind == "profiler" for each in training.of(events.Made))
 
     yield from certain(trainings, find, among=is_profiled)
-
-
-@detector("source/sync-bound")
-def sync_bound(trainings: Trainings) -> Iterator[Sighting]:
-    """The host waits for the device several times for every batch."""
-
-    def find(training: Training) -> Facts:
-        if not training.mentions(_CUDA) or not training.of(events.Iteration):  # one batch holds all data: few steps
-            return
-        timed = {_home(training, each) for each in training.of(events.LibraryCall) if each.name.startswith("time.")}
-        reads = [each for each in training.of(events.Read) if _is_awaited(training, each)]
-        waits = [each for each in training.of(events.LibraryCall) if each.name == "torch.cuda.synchronize"]
-        waits = [each for each in waits if _home(training, each) not in timed]  # it is meant where a clock is read
-        values = {
-            id(each.tensor.same_as or each.tensor): each for each in training.every_turn(reads)
-        }  # read twice, waited for once
-        loops: dict[int, list[events.Event]] = {}
-        for each in (*values.values(), *training.every_turn(waits)):
-            loops.setdefault(each.loops[-1][0], []).append(each)
-        for found in loops.values():
-            lines = sorted({each.spot.line for each in found})
-            if len({id(each.spot.node) for each in found}) > 1:
-                yield found[0].spot, f"every batch waits for the device in lines {', '.join(map(str, lines))}"
-
-    def is_on_device(training: Training) -> bool:
-        return any(each.tensor.device != "cpu" for each in training.of(events.Read))
-
-    yield from certain(trainings, find, among=is_on_device)
-
-
-def _home(training: Training, call: events.LibraryCall) -> tuple[str, int]:
-    """The function that CALL stands in."""
-    return call.spot.path, max((each.lineno for each in training.definitions_around(call.spot)), default=0)
-
-
-def _is_awaited(training: Training, read: events.Read) -> bool:
-    """Whether the host waits for the device in READ: where that is not known, its function brings something there."""
-    tensor = read.tensor
-    if tensor.device or not (tensor.graph or tensor.cut):
-        return tensor.device == "cuda"
-    calls = (
-        each for one in training.definitions_around(read.spot) for each in ast.walk(one) if isinstance(each, ast.Call)
-    )
-    return any(isinstance(each.func, ast.Attribute) and each.func.attr in UPLOADS for each in calls)
-
-
-_CUDA = re.compile(rb"cuda|accelerator")
