@@ -13,10 +13,10 @@ class Places(nn.Module):
 
     def forward(self, ids):
         places = torch.arange(ids.size(1), device=ids.device)
-        again = torch.arange(ids.size(1)).to(ids)
+        again = torch.arange(ids.size(1)).to(ids)  # expect: created-then-moved
         count = torch.zeros(ids.size(0), ids.size(1))
         if ids.is_cuda:
-            count = count.cuda()
+            count = count.cuda()  # expect: created-then-moved
         return (self.words(ids) + self.places(places) + self.places(again)) * count.unsqueeze(-1)
 
 

@@ -24,7 +24,14 @@ _FORMATS = {
 """The formats of elements by the words for them, which are methods that cast, too."""
 _VANISHES = {"float16": 2.0**-25}
 """By format, half of its smallest number: this and less is rounded to 0."""
-_SAME = RESHAPES | CASTS | symbols().choosing_methods | {"detach", "clone", "diag", "cat", "stack", "triu", "tril"}
+_REPEATS = frozenset({"repeat", "tile", "repeat_interleave", "roll", "flip"})
+_SAME = (
+    RESHAPES
+    | CASTS
+    | symbols().choosing_methods
+    | {"detach", "clone", "diag", "cat", "stack", "triu", "tril"}
+    | _REPEATS
+)
 """Operations that pick, copy or rearrange elements."""
 _COPIES = frozenset({"detach", "clone", "cpu", "float", "contiguous"})
 """Operations that give the same values again."""
@@ -112,8 +119,9 @@ def carry(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None
 
 def _bound_of_features(operands: Iterable[Value]) -> str:
     """Whether the products of OPERANDS are bounded, as those of normalized features are."""
-    tensors = [each for each in operands if isinstance(each, Tensor)]
-    return "above" if len(tensors) > 1 and all(each.bound == "above" for each in tensors) else ""
+    given = [each for each in operands if isinstance(each, Tensor | Unknown)]
+    known = (each.bound == "above" if isinstance(each, Tensor) else each.why.endswith("normalize") for each in given)
+    return "above" if len(given) > 1 and all(known) else ""
 
 
 def _choose(result: Tensor, pieces: list[Tensor]) -> None:

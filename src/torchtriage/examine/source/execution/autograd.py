@@ -57,6 +57,8 @@ class Tensor(Sampled):
     has_escaped: bool = False
     created: str = ""
     """The function that made it from nothing ("randn"), where it still stands on the CPU as that left it."""
+    birth: tuple[tuple[tuple[int, int], ...], bool] | None = None
+    """The loops, with their iterations, in which it was made so, and whether a model was being called."""
     attribute: PlainAttribute | None = None
     """As what a module keeps it, or what it was computed of alone."""
     is_empty: bool = False
@@ -105,8 +107,6 @@ class Tensor(Sampled):
     """Those of autocast in which the operations of its graph were executed."""
     format: str = ""
     """Of its elements: "float16" …, where a cast, or the function that made it, says so."""
-    device: str = ""
-    """Where its elements are: "cuda" for any accelerator, "cpu" where it was taken back to the host, "" as it came."""
     same_as: Tensor | None = None
     """The tensor whose values it has: that of detach(), cpu() …"""
     of_gradients: str = ""

@@ -21,6 +21,7 @@ from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
 from torchtriage.examine.source.execution.ranks import Guard, names_rank
 from torchtriage.examine.source.execution.registration import OPAQUE, is_module
+from torchtriage.examine.source.execution.tensors import moved_to
 from torchtriage.examine.source.execution.values import (
     OVER,
     Answer,
@@ -151,15 +152,24 @@ class Calls(Functions):
                 return found
         if self.worker is not None:
             self.happen(events.LibraryCall(self.spot(node), name, arguments, keywords))
+        if name == "enter_context" and arguments:  # of an ExitStack, whose own `with` leaves it again
+            return self.enter(arguments[0], node)[1]
+        return self._method_of_unseen(held, name, arguments, keywords, node)
+
+    def _method_of_unseen(
+        self, held: Value, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST
+    ) -> Value:
+        """HELD.NAME(…) of a class that is not in sight."""
         if name in ("full_tensor", "wait_for_everyone"):
             self.happen(events.Collective(self.spot(node), name))
         if name in _BLIND:
             self.blind.add(name)
-        if name == "enter_context" and arguments:  # of an ExitStack, whose own `with` leaves it again
-            return self.enter(arguments[0], node)[1]
-        if isinstance(held, Object):  # what a class that is not in sight does to its own object
+        if isinstance(held, Object):  # it may do anything to its own object
             self.escape(held)
-        return self.beyond(held, name, arguments, keywords, node)
+        found = self.beyond(held, name, arguments, keywords, node)
+        if isinstance(found, Unknown):  # a batch of a class of its own
+            found.device = moved_to(name, (*arguments, *keywords.values()))
+        return found
 
     def _by_method(self, held: Unknown, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """HELD.NAME(…) where the method tells what HELD is: a model, a dict, a tensor; else NotImplemented."""
@@ -416,6 +426,8 @@ class Calls(Functions):
         elif value.kind == "no_sync":
             outer, self.is_unsynced = self.is_unsynced, True
             leave = partial(setattr, self, "is_unsynced", outer)
+        elif value.kind == "scaled":
+            return leave, value.state["loss"]
         elif value.kind == "context":
             entered = next(value.state["body"], None)
             return lambda: _resume(value.state["body"]), entered

@@ -326,7 +326,7 @@ def _used_as_tensors(node: ast.AST) -> Iterator[str]:
         called = each.func
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.attr in of_tensors():
             yield called.value.id
-        words = ast.unparse(called).split(".")
+        words = ast.unparse(called).split(".") if not isinstance(getattr(called, "value", None), ast.Call) else [""]
         is_of_torch = words[0] in ("torch", "F") or words[:2] == ["self", words[-1]]
         if words[-1] == "save_for_backward" or is_of_torch:
             given = each.args if words[-1] == "save_for_backward" else each.args[:1]

@@ -197,9 +197,10 @@ class Composed(Event):
 
 @dataclass(eq=False)
 class Copy(Event):
-    """TENSOR is copied to a device."""
+    """TENSOR, which was made from nothing, is copied to an accelerator. is_in_forward: while a model is called."""
 
     tensor: Tensor
+    is_in_forward: bool = False
 
 
 @dataclass(eq=False)

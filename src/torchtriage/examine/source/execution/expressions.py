@@ -450,7 +450,7 @@ def _comparison(operands: list[Tensor], share: Object | None) -> Tensor:
     made = Tensor(cut=next((each.cut for each in operands if each.cut), None), share=share, format=MASK)
     made.device = next((each.device for each in operands if each.device), "")
     if len(operands) == 1:
-        made.attribute, made.created = operands[0].attribute, "computed" if operands[0].created else ""
+        made.attribute, made.created, made.birth = operands[0].attribute, operands[0].created, operands[0].birth
     return made
 
 

@@ -194,6 +194,17 @@ class Frameworks(Calls):
             self.escape(*arguments, *keywords.values())
         return Unknown(name)
 
+    # apex
+
+    def _initialize_amp(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """model, optimizer = amp.initialize(model, optimizer): the same, made for float16."""
+        given = (*arguments[:2], *(keywords[each] for each in ("models", "optimizers") if each in keywords))
+        return given[0] if len(given) == 1 else given
+
+    def _scale_loss(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """`with amp.scale_loss(loss, optimizer) as scaled`: behind it the gradients are unscaled again."""
+        return Object("scaled", name, state={"loss": arguments[0] if arguments else keywords.get("loss")})
+
 
 Frameworks._of_accelerator = {
     "prepare": Frameworks._prepared,
@@ -221,5 +232,7 @@ Library._functions |= {
     **dict.fromkeys(("torch.multiprocessing.Process", "multiprocessing.Process"), Frameworks._process),
     **dict.fromkeys(("fire.Fire", "typer.run", "absl.app.run", "accelerate.notebook_launcher"), Frameworks._launched),
     "accelerate.Accelerator": Frameworks._accelerator,
+    "apex.amp.initialize": Frameworks._initialize_amp,
+    "apex.amp.scale_loss": Frameworks._scale_loss,
     "pytorch_lightning.Trainer": Frameworks._trainer,
 }

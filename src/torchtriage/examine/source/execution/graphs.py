@@ -74,8 +74,10 @@ class Graphs(Configuration):
             result.device = "cuda" if "cuda" in (result.device, each.device) else each.device or result.device
             result.of_gradients = each.of_gradients or result.of_gradients or ("norm" if each.gradient_of else "")
         result.format = self._common_format(given, tensors, own)
-        result.created = "computed" if tensors and not own and all(each.created for each in tensors) else ""
-        if any(each.device == "cuda" for each in own):
+        is_made_here = bool(tensors) and not own and all(each.created for each in tensors)
+        if is_made_here:
+            result.created, result.birth = tensors[0].created, tensors[0].birth
+        if any(each.device == "cuda" for each in (*own, *given) if isinstance(each, Tensor | Unknown)):
             result.device = "cuda"
         result.share = share_of(given)
         result.is_scalar = bool(tensors) and not own and all(each.is_scalar for each in tensors)

@@ -163,7 +163,6 @@ class Library(Optimizers):
             each.is_empty = False
             for one in each.graph:  # weight[i].view(shape): a part of it
                 one.is_empty = False
-            each.created = "computed" if each.created else ""
         return arguments[0] if arguments else Unknown(name)
 
     def _computed_by(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -172,7 +171,9 @@ class Library(Optimizers):
         if head == "torch" and last in _JOINS and any(_is_made_at(each, node) for each in tensors_in(arguments[:1])):
             self.happen(events.Joined(self.spot(node)))
         if name in symbols().tensor_classes and (len(arguments) > 1 or isinstance(next(iter(arguments), None), int)):
-            return self.created("empty", (), keywords, node)  # torch.FloatTensor(rows, columns)
+            made = self.created("empty", (), keywords, node)  # torch.FloatTensor(rows, columns)
+            made.created = last if made.created else ""
+            return made
         if last in lore()["losses"]:
             return self.loss(last, arguments, keywords, node)
         if head == "torch" and (last in lore()["tensors"]["creates"] or last in FACTORIES):

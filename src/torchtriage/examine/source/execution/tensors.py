@@ -102,8 +102,10 @@ class Tensors(Graphs):
         if name in ("tensor", "as_tensor"):
             self.happen(events.LibraryCall(self.spot(node), f"torch.{name}", arguments, keywords))
         made = Tensor(self.spot(node))
-        is_bare = not {"device", "**", "out"} & keywords.keys() and not any(tensors_in(arguments))
+        is_told = {"device", "**", "out", "generator", "pin_memory"} & keywords.keys()
+        is_bare = not is_told and not any(tensors_in(arguments)) and arguments != (0,)
         made.created = name if is_bare else ""
+        made.birth = self.turn, bool(self.under)
         made.format, made.device = format_of((keywords.get("dtype"),)), device_of((keywords.get("device"),))
         made.share = share_of(arguments)
         made.is_empty = name in _EMPTY
@@ -136,7 +138,8 @@ class Tensors(Graphs):
                 self.bury(left, () if name.startswith(("new_", "is_")) else (held,), node)
             left.state = held.state if name == "detach" else None
             left.base = held if name in DETACHING else None
-            left.created = "computed" if held.created and not name.startswith(("new_", "is_")) else ""
+            left.created = held.created if not name.startswith(("new_", "is_")) else ""
+            left.birth = held.birth
             left.attribute = held.attribute
             if name == "detach":
                 self._carry(held, left, name, arguments)
@@ -148,7 +151,7 @@ class Tensors(Graphs):
         result = self.merged((held,) if is_move else (held, *arguments, *keywords.values()), node)
         self._carry(held, result, name, arguments)
         result.format = cast_by(name, (*arguments, *keywords.values())) or result.format
-        result.device = _moved(name, (*arguments, *keywords.values())) or result.device
+        result.device = moved_to(name, (*arguments, *keywords.values())) or result.device
         result.needed = name if name in _NEEDED else ""
         if is_move:
             result.created, result.attribute = "", held.attribute if held.is_learned else None
@@ -163,7 +166,7 @@ class Tensors(Graphs):
         if is_in_place(name):
             held.graph, held.is_open, held.ages = result.graph, result.is_open, held.ages | result.ages
             held.grad_fn = result.grad_fn
-            held.divided, held.created = result.divided, "computed" if held.created else ""
+            held.divided = result.divided
             return held
         return result
 
@@ -190,8 +193,8 @@ class Tensors(Graphs):
         is_dropped = id(node) in self.dropped and name in lore()["tensors"]["pure"]
         if is_dropped and not is_written and not held.is_batch:
             self.note_lost(held, name, node)
-        if held.created and (name == "cuda" or (name == "to" and _is_device(arguments))):
-            self.happen(events.Copy(self.spot(node), held))
+        if held.created and moved_to(name, (*arguments, *keywords.values())) == "cuda":
+            self.happen(events.Copy(self.spot(node), held, bool(self.under)))
         if is_in_place(name):
             self.edit(held, node, name, arguments)
 
@@ -200,7 +203,7 @@ class Tensors(Graphs):
         if name in _READS | _COUNTED or (name == "to" and device_of(arguments[:1]) == "cpu"):
             self.happen(events.Read(self.spot(node), held, name))
         loader = next((each.loader for each in held.memory if each.loader is not None), None)
-        if loader is not None and _moved(name, (*arguments, *keywords.values())) == "cuda":
+        if loader is not None and moved_to(name, (*arguments, *keywords.values())) == "cuda":
             self.happen(events.Upload(self.spot(node), loader, "non_blocking" in keywords or len(arguments) > 1))
 
     def _note_small(self, held: Tensor, values: Arguments, node: ast.AST) -> None:
@@ -357,10 +360,12 @@ class Tensors(Graphs):
         return Unknown(name, is_plain=True) if is_fact else Operation(held, name)
 
 
-def _moved(name: str, given: Arguments) -> str:
+def moved_to(name: str, given: Arguments) -> str:
     """The device to which the method NAME moves a tensor, with what it is GIVEN."""
     if name in ("cuda", "cpu"):
         return name
+    if name == "type" and any(isinstance(each, External) and each.name.startswith("torch.cuda.") for each in given):
+        return "cuda"
     if name != "to":
         return ""
     like = next((each.device for each in given if isinstance(each, Tensor)), "")
@@ -384,8 +389,3 @@ def _operand(node: ast.AST) -> ast.AST | None:
 def _is_format(value: Value) -> bool:
     """Whether VALUE, an argument of to(), says nothing of a device: torch.float32, copy=True."""
     return (isinstance(value, External) and value.name.startswith("torch.")) or isinstance(value, bool)
-
-
-def _is_device(arguments: Arguments) -> bool:
-    first = arguments[0] if arguments else None
-    return first == "cuda" or (isinstance(first, Unknown) and first.is_plain)

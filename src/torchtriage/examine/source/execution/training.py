@@ -28,7 +28,7 @@ from torchtriage.examine.source.text import Definition
 
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
-_SCALING = re.compile(r"scaler|loss_?scale|unscale", re.IGNORECASE)
+_SCALING = re.compile(r"scaler|loss_?scale|scale_?loss|unscale", re.IGNORECASE)
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
 E = TypeVar("E", bound=events.Event)
 Mend = Callable[[Script, ast.AST], tuple[Edit, ...]]

@@ -28,6 +28,8 @@ class Sampled:
 
     share: Object | None = field(default=None, kw_only=True)
     """The loader of whose samples this rank has gone through its part alone, where it was computed of these."""
+    device: str = field(default="", kw_only=True)
+    """Where it is: "cuda" for any accelerator, "cpu" where it was taken back to the host, "" as it came."""
 
 
 @dataclass(eq=False)

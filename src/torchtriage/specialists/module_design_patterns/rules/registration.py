@@ -26,6 +26,8 @@ def unregistered_modules(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for plain in training.of(events.PlainContainer):
+            if plain.owner.values.get(plain.name) is not plain.held:  # made for one of two settings, and replaced
+                continue
             lost = _unregistered(training, plain)
             is_hidden = isinstance(plain.held, list) and len(plain.held) == 1  # [teacher]: left out on purpose
             if lost and not is_hidden:

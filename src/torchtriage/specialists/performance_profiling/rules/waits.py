@@ -95,7 +95,11 @@ def _fact(loop: _Loop) -> str:
 
 def _is_on_device(training: Training) -> bool:
     """Whether it surely computes on an accelerator."""
-    return any(each.tensor.device == "cuda" for each in training.of(events.Read)) or any(_synchronizes(training))
+    tensors = [
+        *(each.loss for each in training.of(events.Backward)),
+        *(each.tensor for each in training.of(events.Read)),
+    ]
+    return any(each.device == "cuda" for each in tensors) or any(_synchronizes(training))
 
 
 def _synchronizes(training: Training) -> Iterator[events.LibraryCall]:
@@ -134,7 +138,7 @@ def _loops(training: Training, always: set[tuple[str, int, int]]) -> Iterable[_L
 
 
 def _waits(training: Training) -> list[events.Read | events.LibraryCall]:
-    """Where the host waits in each iteration of a loop that trains, in their order."""
+    """Where the host waits in each iteration of a loop that trains, by their lines, those of this file first."""
     if not training.mentions(_CUDA):
         return []
     synchronized = list(_synchronizes(training))
@@ -144,12 +148,10 @@ def _waits(training: Training) -> list[events.Read | events.LibraryCall]:
         return []  # now and then: the loop is a measurement, which must wait
     useless = [each for each in always if not _is_timed(training, each)]
     reads = [each for each in training.of(events.Read) if each.tensor.device == "cuda"]
-    found: list[events.Read | events.LibraryCall] = [
-        *training.every_turn(reads),
-        *(each for each in always if id(each) not in meant),
-    ]
-    places = {id(each): place for place, each in enumerate(training.executor.events)}
-    return sorted((each for each in found if _is_avoidable(training, each)), key=lambda each: places[id(each)])
+    found: list[events.Read | events.LibraryCall] = [*training.every_turn(reads), *useless]
+    own = training.script.text.path
+    avoidable = (each for each in found if _is_avoidable(training, each))
+    return sorted(avoidable, key=lambda each: (each.spot.path != own, key_of(each.spot)))  # the same in each execution
 
 
 def _is_timed(training: Training, wait: events.Event) -> bool:

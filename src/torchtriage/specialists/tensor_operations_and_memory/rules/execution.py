@@ -263,21 +263,3 @@ def result_dropped(trainings: Trainings) -> Iterator[Sighting]:
                 yield lost.spot, fact, take_result
 
     yield from certain(trainings, find, where_reached=True)
-
-
-@detector("source/created-then-moved")
-def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
-    """A tensor is made on the CPU for every batch, and copied to the device."""
-
-    def find(training: Training) -> Facts:
-        for copy in training.every_turn(training.of(events.Copy)):
-            if copy.tensor.created in _FILLED:
-                yield (
-                    copy.spot,
-                    f"torch.{copy.tensor.created} takes `device=`: nothing has to be copied for every batch",
-                )
-
-    yield from certain(trainings, find)
-
-
-_FILLED = frozenset({"zeros", "ones", "full"})

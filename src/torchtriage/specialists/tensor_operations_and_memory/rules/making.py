@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.source.facts import Block, Call, Scope, dotted
-from torchtriage.examine.source.flow import loops
+from torchtriage.examine.source.facts import Call, dotted
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.tensors import Tensors, bound_inside, is_batches
-from torchtriage.examine.source.torch_api.families import DEVICE_MOVES, SIZED_FACTORIES
+from torchtriage.examine.source.tensors import Tensors, bound_inside
 from torchtriage.examine.source.torch_api.operators import names
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.tensor_operations_and_memory.rules.grad_free import is_grad_free
@@ -89,110 +87,6 @@ def _is_propagated(call: Call) -> bool:
                 return False
             return any(each.tail == "backward" and dotted(each.receiver) == name for each in call.scope.calls)
     return False
-
-
-@detector("source/created-then-moved")
-def created_then_moved(script: Script) -> Iterator[Sighting]:
-    """A tensor is made on the CPU again and again, and each time copied to the device."""
-    for call in script.calls("to", "cuda"):
-        made = _source(call.receiver)
-        if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute | ast.Name):
-            continue
-        head, _, last = script.names.resolve(made.func, call.scope).rpartition(".")
-        if head != "torch" or last not in SIZED_FACTORIES or not _is_free(made) or _is_empty(made):
-            continue
-        goal = _goal(script, call)
-        if goal and _is_hot(script, call, set()):
-            yield script.seen(
-                call.node,
-                f"torch.{last}() fills memory of the host, and {call.tail}() copies it over for every batch; "
-                f"device={goal} makes it where it is used",
-                _on_device(script, call, made, goal) if last not in _RANDOM and made is call.receiver else (),
-            )
-
-
-def _is_empty(made: ast.Call) -> bool:
-    """Whether MADE, which is told its sizes, holds nothing that could be copied: torch.empty(0)."""
-    return len(made.args) == 1 and isinstance(made.args[0], ast.Constant) and made.args[0].value == 0
-
-
-def _source(node: ast.expr | None) -> ast.expr | None:
-    """What is given another shape before it is moved: torch.arange(n).unsqueeze(0) → torch.arange(n)."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SHAPES:
-        inside = node.func.value if not isinstance(node.func.value, ast.Name) else next(iter(node.args), None)
-        if not isinstance(inside, ast.Call):
-            break
-        node = inside
-    return node
-
-
-_SHAPES = names(home="method", returns="tensor", writes="-") - DEVICE_MOVES
-
-
-def _is_free(made: ast.Call) -> bool:
-    """Whether the factory is told nothing that a device= would change."""
-    told = {keyword.arg for keyword in made.keywords}
-    return not told & {"device", "generator", "pin_memory", "out", "requires_grad", None}
-
-
-def _goal(script: Script, call: Call) -> str:
-    """The code of the device that CALL moves to; "" when it is none, the host, or not known to be one."""
-    if call.tail == "cuda":
-        return '"cuda"' if not call.arguments else script.source(call.arguments[0]) if call.node.args else ""
-    goal = call.argument("device", 0)
-    match goal:
-        case ast.Constant(value=str(word)):
-            return "" if word.startswith("cpu") else script.source(goal)
-        case ast.Name() | ast.Attribute():
-            return script.source(goal) if dotted(goal).rpartition(".")[2].lower() in _DEVICES else ""
-    return ""
-
-
-def _is_hot(script: Script, call: Call, seen: set[int]) -> bool:
-    """Whether CALL runs for every batch: in a loop that runs a model, in forward, or in what those call."""
-    scope = call.scope
-    if _is_remembered(call):
-        return False
-    if any(_is_busy(script, block, scope) for block in loops(call.path)):
-        return True
-    if scope.kind != "function" or scope.name == "__init__" or id(scope) in seen:
-        return False
-    decorators = getattr(scope.node, "decorator_list", [])
-    if any("cache" in dotted(each.func if isinstance(each, ast.Call) else each) for each in decorators):
-        return False
-    seen.add(id(scope))
-    if scope.name == "forward" and scope.host is not None:
-        return True
-    return any(_is_hot(script, site, seen) for site in script.trace.sites(scope))
-
-
-def _is_remembered(call: Call) -> bool:
-    """Whether CALL only fills what is kept: if self.mask is None: self.mask = …, except KeyError: cache[n] = …"""
-    targets = call.statement.targets if isinstance(call.statement, ast.Assign) else []
-    kept = any(isinstance(each, ast.Attribute | ast.Subscript) for each in targets)
-    return kept and any(block.kind in ("arm", "handler") for block in call.path)
-
-
-def _is_busy(script: Script, block: Block, scope: Scope) -> bool:
-    """Whether the loop of BLOCK goes through batches, or runs or trains a model directly."""
-    match block.owner:
-        case ast.For(iter=node) if is_batches(script, node, scope):
-            return True
-        case ast.For(iter=ast.Call(func=ast.Attribute(attr="items" | "values"), args=[]) | ast.List() | ast.Tuple()):
-            return False  # one turn for each of a few things
-    inside = (each for each in scope.calls if loops(each.path)[:1] == [block])
-    return any(each.tail == "backward" or script.roles.plays(each.node.func, scope, "model") for each in inside)
-
-
-def _on_device(script: Script, call: Call, made: ast.Call, goal: str) -> tuple[Edit, ...]:
-    """torch.zeros(n).to(device) → torch.zeros(n, device=device)"""
-    alone = len(call.arguments) == 1 or (call.tail == "cuda" and not call.arguments)
-    if not alone or call.node.lineno != call.node.end_lineno:
-        return ()
-    text = script.source(made)
-    given = text[:-1].rstrip()
-    comma = " " if given.endswith(",") else ", " if made.args or made.keywords else ""
-    return _replacement(script, call, f"{given}{comma}device={goal})", "on-the-device") if text.endswith(")") else ()
 
 
 def _replacement(script: Script, call: Call, code: str, remedy: str) -> tuple[Edit, ...]:

@@ -1,0 +1,96 @@
+"""What an execution of the program shows about tensors that are made on the host for the device."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchtriage.core.evidence import Edit
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.values import Spot
+from torchtriage.examine.source.script import Script
+from torchtriage.examine.source.torch_api.families import SIZED_FACTORIES
+from torchtriage.examine.source.torch_api.operators import names
+from torchtriage.examine.source.torch_api.symbols import symbols
+
+_RANDOM = names(trait="random")
+_MADE = SIZED_FACTORIES | {name.rpartition(".")[2] for name in symbols().tensor_classes}
+
+
+@detector("source/created-then-moved")
+def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
+    """A tensor is made on the CPU again and again, and each time copied to the device."""
+
+    def find(training: Training) -> Facts:
+        for copy in training.of(events.Copy):
+            if copy.tensor.created in _MADE and _is_hot(training, copy) and not _is_kept(training, copy.spot):
+                goal = _goal(copy.spot.node)
+                yield (
+                    copy.spot,
+                    f"torch.{copy.tensor.created}() fills memory of the host, and {_tail(copy.spot.node)}() copies it "
+                    f"over for every batch" + (f"; device={goal} makes it where it is used" if goal else ""),
+                    _make_on_device,
+                )
+
+    yield from certain(trainings, find, where_reached=True)
+
+
+def _is_hot(training: Training, copy: events.Copy) -> bool:
+    """Whether its tensor is made anew, and COPY happens, in each iteration of a loop that trains, evaluates or samples,
+    or whenever a model is called.
+    """
+    if copy.tensor.birth is None:
+        return False
+    loops, was_in_forward = copy.tensor.birth
+    called = {each.loops[-1][0] for each in training.of(events.Forward) if each.loops}
+    endless = {loop for loop in called if training.executor.endless.get(loop)}
+    alike = [each for each in training.of(events.Copy) if each.spot.node is copy.spot.node]
+    turns = {turn for each in alike for turn in each.loops}
+    mine = [turn for made, turn in zip(loops, copy.loops, strict=False) if made == turn]
+    often = {loop for loop, _ in mine if sum(one == loop for one, _ in turns) > 1}
+    return bool(often & (training.batch_loops | endless)) or (was_in_forward and copy.is_in_forward)
+
+
+def _is_kept(training: Training, spot: Spot) -> bool:
+    """Whether the call at SPOT only fills what is kept: if self.mask is None: self.mask = …, or behind a cache."""
+    around = training.definitions_around(spot)
+    if not around:
+        return False
+    if any("cache" in ast.unparse(each) for each in around[-1].decorator_list):
+        return True
+    guarded = (each for each in ast.walk(around[-1]) if isinstance(each, ast.If | ast.ExceptHandler))
+    mine = (each for each in guarded if any(inner is spot.node for inner in ast.walk(each)))
+    assigned = (each for one in mine for each in ast.walk(one) if isinstance(each, ast.Assign))
+    return any(isinstance(to, ast.Attribute | ast.Subscript) for each in assigned for to in each.targets)
+
+
+def _tail(node: ast.AST) -> str:
+    called = node.func if isinstance(node, ast.Call) else None
+    return called.attr if isinstance(called, ast.Attribute) else "a call"
+
+
+def _goal(node: ast.AST) -> str:
+    """The code of the device that the call NODE moves to."""
+    if not isinstance(node, ast.Call):
+        return ""
+    if _tail(node) == "type":
+        return ""
+    given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "device")]
+    return ast.unparse(given[0]) if given else '"cuda"' if _tail(node) == "cuda" else ""
+
+
+def _make_on_device(script: Script, node: ast.AST) -> tuple[Edit, ...]:
+    """torch.zeros(n).to(device) → torch.zeros(n, device=device)"""
+    made = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(node, ast.Call) or not isinstance(made, ast.Call) or node.lineno != node.end_lineno:
+        return ()
+    head, _, last = script.names.resolve(made.func, script.facts.scopes[0]).rpartition(".")
+    is_alone = len(node.args) + len(node.keywords) == 1 or (_tail(node) == "cuda" and not node.args + node.keywords)
+    if head != "torch" or last not in SIZED_FACTORIES - _RANDOM or not is_alone or _tail(node) not in ("to", "cuda"):
+        return ()
+    text = script.source(made)
+    given = text[:-1].rstrip()
+    comma = " " if given.endswith(",") else ", " if made.args or made.keywords else ""
+    return script.replaced("on-the-device", node, f"{given}{comma}device={_goal(node)})") if text[-1:] == ")" else ()
