@@ -156,7 +156,11 @@ class Executor(Frameworks):
         times = self.decisions.get(id(node), 0)
         self.decisions[id(node)] = times + 1
         holds = self._holds(value, times)
-        is_branch = len(body) > 1 and isinstance(body[-1], ast.Return) and body[-1].value is not None
+        last = body[-1].value if body and isinstance(body[-1], ast.Return) else None
+        is_answer = isinstance(last, ast.Constant) and isinstance(
+            last.value, bool
+        )  # if now - self.last < 10: return False
+        is_branch = last is not None and (len(body) > 1 or is_answer)
         if body and leaves(body) and not is_branch:
             # `if step % 500: continue` holds back what comes now and then; others are guards
             return not holds and isinstance(value, Unknown) and value.why == "a period"
