@@ -52,6 +52,8 @@ _SETTINGS = re.compile(r"(Config|Cfg|Args|Arguments|Options|Opts?|Settings|Param
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval", "modules"})
 """Methods that modules have, and no tensor."""
 _GIVE_MODULES = frozenset({"children", "modules", "named_children", "named_modules", "parameters"})
+_OF_LOADED_MODULES = frozenset({"eval", "train", "cuda", "half", "float"})
+"""What is done with a model that torch.load gives as a whole."""
 _OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__init_subclass__")
 """Methods of a class that may do what a constructor is for."""
 _BLIND = frozenset(
@@ -79,6 +81,8 @@ class Calls(Functions):
         if isinstance(called, Answer):
             self.note_answer(called)
         self.note_used((each for each in arguments if isinstance(each, Tensor)), node)
+        if isinstance(called, Loaded) and called.module is None:  # model = torch.load("model.pt")
+            called.module = Object("module", OPAQUE, None, called.spot, state={"training": None, "is_given": True})
         if isinstance(called, Unknown) and called.module is not None:
             called = called.module
         work = self._calls.get(type(called))
@@ -173,7 +177,8 @@ class Calls(Functions):
 
     def _by_method(self, held: Unknown, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """HELD.NAME(…) where the method tells what HELD is: a model, a dict, a tensor; else NotImplemented."""
-        if name in _GIVE_MODULES and held.module is None and not arguments:
+        is_whole = isinstance(held, Loaded) and name in _OF_LOADED_MODULES
+        if (name in _GIVE_MODULES or is_whole) and held.module is None and not arguments:
             held.module = Object("module", OPAQUE, None, self.spot(node), state={"training": None, "is_given": True})
         if held.module is not None:
             return self.call(self.attribute(held.module, name, node), arguments, keywords, node)
@@ -306,6 +311,8 @@ class Calls(Functions):
                 if isinstance(function.node, ast.Lambda):
                     return self.evaluate(function.node.body, frame)
                 self.run(function.node.body, frame)
+                if frame.skipped and all(isinstance(each, ast.If) for each in _without_docstring(function.node.body)):
+                    self.choose_return(frame)
             except Return as given:
                 return given.value
             finally:  # a method __enter__ leaves behind what it has switched on
@@ -457,6 +464,11 @@ def _is_empty(function: Function) -> bool:
     rest = [each for each in body if not isinstance(each, ast.Pass)]
     said = (each.value if isinstance(each, ast.Expr) else each for each in rest)
     return bool(body) and all(isinstance(each, ast.Constant) for each in said)
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    is_said = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1:] if is_said else body
 
 
 def _is_abstract(function: Function) -> bool:

@@ -34,8 +34,17 @@ MOST = 60_000
 SECONDS = 2.0
 """Of CPU time: steps on long lists may each take a millisecond."""
 NO_GENERATOR = 1_000
+_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+"""`if now - self.last < self.pause: return False` is a choice, `if not is_initialized(): return False` a guard."""
 E = TypeVar("E", bound=events.Event)
 Takes = Literal["always", "never", "once"]
+
+
+def _is_refused_else(node: ast.AST) -> bool:
+    """Whether NODE is an `if` whose other arm raises: else: raise ValueError(kind)."""
+    if not isinstance(node, ast.If) or not node.orelse:
+        return False
+    return isinstance(node.orelse[-1], ast.Raise) and not isinstance(node.body[-1], ast.Raise)
 
 
 class Executor(Frameworks):
@@ -155,12 +164,11 @@ class Executor(Frameworks):
             self.note_asked(value, node.test)
         times = self.decisions.get(id(node), 0)
         self.decisions[id(node)] = times + 1
-        holds = self._holds(value, times)
+        holds = self._holds(value, times) or _is_refused_else(node)
         last = body[-1].value if body and isinstance(body[-1], ast.Return) else None
-        is_answer = isinstance(last, ast.Constant) and isinstance(
-            last.value, bool
-        )  # if now - self.last < 10: return False
-        is_branch = last is not None and (len(body) > 1 or is_answer)
+        asks = isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], _ORDERS)
+        is_answer = asks and isinstance(last, ast.Constant) and isinstance(last.value, bool)
+        is_branch = last is not None and (len(body) > 1 or is_answer or _is_refused_else(node))
         if body and leaves(body) and not is_branch:
             # `if step % 500: continue` holds back what comes now and then; others are guards
             return not holds and isinstance(value, Unknown) and value.why == "a period"

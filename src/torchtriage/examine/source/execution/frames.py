@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,9 @@ class Frame:
     is_class: bool = False
     outside: dict[str, dict[str, Value]] = field(default_factory=dict)
     """Names that are declared global or nonlocal, and where they live."""
+
+    skipped: list[ast.expr] = field(default_factory=list)
+    """What `if kind == "adam": return Adam(…)` would have returned, where nobody knows the kind."""
 
     def home(self, name: str) -> dict[str, Value] | None:
         """The names among which NAME is found from here; None where it is none of the project's."""

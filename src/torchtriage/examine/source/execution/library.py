@@ -18,6 +18,7 @@ from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
 from torchtriage.examine.source.execution.optimizers import Optimizers
 from torchtriage.examine.source.execution.ranks import Guard, names_rank
 from torchtriage.examine.source.execution.values import (
+    BROADCAST,
     Arguments,
     Endless,
     Function,
@@ -206,6 +207,8 @@ class Library(Optimizers):
         if last in lore()["collectives"]:
             is_of_all = keywords.get("group") is None and "**" not in keywords
             self.happen(events.Collective(self.spot(node), last, is_of_all and not any(map(_is_group, arguments))))
+        if last == "broadcast_object_list" and arguments and isinstance(arguments[0], list):
+            arguments[0][:] = [Unknown(BROADCAST) for _ in arguments[0]]
         if last in ("isend", "irecv", "batch_isend_irecv") or (
             last in lore()["collectives"] and truth(keywords.get("async_op", False))
         ):

@@ -14,7 +14,16 @@ from torchtriage.examine.source.execution.frames import Break, Continue, Frame, 
 from torchtriage.examine.source.execution.handlers import hides_errors
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.ranks import Guard, certainty_of
-from torchtriage.examine.source.execution.values import Class, External, Function, Object, Unknown, Value, truth
+from torchtriage.examine.source.execution.values import (
+    BROADCAST,
+    Class,
+    External,
+    Function,
+    Object,
+    Unknown,
+    Value,
+    truth,
+)
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})
@@ -129,7 +138,13 @@ class Statements(Expressions):
         raise Return(value)
 
     def _raise(self, node: ast.Raise, frame: Frame) -> None:
+        if frame.skipped and frame.function is not None and node is _last(frame.function):
+            self.choose_return(frame)  # raise ValueError(f"unknown kind {kind}")
         raise Raised
+
+    def choose_return(self, frame: Frame) -> None:
+        """Returns from a function that gives something for each of several kinds: one of them."""
+        raise Return(self.evaluate(frame.skipped[0], frame))
 
     def _break(self, node: ast.Break, frame: Frame) -> None:
         raise Break
@@ -182,6 +197,9 @@ class Statements(Expressions):
         if value is None:
             is_way = is_of_rank(found) and not isinstance(node.body[-1], ast.Raise)  # other ranks go the other one
             value = self.decide(node, found, [] if is_way else node.body)
+            match node.body:
+                case [ast.Return(value=ast.expr() as given)] if not (value or is_of_rank(found)):
+                    frame.skipped += [given] if not isinstance(given, ast.Constant) else []
         if value:
             self._narrow(node.test, frame)
         certainty = certainty_of(found, value, node.test)
@@ -197,7 +215,9 @@ class Statements(Expressions):
             self.guard_rest(node, value, certainty)
         for name in _stored(node) if certainty != "open" else ():  # writes = True, on some ranks
             home = frame.home(name)
-            if home is not None and (home[name] is None or isinstance(home[name], bool | str)):
+            if home is not None and _takes_broadcast(node, name, frame):  # if rank != 0: stop = received[0]
+                home[name] = Unknown(BROADCAST)
+            elif home is not None and (home[name] is None or isinstance(home[name], bool | str)):
                 home[name] = Unknown(name, is_of_rank=True)
 
     def _comes_in_turn(self, test: ast.expr) -> bool:
@@ -363,6 +383,11 @@ class Statements(Expressions):
         return made
 
 
+def _last(function: Function) -> ast.AST:
+    body = function.node.body
+    return body[-1] if isinstance(body, list) else body
+
+
 def _is_beside(node: ast.If) -> bool:
     """Whether NODE asks for a remainder and holds no step of a training; that is kept with the node."""
     if "is_beside" not in vars(node):
@@ -382,6 +407,18 @@ def _stored(node: ast.If) -> Iterator[str]:
         for each in ast.walk(statement):
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
                 yield each.id
+
+
+def _takes_broadcast(node: ast.If, name: str, frame: Frame) -> bool:
+    """Whether a branch of NODE gives NAME an element of a list that was sent to all ranks."""
+    for statement in (*node.body, *node.orelse):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Subscript(value=ast.Name(id=source))):
+                held = (frame.home(source) or {}).get(source)
+                is_sent = isinstance(held, list) and any(getattr(each, "why", "") == BROADCAST for each in held)
+                if target == name and is_sent:
+                    return True
+    return False
 
 
 def _loaded(target: Any) -> ast.expr:

@@ -152,9 +152,10 @@ class Training:
         return {id(self.loaders[id(each)]) for each in backwards if id(each) in self.loaders}
 
     def is_evaluation(self, forward: events.Forward) -> bool:
-        """Whether FORWARD goes over data that nothing is trained on, without a graph."""
+        """Whether FORWARD goes over data that nothing is trained on, without a graph or in a loop of its own."""
         loader = self.loaders.get(id(forward))
-        return not forward.grad and loader is not None and id(loader) not in self.trained_loaders
+        is_apart = not forward.grad or (bool(forward.loops) and forward.loops[-1][0] not in self.batch_loops)
+        return is_apart and loader is not None and id(loader) not in self.trained_loaders
 
     @property
     def replicas(self) -> list[Object]:

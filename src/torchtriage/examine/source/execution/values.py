@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MASK = "bool"
 """The format of what a comparison gives."""
+BROADCAST = "a broadcast value"
+"""Why what broadcast_object_list gives is not known: it is the same on all ranks."""
 Value: TypeAlias = Any
 Arguments: TypeAlias = tuple[Value, ...]
 Keywords: TypeAlias = Mapping[str, Value]

@@ -48,12 +48,14 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
     """A model is evaluated in train mode."""
 
     def find(training: Training) -> Facts:
+        used = {id(forward) for forward, _ in training.backwards}
         trained = {id(bare(forward.model)) for forward, _ in training.backwards}
         for forward in training.of(events.Forward):
-            if forward.training is not True or forward.grad or id(bare(forward.model)) not in trained:
+            if forward.training is not True or id(bare(forward.model)) not in trained or id(forward) in used:
                 continue
             words = (*training.calls(forward.spot), *_goes_over(training, forward.spot))
-            is_evaluation = training.is_evaluation(forward) or any(map(_EVALUATES.search, words))
+            is_named = not forward.grad and any(map(_EVALUATES.search, words))
+            is_evaluation = training.is_evaluation(forward) or is_named
             if is_evaluation and training.has_modes(forward.model) and not _is_meant(training, forward.spot):
                 yield (
                     forward.spot,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import Object, is_concrete, truth
 
 
@@ -17,10 +17,20 @@ def benchmark_with_deterministic(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         last = {each.name: each for each in training.of(events.Setting)}
         both = [last.get(f"torch.backends.cudnn.{name}") for name in ("benchmark", "deterministic")]
-        if all(each is not None and truth(each.value) is True for each in both) and both[0] is not None:
+        if all(map(_is_on, both)) and both[0] is not None:
             yield both[0].spot, "deterministic is set, too: which algorithm benchmark chooses differs from run to run"
 
-    yield from certain(trainings, find)
+    # one of them may depend on an option: `if args.seed is not None: cudnn.deterministic = True`
+    names = [{each.name for each in run.of(events.Setting) if _is_on(each)} for run in trainings.runs]
+    if names and set.intersection(*names) & _OF_CUDNN:
+        yield from shown(trainings, find)
+
+
+_OF_CUDNN = frozenset({"torch.backends.cudnn.benchmark", "torch.backends.cudnn.deterministic"})
+
+
+def _is_on(setting: events.Setting | None) -> bool:
+    return setting is not None and truth(setting.value) is True
 
 
 @detector("source/loader-args-invalid")

@@ -141,7 +141,8 @@ def _left_over(training: Training) -> Iterator[events.Forward]:
         if forward.training is False:
             is_evaluation = is_apart or id(bare(forward.model)) in models
         else:  # for phase in ("train", "val"), without eval()
-            is_evaluation = is_apart and id(forward.spot.node) in nodes
+            is_untrained = id(bare(forward.model)) in models and training.is_evaluation(forward)
+            is_evaluation = is_apart and (id(forward.spot.node) in nodes or is_untrained)
         if is_evaluation and any(each.requires_grad for each in training.executor.parameters(forward.model)):
             yield forward
 
