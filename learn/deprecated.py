@@ -38,6 +38,32 @@ def marked(file: Path) -> Iterator[tuple[str, str]]:
             yield from ((node.name, text) for each in made for text in messages(each))
 
 
+def helpers(file: Path) -> Iterator[tuple[str, str]]:
+    """The functions of FILE that only call a marked `apply` of a class: torch.nn.utils.weight_norm."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    methods = (
+        (f"{node.name}.{each.name}", text)
+        for node in body
+        if isinstance(node, ast.ClassDef)
+        for each in node.body
+        if isinstance(each, ast.FunctionDef) and each.name == "apply"
+        for text in messages(each)
+    )
+    marked_methods = dict(methods)
+    for node in body:
+        for called in ast.walk(node) if isinstance(node, ast.FunctionDef) else ():
+            name = ast.unparse(called.func) if isinstance(called, ast.Call) else ""
+            if isinstance(node, ast.FunctionDef) and name in marked_methods:
+                yield node.name, marked_methods[name]
+
+
+def initializers() -> Iterator[tuple[str, str]]:
+    """torch.nn.init.xavier_uniform and its kin, which warn and call xavier_uniform_."""
+    for word, thing in vars(torch.nn.init).items():
+        if f"{word}_" in vars(torch.nn.init) and "deprecated" in (thing.__doc__ or ""):
+            yield f"torch.nn.init.{word}", f"torch.nn.init.{word}_"
+
+
 def messages(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
     for each in node.decorator_list:
         if isinstance(each, ast.Call) and ast.unparse(each.func).rpartition(".")[2] == "deprecated" and each.args:
@@ -87,7 +113,10 @@ def table() -> dict[str, str]:
             for name in names(module, word) if not module.startswith(_ASIDE) else ():
                 if not f"{name}.".startswith(_ASIDE):
                     found[name] = instead(text, name)
-    return dict(sorted(found.items()))
+        package = module.rpartition(".")[0]
+        for word, text in helpers(file) if not module.startswith(_ASIDE) else ():
+            found[f"{package}.{word}"] = instead(text, f"{package}.{word}")
+    return dict(sorted((found | dict(initializers())).items()))
 
 
 def main() -> None:

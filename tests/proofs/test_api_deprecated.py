@@ -30,7 +30,8 @@ def thing(name: str) -> object:
 @pytest.mark.parametrize("name", TABLE["names"])
 def test_the_name_is_marked_and_its_successor_is_not(name: str) -> None:
     old, new = thing(name), TABLE["names"][name]
-    assert hasattr(old, "__deprecated__") or hasattr(old.__init__, "__deprecated__")  # type: ignore[misc]
+    is_marked = hasattr(old, "__deprecated__") or hasattr(old.__init__, "__deprecated__")  # type: ignore[misc]
+    assert is_marked or "deprecated" in (old.__doc__ or "")
     assert not new or (callable(thing(new)) and not hasattr(thing(new), "__deprecated__"))
 
 
@@ -40,6 +41,13 @@ def test_the_old_name_warns_and_the_new_one_does_not(shown) -> None:
     with pytest.warns(FutureWarning, match="clip_grad_norm"):
         shown("api-deprecated", "Bad").clip(weights)
     shown("api-deprecated", "Good").clip(weights)
+
+
+def test_old_initializers_and_the_old_weight_norm_warn_though_nothing_marks_them() -> None:
+    with pytest.warns(FutureWarning, match="weight_norm"):
+        torch.nn.utils.weight_norm(torch.nn.Linear(2, 2))
+    with pytest.warns(FutureWarning, match="xavier_uniform_"):
+        torch.nn.init.xavier_uniform(torch.empty(2, 2))
 
 
 @pytest.mark.parametrize(

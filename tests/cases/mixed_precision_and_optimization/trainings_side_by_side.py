@@ -80,7 +80,7 @@ def flat():
     for i in range(10):
         opt.zero_grad()
         with amp.autocast():  # expect: amp-api-deprecated
-            loss = model(torch.randn(3, 3).cuda()).mean()  # expect: created-then-moved
+            loss = model(torch.randn(3, 3).cuda()).mean()
         scaler.scale(loss).backward()
         scaler.step(opt)  # expect: scaler-not-updated
 

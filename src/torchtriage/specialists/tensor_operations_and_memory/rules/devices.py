@@ -50,7 +50,11 @@ def _is_hot(training: Training, copy: events.Copy) -> bool:
     turns = {turn for each in alike for turn in each.loops}
     mine = [turn for made, turn in zip(loops, copy.loops, strict=False) if made == turn]
     often = {loop for loop, _ in mine if sum(one == loop for one, _ in turns) > 1}
-    return bool(often & (training.batch_loops | endless)) or (was_in_forward and copy.is_in_forward)
+    if was_in_forward and copy.is_in_forward:
+        return True
+    # in a loop that trains on no loader they stand for the data: torch.randint(0, words, size) of a benchmark
+    is_data = copy.tensor.created in _RANDOM and id(copy) not in training.loaders
+    return bool(often & (endless - training.batch_loops if is_data else endless | training.batch_loops))
 
 
 def _is_kept(training: Training, spot: Spot) -> bool:
