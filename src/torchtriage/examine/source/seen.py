@@ -24,7 +24,7 @@ from torchtriage.examine.source.suppressions import applied
 from torchtriage.examine.source.text import Text, UnreadableError
 
 KEPT = 3
-_MENTIONED = (b"torch", b"accelerate", b"lightning")
+_MENTIONED = (b"torch", b"accelerate", b"lightning", b".state_dict(", b".zero_grad(")
 
 
 class Seen(Struct, frozen=True):

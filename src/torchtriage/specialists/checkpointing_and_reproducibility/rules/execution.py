@@ -11,7 +11,7 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, shown
-from torchtriage.examine.source.execution.values import Function, Loaded, Object, Spot, Unknown, Value, truth
+from torchtriage.examine.source.execution.values import Class, Function, Loaded, Object, Spot, Unknown, Value, truth
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (
     MODELS,
     is_same_path,
@@ -35,8 +35,30 @@ def best_state_aliased(trainings: Trainings) -> Iterator[Sighting]:
                         state.spot,
                         f"line {restore.spot.line} takes it over when the steps in between have changed it",
                     )
+        yield from _kept_for_later(training)
 
     yield from shown(trainings, find)
+
+
+def _kept_for_later(training: Training) -> Facts:
+    """States of a model that somebody trains in between, which one method of a class keeps and another one loads."""
+    receiver, cls = training.executor.receiver, training.executor.entry
+    if receiver is None or not isinstance(cls, Class):
+        return
+    loads = {
+        each.attr
+        for call in ast.walk(cls.node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
+        for each in itertools.chain.from_iterable(map(ast.walk, call.args[:1]))
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self"
+    }
+    for name, value in receiver.values.items():
+        state = _shared(value)
+        if name not in loads or state is None or state.spot is None or "copied" in state.state:
+            continue
+        if state.state["of"].state.get("is_given"):
+            fact = f"`self.{name}` holds the model's own tensors, not copies: further training changes them, too"
+            yield state.spot, fact
 
 
 def _shared(value: Value) -> Object | None:
