@@ -16,6 +16,7 @@ from torchtriage.examine.source.execution.values import (
     Arguments,
     Function,
     Keywords,
+    Method,
     Object,
     Spot,
     Unknown,
@@ -177,8 +178,10 @@ class Registration(Tensors):
             state = {"training": None, "is_given": True}
             inner = Object("module", OPAQUE, spot=self.spot(node), state=state, has_escaped=True)
             self.happen(events.Move(self.spot(node), inner, "", Unknown("a device")))  # whoever built it has placed it
+        if isinstance(inner, Function | Method) and name == "torch.compile":
+            self.happen(events.Made(self.spot(node), Object("compiled", name, None, self.spot(node), (), keywords)))
         if not is_module(inner):
-            return inner if isinstance(inner, Function) else Unknown(name)
+            return inner if isinstance(inner, Function | Method) else Unknown(name)
         if name in lore()["wrappers"]["transparent"]:
             if name == "torch.compile":
                 compiled = Object("compiled", name, None, self.spot(node), arguments, keywords, state={"module": inner})

@@ -444,6 +444,16 @@ def certain(
             yield trainings.sighting(fact)
 
 
+def by_default(trainings: Trainings, find: Find) -> Iterator[Sighting]:
+    """What FIND sees in every execution that comes to the place, or when the program is started without options."""
+    seen = list(certain(trainings, find, where_reached=True))
+    yield from seen
+    places = {(each.place.path, each.place.line, each.place.column) for each in seen}
+    plain = [each for each in trainings.runs if each.executor.takes == "never" and trainings.is_program]
+    found = (trainings.sighting(fact) for run in plain for fact in find(run))
+    yield from (each for each in found if (each.place.path, each.place.line, each.place.column) not in places)
+
+
 def wherever(trainings: Trainings, kind: type[E], say: Callable[[E], str]) -> Iterator[Sighting]:
     """Every event of KIND, wherever an execution comes to it: it is wrong by itself, and SAY says how."""
 

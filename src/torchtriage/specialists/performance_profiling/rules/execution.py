@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, by_default, certain, shown
 from torchtriage.examine.source.execution.values import Object, is_concrete, truth
 
 
@@ -44,7 +44,7 @@ def loader_args_invalid(trainings: Trainings) -> Iterator[Sighting]:
             if why:
                 yield made.spot, f"{why}: DataLoader raises ValueError"
 
-    yield from certain(trainings, find, where_reached=True)
+    yield from by_default(trainings, find)
 
 
 def _contradiction(loader: Object) -> str:

@@ -54,12 +54,13 @@ def _is_bounded(training: Training, kept: events.Kept) -> bool:
 
 
 def _ages(kept: events.Kept, propagated: Set[GraphNode | None]) -> frozenset[int]:
-    """Of which iterations the graphs are that KEPT holds, or its container at the end.
+    """Of which iterations the graphs are that KEPT holds, or its container at the end, whichever are more.
 
     PROPAGATED: the operations that backward has begun with: what they gave has a graph, known or not.
     """
-    held = tensors_in((kept.owner,)) if isinstance(kept.owner, list | dict) else (kept.tensor,)
-    return frozenset().union(*(each.ages for each in held if each.graph or each.grad_fn in propagated))
+    inside = [*tensors_in((kept.owner,))] if isinstance(kept.owner, list | dict) else []
+    held = ([each.ages for each in one if each.graph or each.grad_fn in propagated] for one in ([kept.tensor], inside))
+    return max((frozenset[int]().union(*ages) for ages in held), key=len)
 
 
 @detector("source/hidden-state-not-detached")
