@@ -15,6 +15,7 @@ from torchtriage.examine.source.execution.binding import ENVIRONMENT
 from torchtriage.examine.source.execution.frames import Break, Continue, File, Frame, Raised, Return, TooLong
 from torchtriage.examine.source.execution.frameworks import Frameworks
 from torchtriage.examine.source.execution.loops import Loop
+from torchtriage.examine.source.execution.lore import FUNCTION
 from torchtriage.examine.source.execution.ranks import Certainty, Guard
 from torchtriage.examine.source.execution.statements import leaves
 from torchtriage.examine.source.execution.values import (
@@ -119,6 +120,12 @@ class Executor(Frameworks):
         except (Raised, Return, Break, Continue):
             pass
         self.is_finished = True
+
+    @property
+    def is_in_model(self) -> bool:
+        return bool(self.under) or any(
+            each.owner is not None and FUNCTION in each.owner.externals for each in self.stack
+        )
 
     @property
     def is_around_training(self) -> bool:

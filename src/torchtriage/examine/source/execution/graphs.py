@@ -43,6 +43,11 @@ class Graphs(Configuration):
     def turn(self) -> tuple[tuple[int, int], ...]:
         """The loops under way, each with its iteration."""
 
+    @property
+    @abstractmethod
+    def is_in_model(self) -> bool:
+        """Whether a model, or a function of autograd, is being called."""
+
     @abstractmethod
     def zero(self, parameters: Iterable[Parameter], node: ast.AST) -> None:
         """The gradients of PARAMETERS are dropped."""

@@ -105,7 +105,7 @@ class Tensors(Graphs):
         is_told = {"device", "**", "out", "generator", "pin_memory"} & keywords.keys()
         is_bare = not is_told and not any(tensors_in(arguments)) and arguments != (0,)
         made.created = name if is_bare else ""
-        made.birth = self.turn, bool(self.under)
+        made.birth = self.turn, self.is_in_model
         made.format, made.device = format_of((keywords.get("dtype"),)), device_of((keywords.get("device"),))
         made.share = share_of(arguments)
         made.is_empty = name in _EMPTY
@@ -126,19 +126,21 @@ class Tensors(Graphs):
         if name in ("backward", "detach_", "requires_grad_") or is_of_parameter or is_of_gradient:
             return self._changed(held, name, arguments, keywords, node)
         self._observe(held, name, arguments, keywords, node)
+        if name.startswith("is_"):  # what the host knows anyway, but for is_nonzero
+            return True if name == "is_tensor" else Unknown(name, is_plain=True)
         if name in rows["numbers"]:
             return Unknown(name, is_plain=True, share=held.share)
-        if name == "detach" or name in rows["cut"] or name.startswith(("new_", "is_")):
+        if name == "detach" or name in rows["cut"] or name.startswith("new_"):
             left = Tensor(self.spot(node), share=held.share, device=held.device)
             if name in _DETACHES:  # what is rounded is taken out of the graph on purpose: x + (x.round() - x).detach()
                 left.cut = self.spot(node) if held.graph else held.cut
                 self.note_left(held, left, name, node)
             else:  # a number, a place, a comparison: no gradient is possible
                 left.cut = held.cut
-                self.bury(left, () if name.startswith(("new_", "is_")) else (held,), node)
+                self.bury(left, () if name.startswith("new_") else (held,), node)
             left.state = held.state if name == "detach" else None
             left.base = held if name in DETACHING else None
-            left.created = held.created if not name.startswith(("new_", "is_")) else ""
+            left.created = held.created if not name.startswith("new_") else ""
             left.birth = held.birth
             left.attribute = held.attribute
             if name == "detach":
@@ -194,7 +196,7 @@ class Tensors(Graphs):
         if is_dropped and not is_written and not held.is_batch:
             self.note_lost(held, name, node)
         if held.created and moved_to(name, (*arguments, *keywords.values())) == "cuda":
-            self.happen(events.Copy(self.spot(node), held, bool(self.under)))
+            self.happen(events.Copy(self.spot(node), held, self.is_in_model))
         if is_in_place(name):
             self.edit(held, node, name, arguments)
 
