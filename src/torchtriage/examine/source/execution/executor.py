@@ -123,9 +123,8 @@ class Executor(Frameworks):
 
     @property
     def is_in_model(self) -> bool:
-        return bool(self.under) or any(
-            each.owner is not None and FUNCTION in each.owner.externals for each in self.stack
-        )
+        owners = (each.owner for each in self.stack if each.owner is not None)
+        return bool(self.under) or any(FUNCTION in each.externals for each in owners)
 
     @property
     def is_around_training(self) -> bool:

@@ -126,10 +126,8 @@ class Tensors(Graphs):
         if name in ("backward", "detach_", "requires_grad_") or is_of_parameter or is_of_gradient:
             return self._changed(held, name, arguments, keywords, node)
         self._observe(held, name, arguments, keywords, node)
-        if name.startswith("is_"):  # what the host knows anyway, but for is_nonzero
-            return True if name == "is_tensor" else Unknown(name, is_plain=True)
-        if name in rows["numbers"]:
-            return Unknown(name, is_plain=True, share=held.share)
+        if name in rows["numbers"] or name.startswith("is_"):
+            return Unknown(name, is_plain=True, share=held.share) if name != "is_tensor" else True
         if name == "detach" or name in rows["cut"] or name.startswith("new_"):
             left = Tensor(self.spot(node), share=held.share, device=held.device)
             if name in _DETACHES:  # what is rounded is taken out of the graph on purpose: x + (x.round() - x).detach()
