@@ -173,7 +173,9 @@ class Library(Optimizers):
             self.happen(events.Joined(self.spot(node)))
         if name in symbols().tensor_classes and (len(arguments) > 1 or isinstance(next(iter(arguments), None), int)):
             made = self.created("empty", (), keywords, node)  # torch.FloatTensor(rows, columns)
-            made.created = last if made.created else ""
+            is_on_host = not name.startswith("torch.cuda.")
+            made.created = last if made.created and is_on_host else ""
+            made.device = made.device if is_on_host else "cuda"
             return made
         if last in lore()["losses"]:
             return self.loss(last, arguments, keywords, node)
