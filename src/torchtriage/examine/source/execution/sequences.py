@@ -117,7 +117,9 @@ class Sequences(Statements):
             return self.part(self.part_of(over), number)
         if isinstance(over, Object) and self.is_opaque(over):
             return self.part(over, number)
-        return Tensor(base=over) if isinstance(over, Tensor) else Unknown.of("an element", over)
+        if isinstance(over, Tensor):
+            return Tensor(base=over, share=over.share, device=over.device)
+        return Unknown.of("an element", over)
 
     def is_part(self, value: Operation) -> bool:
         """Whether VALUE may be a part of a model of which nobody sees what it is made of."""
