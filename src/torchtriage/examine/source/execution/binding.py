@@ -7,7 +7,7 @@ import ast
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.machine import Machine
-from torchtriage.examine.source.execution.values import External, Object, Operation, Unknown, Value
+from torchtriage.examine.source.execution.values import External, Object, Operation, Unknown, Value, share_of
 
 ANY_KEY = Unknown("any key")
 """Under which a dict has what is put there under keys that are not known: the names of a model's losses."""
@@ -44,6 +44,7 @@ class Binding(Machine):
                 held[name] = value
                 self.note_kept(held, value, node)
         elif isinstance(held, Tensor):
+            held.share = held.share or share_of((value,))  # totals[0] += right.sum()
             self.fill(held, node)
         elif isinstance(held, External) and isinstance(key, str):  # os.environ["NAME"] = "1"
             self.assign(held, key, value, node)
