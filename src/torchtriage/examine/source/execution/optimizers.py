@@ -149,8 +149,8 @@ class Optimizers(Modules):
         first = arguments[0] if arguments else Unknown()
         enabled = held.argument("enabled", None, True)
         is_on = truth(enabled)
-        if is_on is None:
-            is_on = self.decide(node, enabled, [])
+        if is_on is None:  # the same for all that it does
+            is_on = held.state.setdefault("is_on", self.decide(node, enabled, []))
         if type(first) is Unknown:
             first = Tensor(self.spot(node), is_open=True)
         return replace(first, scaled=held) if isinstance(first, Tensor) and is_on else first

@@ -30,7 +30,7 @@ def _uses_scaler(training: Training) -> bool:
 def _is_on(training: Training, scaler: Object) -> bool:
     """Whether SCALER scales in the execution TRAINING."""
     known = truth(scaler.argument("enabled", None, True))
-    return training.executor.takes == "always" if known is None else known
+    return bool(scaler.state.get("is_on", training.executor.takes == "always")) if known is None else known
 
 
 @detector("source/clip-before-unscale")
