@@ -268,9 +268,12 @@ class Calls(Functions):
     def _fill(self, made: Object, cls: Class, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """The fields of a data class."""
         holds_settings = _SETTINGS.search(cls.name) is not None
+        loaded = keywords.get("**")
         for place, name in enumerate(cls.fields or ()):
             if name in keywords:
                 value = keywords[name]
+            elif isinstance(loaded, Loaded):  # Progress(**state["progress"])
+                value = self.item(loaded, name, node)
             elif place < len(arguments):
                 value = arguments[place]
             else:

@@ -178,13 +178,14 @@ def resume_off_by_one(trainings: Trainings) -> Iterator[Sighting]:
     """
 
     def find(training: Training) -> Facts:
-        ahead: dict[Spot, dict[int, int]] = {}
+        ahead: dict[tuple[Spot, tuple[Value, ...]], dict[int, int]] = {}
         for save in training.of(events.Save):
             if save.loops and _is_at_the_end(training, save):
                 turn = save.loops[-1][1]
                 for number in _counts(save.saved):
-                    ahead.setdefault(number.spot or save.spot, {})[turn] = number.offset - turn - 1
-        for spot, shifts in ahead.items():
+                    key = number.spot or save.spot, number.keys
+                    ahead.setdefault(key, {})[turn] = number.offset - turn - 1
+        for (spot, _), shifts in ahead.items():
             shift = set(shifts.values())
             if len(shifts) > 1 and shift in ({-1}, {1}):  # of several iterations: what does not count along is no epoch
                 yield (
@@ -200,6 +201,7 @@ def _counts(saved: Value) -> Iterator[Loaded]:
     for name, value in saved.items() if isinstance(saved, dict) else ():
         if isinstance(value, Loaded) and value.keys[-1:] == (name,):
             yield value
+        yield from _counts(value)
 
 
 def _is_at_the_end(training: Training, save: events.Save) -> bool:
