@@ -8,6 +8,7 @@ known.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
@@ -34,6 +35,8 @@ _LISTS = frozenset({"list", "List", "Sequence", "Iterable", "tuple", "Tuple"})
 _CRITERION = "Criterion"
 _TEXTS = {"str": "builtins.str", "Path": "pathlib.Path"}
 """Annotations of what is a text, or a path, and no state."""
+_COUNTS = re.compile(r"(updates|iters|iterations|epochs|rounds|repeats)$")
+"""What a parameter for a number of iterations is called: whoever calls the function may ask for more than one."""
 _NO_RANK = (None, 0, -1)
 """What a parameter for the rank is by default: rank=8 is that of a matrix."""
 
@@ -204,6 +207,8 @@ class Entries:
             return Unknown(wanted.arg, is_of_rank=True)
         if wanted.arg in defaults:
             value = defaults[wanted.arg]
+            if value == 1 and isinstance(value, int) and _COUNTS.search(wanted.arg):  # def learn(self, updates=1)
+                value = Unknown(wanted.arg, is_given=True)
             is_off = not value and isinstance(value, int | str | None)  # `workers=0`: whoever calls it may want some
             return Unknown(f"--{wanted.arg}", is_option=True) if is_off else value
         return Unknown(f"{_TEXTS[note]} {wanted.arg}" if note in _TEXTS else wanted.arg, is_given=True)
