@@ -63,7 +63,8 @@ class Binding(Machine):
 
     def _unpack(self, parts: list[ast.expr], value: Value, frame: Frame) -> None:
         starred = next((place for place, each in enumerate(parts) if isinstance(each, ast.Starred)), None)
-        if isinstance(value, list | tuple) and (len(value) == len(parts) or starred is not None):
+        is_enough = len(value) >= len(parts) - 1 if isinstance(value, list | tuple) else False
+        if isinstance(value, list | tuple) and (len(value) == len(parts) or (starred is not None and is_enough)):
             behind = len(parts) - (starred or 0) - 1
             for place, part in enumerate(parts):
                 if starred is None or place < starred:

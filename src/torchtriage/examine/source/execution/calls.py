@@ -289,8 +289,9 @@ class Calls(Functions):
             made.values[name] = optional(name, value) if holds_settings and not is_given else value
 
     def call_function(self, function: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        if len(self.under_call) >= DEEP or self.stack.count(function) > 3:
-            self.escape(*arguments, *keywords.values())
+        is_known = function.is_cached and id(function.node) in self.visited  # what it does is done already
+        if is_known or len(self.under_call) >= DEEP or self.stack.count(function) > 3:
+            self.escape(*(() if is_known else (*arguments, *keywords.values())))
             return Unknown(function.name)
         self.entered.add(id(function.node))
         self.visited[id(function.node)] = function

@@ -114,6 +114,9 @@ class Functions(Elements):
         if isinstance(given, Unknown):
             return
         gradients = list(given) if isinstance(given, tuple | list) else [given]
+        returned = [each.value for each in ast.walk(backward.node) if isinstance(each, ast.Return)]
+        if not isinstance(given, tuple | list) and any(map(_gives_several, returned)):
+            return
         if (
             wanted[-1] == 0
             or not gradients
@@ -189,9 +192,22 @@ def _shared(value: Value) -> Iterator[Value]:
         yield value
 
 
+_SEVERAL = frozenset(
+    {"apply", "broadcast", "broadcast_coalesced", "scatter", "split", "chunk", "unbind", "tuple", "map"}
+)
+"""What a call that may give several tensors calls."""
+
+
 def _is_several(value: Value) -> bool:
     """Whether VALUE stands for what is not known, or for several things."""
     return isinstance(value, Unknown) and (value.why == "*" or not value.why)
+
+
+def _gives_several(node: ast.expr | None) -> bool:
+    """Whether the call NODE may give several tensors: Broadcast.apply(ctx.devices, grad), comm.scatter(grad)."""
+    called = node.func if isinstance(node, ast.Call) else None
+    word = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+    return word in _SEVERAL
 
 
 def _length(node: ast.Return) -> int:

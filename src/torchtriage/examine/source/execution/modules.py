@@ -277,7 +277,8 @@ class Modules(Registration):
         return held
 
     def _forward_itself(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        if held in self.under:  # super().forward(x)
+        is_own = bool(self.stack) and self.stack[-1].owner in (list(held.cls.lineage) if held.cls is not None else [])
+        if held in self.under or is_own:  # super().forward(x); self.forward(x) in evaluate() of a base class
             return self.forward(held, arguments, keywords, node)
         self.happen(events.DirectForward(self.spot(node), held))
         return self.call_module(held, arguments, keywords, node)

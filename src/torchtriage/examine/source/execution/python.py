@@ -306,6 +306,7 @@ class Python(Sequences):
             certainty = certainty_of_decorator(name)
             if certainty is not None:
                 value.guards += (Guard(decorator.lineno, True, 0, certainty),)
+            value.is_cached |= name in ("functools.cache", "functools.lru_cache")
             if name in _DECORATORS:
                 value.kind = _DECORATORS[name]
             elif name == "torch.amp.custom_fwd" and "cast_inputs" in ast.unparse(decorator):

@@ -123,7 +123,8 @@ class Tensors(Graphs):
         """HELD.NAME(…), or torch.NAME(HELD, …)."""
         rows = lore()["tensors"]
         is_of_gradient = held.gradient_of is not None and name == "zero_"
-        is_of_parameter = isinstance(held, Parameter) and is_in_place(name)
+        is_same = name == "float" and held.format in ("", "float32")  # as torch makes parameters
+        is_of_parameter = isinstance(held, Parameter) and (is_in_place(name) or is_same)
         if name in ("backward", "detach_", "requires_grad_") or is_of_parameter or is_of_gradient:
             return self._changed(held, name, arguments, keywords, node)
         self._observe(held, name, arguments, keywords, node)
@@ -289,7 +290,7 @@ class Tensors(Graphs):
         elif name == "detach_":
             held.graph, held.ages, held.grad_fn = frozenset(), frozenset(), None
         elif isinstance(held, Parameter):
-            held.is_empty = held.is_empty and name == "requires_grad_"
+            held.is_empty = held.is_empty and name in ("requires_grad_", "float")
             if name == "requires_grad_":
                 held.requires_grad = truth(arguments[0] if arguments else keywords.get("requires_grad", True))
         else:

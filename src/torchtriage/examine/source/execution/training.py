@@ -263,6 +263,8 @@ class Trainings:
     runs: tuple[Training, ...]
     is_program: bool = True
     """Whether the file was executed as a program, and not a function of it that nothing in sight calls."""
+    others: tuple[Training, ...] = ()
+    """The executions in which nothing is trained: with `--fp16`, by apex."""
 
     def sighting(self, fact: Fact) -> Sighting:
         """The sighting of FACT, in this file, where it may be mended, or in another one of the project."""
@@ -302,7 +304,8 @@ def trainings(script: Script) -> Iterator[Trainings]:
         Training(script, each) for each in runs if each.events_of(events.Backward) or "backward" in each.blind
     )
     if is_program and trained and _may_train(script, links):
-        yield Trainings(script, trained)
+        others = (each for each in runs if all(each is not one.executor for one in trained))
+        yield Trainings(script, trained, others=tuple(Training(script, each) for each in others))
     else:  # an evaluation, or what a module does when it is imported
         yield Trainings(script, tuple(Training(script, each) for each in runs), is_program=False)
     yield from _entries(script, runs)

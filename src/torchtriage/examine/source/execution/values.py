@@ -272,6 +272,8 @@ class Function:
     """"property", "cached", "static", "class" or "context" by its decorator."""
     grad: bool | None = None
     autocast: Region | None = None
+    is_cached: bool = False
+    """Whether it is executed once, and its result kept (functools.cache)."""
     is_once: bool = False
     """Whether it says that it can be differentiated only once."""
     guards: tuple[Any, ...] = ()

@@ -211,6 +211,8 @@ def loss_detached(trainings: Trainings) -> Iterator[Sighting]:
             if is_leaf and any(each.graph or each.loss for each in tensors_in((first,))):
                 yield call.spot, "the copy has no graph: no gradient flows back from here"
         for backward in training.of(events.Backward):
+            if isinstance(backward.spot.node, ast.ClassDef):  # of a module that was tried out: nobody wrote it
+                continue
             loss = backward.loss
             if loss.is_leaf and loss.grad_fn is None and loss.spot is not None and not _is_optimized(training, loss):
                 yield loss.spot, f"it has no graph: the backward of line {backward.spot.line} reaches no parameter"

@@ -115,7 +115,7 @@ def _is_own(path: Value) -> bool:
 @detector("source/collective-on-some-ranks")
 def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
     """Only some ranks reach a collective: they wait for the others until the time runs out."""
-    every = [each for run in trainings.runs for each in run.executor.events]
+    every = [each for run in (*trainings.runs, *trainings.others) for each in run.executor.events]
     met = [each for each in every if isinstance(each, events.Collective | events.UnseenCall)]
 
     def find(training: Training) -> Facts:
