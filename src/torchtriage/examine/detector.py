@@ -87,22 +87,38 @@ def perform(detectors: Iterable[Detector], subject: Any) -> Iterator[Outcome]:
     take the others' findings away. A subject that has a function `folded` makes what a detector says of very many
     parts into fewer sightings.
     """
-    shown: dict[type, tuple[Any, ...]] = {}
+    shown = _Views(subject)
     fold: Callable[[list[Sighting]], list[Sighting]] = getattr(subject, "folded", list)
     for each in detectors:
-        of, parts = _VIEWS[each.looks_at]
-        if not isinstance(subject, of):
+        if not isinstance(subject, _VIEWS[each.looks_at][0]):
             continue
         try:
-            if each.looks_at not in shown:
-                shown[each.looks_at] = tuple(parts(subject))
-            seen = fold([sighting for part in shown[each.looks_at] for sighting in each.look(part)])
+            seen = fold([sighting for part in shown.of(each.looks_at) for sighting in each.look(part)])
         except CannotSee as reason:
             yield Inconclusive(each.name, reason.why, reason.unblock)
         except Exception as error:  # noqa: BLE001 - reported, and the tests make it fail
             yield Inconclusive(each.name, f"the detector failed: {error!r}", "Report it; it is torchtriage's fault.")
         else:
             yield Observed(each.name, tuple(_evidence(each, sighting) for sighting in seen))
+
+
+class _Views:
+    """The parts of one subject, each kind taken apart once; what cannot be is not tried for each detector again."""
+
+    def __init__(self, subject: Any) -> None:
+        self._subject = subject
+        self._parts: dict[type, tuple[Any, ...] | Exception] = {}
+
+    def of(self, kind: type) -> tuple[Any, ...]:
+        if kind not in self._parts:
+            try:
+                self._parts[kind] = tuple(_VIEWS[kind][1](self._subject))
+            except Exception as error:  # noqa: BLE001 - raised again below
+                self._parts[kind] = error
+        found = self._parts[kind]
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
 def _evidence(by: Detector, seen: Sighting) -> Evidence:
