@@ -114,8 +114,8 @@ class Functions(Elements):
         if isinstance(given, Unknown):
             return
         gradients = list(given) if isinstance(given, tuple | list) else [given]
-        returned = [each.value for each in ast.walk(backward.node) if isinstance(each, ast.Return)]
-        if not isinstance(given, tuple | list) and any(map(_gives_several, returned)):
+        returned = [each for each in ast.walk(backward.node) if isinstance(each, ast.Return)]
+        if not isinstance(given, tuple | list) and any(_gives_several(each.value) for each in returned):
             return
         if (
             wanted[-1] == 0
@@ -127,7 +127,6 @@ class Functions(Elements):
             gradients.pop()
         number = len(gradients)
         if number not in wanted:
-            returned = [each for each in ast.walk(backward.node) if isinstance(each, ast.Return)]
             mine = [each for each in returned if _length(each) == number] or returned
             spot = Spot(backward.frame.file.path, mine[-1] if mine else backward.node)
             self.happen(events.GradientCount(spot, number, wanted[0]))

@@ -12,7 +12,17 @@ from torchtriage.examine.source.execution.autograd import Gradient, GraphNode, P
 from torchtriage.examine.source.execution.configuration import Configuration
 from torchtriage.examine.source.execution.events import Event
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.values import Arguments, Object, Region, Spot, Unknown, Value, share_of, truth
+from torchtriage.examine.source.execution.values import (
+    Arguments,
+    Function,
+    Object,
+    Region,
+    Spot,
+    Unknown,
+    Value,
+    share_of,
+    truth,
+)
 
 BEFORE = -1
 """The age of what is computed ahead of all loops: it is of no iteration."""
@@ -27,6 +37,7 @@ class Graphs(Configuration):
 
     events: list[Event]
     loops: list[Loop]
+    stack: list[Function]
     is_grad: bool
     under: list[Object]
     age: int
