@@ -45,6 +45,7 @@ class Binding(Machine):
                 self.note_kept(held, value, node)
         elif isinstance(held, Tensor):
             held.share = held.share or share_of((value,))  # totals[0] += right.sum()
+            held.birth = held.birth if isinstance(value, int | float) else None  # what it holds comes from the host
             self.fill(held, node)
         elif isinstance(held, External) and isinstance(key, str):  # os.environ["NAME"] = "1"
             self.assign(held, key, value, node)

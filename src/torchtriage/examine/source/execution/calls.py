@@ -103,8 +103,9 @@ class Calls(Functions):
 
     def _method(self, called: Method, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         is_forward = called.function.name == "forward" and is_module(called.receiver)
-        if is_forward and called.receiver not in self.under and _is_by_name(node):
-            self.happen(events.DirectForward(self.spot(node), called.receiver))
+        if is_forward and called.receiver not in self.under:  # self.forward(x) in predict() calls the model, too
+            if _is_by_name(node):
+                self.happen(events.DirectForward(self.spot(node), called.receiver))
             return self.call_module(called.receiver, arguments, keywords, node)
         result = self.call_function(called.function, (called.receiver, *arguments), keywords, node)
         self._note_stopped(called)

@@ -278,9 +278,10 @@ class Modules(Registration):
 
     def _forward_itself(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         is_own = bool(self.stack) and self.stack[-1].owner in (list(held.cls.lineage) if held.cls is not None else [])
-        if held in self.under or is_own:  # super().forward(x); self.forward(x) in evaluate() of a base class
+        if held in self.under:  # super().forward(x)
             return self.forward(held, arguments, keywords, node)
-        self.happen(events.DirectForward(self.spot(node), held))
+        if not is_own:  # self.forward(x) in predict() of the class itself has no hooks to lose
+            self.happen(events.DirectForward(self.spot(node), held))
         return self.call_module(held, arguments, keywords, node)
 
     def _submodule(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:

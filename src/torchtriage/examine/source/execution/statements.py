@@ -243,7 +243,8 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> Iterator[Value]:
         over = self.evaluate(node.iter, frame)
-        if is_of_rank(over):
+        is_part = any(isinstance(each, ast.Slice) and each.step is not None for each in ast.walk(node.iter))
+        if is_of_rank(over) and not is_part:  # batches[rank::world] has a part for every rank
             with self.guard(node, True):
                 yield from self._repeat(node, over, frame)
         else:

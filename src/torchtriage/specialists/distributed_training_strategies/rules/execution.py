@@ -121,7 +121,8 @@ def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for collective in training.of(events.Collective):
             for guard in collective.guards if collective.is_of_all else ():
-                if guard.certainty == "rank" and not any(_answers(each, collective, guard) for each in met):
+                is_met = any(_answers(each, collective, guard) for each in met) or _has_partner(training, collective)
+                if guard.certainty == "rank" and not is_met:
                     called = collective.spot.chain[guard.depth :] or (collective.spot.chain[-1],)
                     is_passed_on = len(called) > 1 and _is_parameter(training, Spot(*called[0]))
                     yield (
@@ -131,6 +132,21 @@ def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
                     )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _has_partner(training: Training, collective: events.Collective) -> bool:
+    """Whether the function of COLLECTIVE calls the same one under another condition on the rank, of which no execution
+    may have come to both: `if rank != 0 and world > 1: barrier()`, and below it `if rank == 0 and world > 1`.
+    """
+    around = training.definitions_around(collective.spot)
+    tests = (each for each in ast.walk(around[-1]) if isinstance(each, ast.If)) if around else ()
+    others = [each for each in tests if "rank" in ast.unparse(each.test).lower()]
+    inside = ([*ast.walk(each)] for each in others)
+    return any(
+        all(node is not collective.spot.node for node in nodes)
+        and any(isinstance(node, ast.Attribute) and node.attr == collective.name for node in nodes)
+        for nodes in inside
+    )
 
 
 def _answers(other: events.Event, collective: events.Collective, guard: Guard) -> bool:

@@ -28,6 +28,8 @@ def unregistered_modules(trainings: Trainings) -> Iterator[Sighting]:
         for plain in training.of(events.PlainContainer):
             if plain.owner.values.get(plain.name) is not plain.held:  # made for one of two settings, and replaced
                 continue
+            if not training.executor.is_finished and not _is_used(training, plain.owner):  # it may be in the making
+                continue
             lost = _unregistered(training, plain)
             is_hidden = isinstance(plain.held, list) and len(plain.held) == 1  # [teacher]: left out on purpose
             if lost and not is_hidden:
@@ -38,6 +40,11 @@ def unregistered_modules(trainings: Trainings) -> Iterator[Sighting]:
                 )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_used(training: Training, module: Object) -> bool:
+    """Whether MODULE was called: it was made to its end by then."""
+    return any(module in each.called for each in training.of(events.Forward))
 
 
 def _unregistered(training: Training, plain: events.PlainContainer) -> list[Value]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
-from torchtriage.examine.source.execution.values import External, Object, Spot, Value, is_concrete
+from torchtriage.examine.source.execution.values import External, Object, Spot, Unknown, Value, is_concrete
 
 _KINDS = ("optimizer", "wrapper", "compiled", "loader", "scheduler", "scaler")
 
@@ -69,9 +69,9 @@ def _moved(training: Training) -> Facts:
     places = {(id(each.module), id(each.spot.node)) for each in moves if each.loops}
     for move in training.every_turn(moves):
         others = [place for place in places if place[0] == id(move.module)]
-        is_away = any(
-            each.module is move.module and each.loops and not _names_device(each) for each in training.of(events.Move)
-        )
+        mine = [each for each in training.of(events.Move) if each.module is move.module and each.loops]
+        goals = {each.device.why if isinstance(each.device, Unknown) else each.device for each in mine}
+        is_away = len(goals) > 1 or not all(map(_names_device, mine))
         if len(others) == 1 and not is_away and _outlives(training, move):
             yield move.spot, "this goes through all parameters of the module, which are there already, for every batch"
 

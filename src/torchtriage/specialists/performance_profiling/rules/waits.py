@@ -148,11 +148,19 @@ def _waits(training: Training) -> list[events.Read | events.LibraryCall]:
     if any(id(each.spot.node) not in nodes for each in synchronized if training.batch_loop(each)):
         return []  # now and then: the loop is a measurement, which must wait
     useless = [each for each in always if not _is_timed(training, each)]
-    reads = [each for each in training.of(events.Read) if each.tensor.device == "cuda"]
-    found: list[events.Read | events.LibraryCall] = [*training.every_turn(reads), *useless]
+    reads = training.every_turn(each for each in training.of(events.Read) if each.tensor.device == "cuda")
+    if not reads and _has_timed_stream(training):
+        useless = []
+    found: list[events.Read | events.LibraryCall] = [*reads, *useless]
     own = training.script.text.path
     avoidable = (each for each in found if _is_avoidable(training, each))
     return sorted(avoidable, key=lambda each: (each.spot.path != own, key_of(each.spot)))  # the same in each execution
+
+
+def _has_timed_stream(training: Training) -> bool:
+    """Whether a generator that may drive the loop reads a clock: for x in logger.log_every(loader)."""
+    streams = (each.node for each in training.executor.visited.values() if each.is_generator)
+    return any(_CLOCKS.search(name) for each in streams for name in names_in(each))
 
 
 def _is_timed(training: Training, wait: events.Event) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
@@ -16,6 +17,8 @@ from torchtriage.examine.source.torch_api.operators import names
 from torchtriage.examine.source.torch_api.symbols import symbols
 
 _RANDOM = names(trait="random")
+_ELSEWHERE = re.compile(rb"set_default_tensor_type|set_default_device")
+"""What makes factories make tensors on the device."""
 _MADE = SIZED_FACTORIES | {name.rpartition(".")[2] for name in symbols().tensor_classes}
 
 
@@ -24,6 +27,8 @@ def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
     """A tensor is made on the CPU again and again, and each time copied to the device."""
 
     def find(training: Training) -> Facts:
+        if training.mentions(_ELSEWHERE):
+            return
         for copy in training.of(events.Copy):
             if copy.tensor.created in _MADE and _is_hot(training, copy) and not _is_kept(training, copy.spot):
                 goal = _goal(copy.spot.node)

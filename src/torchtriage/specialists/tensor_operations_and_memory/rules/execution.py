@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator, Set
 
@@ -27,7 +28,7 @@ def graph_retained(trainings: Trainings) -> Iterator[Sighting]:
         propagated = {each.grad_fn for each in losses} - {None}
         for kept in training.of(events.Kept):
             ages = _ages(kept, propagated) - {BEFORE}
-            if kept.tensor.is_assumed or _is_bounded(training, kept):
+            if kept.tensor.is_assumed or _is_bounded(training, kept) or not _grows(training, kept):
                 continue
             if len(ages) > 1 and not any(len(mine & ages) > 1 for mine in summed):
                 name = f"`{kept.name}` " if kept.name else ""
@@ -38,6 +39,16 @@ def graph_retained(trainings: Trainings) -> Iterator[Sighting]:
                 )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _grows(training: Training, kept: events.Kept) -> bool:
+    """Whether what is kept at the place of KEPT has the graphs of its earlier iterations, too; of containers that is
+    seen by what they hold. `fake = fake.view(…)` behind the loop that makes it begins anew each time.
+    """
+    if isinstance(kept.owner, list | dict):
+        return True
+    ages = [each.tensor.ages for each in training.of(events.Kept) if each.spot.node is kept.spot.node]
+    return any(first < second for first, second in itertools.pairwise(ages))
 
 
 def _is_bounded(training: Training, kept: events.Kept) -> bool:
