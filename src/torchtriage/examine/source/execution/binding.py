@@ -44,9 +44,7 @@ class Binding(Machine):
                 held[name] = value
                 self.note_kept(held, value, node)
         elif isinstance(held, Tensor):
-            held.share = held.share or share_of((value,))  # totals[0] += right.sum()
-            held.birth = held.birth if isinstance(value, int | float) else None  # what it holds comes from the host
-            self.fill(held, node)
+            self._put_in_tensor(held, value, node)
         elif isinstance(held, External) and isinstance(key, str):  # os.environ["NAME"] = "1"
             self.assign(held, key, value, node)
         elif isinstance(held, Operation) and isinstance(held.receiver, Object):  # model.classifier[6] = nn.Linear(…)
@@ -55,6 +53,12 @@ class Binding(Machine):
             held.state["items"][key] = value
         elif isinstance(held, Object):
             self.call(self.attribute(held, "__setitem__", node), (key, value), {}, node)
+
+    def _put_in_tensor(self, held: Tensor, value: Value, node: ast.AST) -> None:
+        held.share = held.share or share_of((value,))  # totals[0] += right.sum()
+        for each in held.memory if not isinstance(value, int | float) else ():
+            each.birth = None  # what it holds comes from the host
+        self.fill(held, node)
 
     def _put_in_list(self, held: list[Value], key: Value, value: Value, node: ast.AST) -> None:
         place = 0 if isinstance(key, Unknown) and isinstance(value, Object) else key  # one of them

@@ -135,13 +135,12 @@ def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
 
 
 def _has_partner(training: Training, collective: events.Collective) -> bool:
-    """Whether the function of COLLECTIVE calls the same one under another condition on the rank, of which no execution
-    may have come to both: `if rank != 0 and world > 1: barrier()`, and below it `if rank == 0 and world > 1`.
+    """Whether the function of COLLECTIVE calls the same one under another condition, and no execution may have come to
+    both: `if not is_leader and world > 1: barrier()`, and below it `if is_leader and world > 1`.
     """
     around = training.definitions_around(collective.spot)
     tests = (each for each in ast.walk(around[-1]) if isinstance(each, ast.If)) if around else ()
-    others = [each for each in tests if "rank" in ast.unparse(each.test).lower()]
-    inside = ([*ast.walk(each)] for each in others)
+    inside = ([*ast.walk(each)] for each in tests)
     return any(
         all(node is not collective.spot.node for node in nodes)
         and any(isinstance(node, ast.Attribute) and node.attr == collective.name for node in nodes)

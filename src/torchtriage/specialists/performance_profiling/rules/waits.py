@@ -178,6 +178,8 @@ def _is_avoidable(training: Training, wait: events.Event) -> bool:
     """
     ring = training.batch_loop(wait)
     loop = training.executor.loop_nodes[ring]
+    if _is_seldom(training, wait.spot):
+        return False
     acts = [
         each.lineno
         for each in ast.walk(loop)
@@ -189,6 +191,15 @@ def _is_avoidable(training: Training, wait: events.Event) -> bool:
         return True
     is_fed = any(ring in {each for each, _ in one.loops} for one in training.of(events.Iteration))
     return is_fed or any(map(_FRESH.search, names_in(loop)))
+
+
+def _is_seldom(training: Training, spot: Spot) -> bool:
+    """Whether a condition on a remainder stands around SPOT: if step % args.interval == 0."""
+    around = training.definitions_around(spot)
+    root = around[-1] if around else training.script.tree
+    tests = (each for each in ast.walk(root) if isinstance(each, ast.If))
+    seldom = (each for each in tests if any(isinstance(one, ast.Mod) for one in ast.walk(each.test)))
+    return any(inner is spot.node for each in seldom for one in each.body for inner in ast.walk(one))
 
 
 def _shown(training: Training, spot: Spot) -> ast.Call | None:
