@@ -11,6 +11,7 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Block, Call, Return, Scope, Store, dotted
 from torchtriage.examine.source.flow import Spot, reaches, reaching
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 
 _CLOCKS = frozenset(
@@ -54,7 +55,7 @@ class Span(Struct, frozen=True):
             for node in ast.walk(scope.node):
                 inside = first <= getattr(node, "lineno", 0) <= last or (not first and not hasattr(node, "lineno"))
                 for each in _decided(node) if inside else ():
-                    if all(inner is not self.closing.node for inner in ast.walk(each)):
+                    if id(self.closing.node) not in nodes_in(each):
                         yield each, scope
 
     def products(self) -> Iterator[tuple[ast.BinOp, Scope]]:

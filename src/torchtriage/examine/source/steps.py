@@ -13,6 +13,7 @@ from torchtriage.examine.detector import view
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaches, reaching
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.roles import Part
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import FACTORIES, LIKE_FACTORIES
@@ -208,8 +209,7 @@ def _is_comprehended(call: Call) -> bool:
     if not isinstance(call.statement, ast.Expr | ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Return):
         return False
     return any(
-        isinstance(each, ast.ListComp | ast.GeneratorExp | ast.SetComp)
-        and any(node is call.node for node in ast.walk(each.elt))
+        isinstance(each, ast.ListComp | ast.GeneratorExp | ast.SetComp) and id(call.node) in nodes_in(each.elt)
         for each in ast.walk(call.statement)
     )
 

@@ -62,9 +62,8 @@ class Executor(Frameworks):
         """Of each loop, by its node, whether it has no known end."""
         self.totals: dict[int, int] = {}
         """Of loops over what is known, by their node, the number of iterations."""
-        self.inside: dict[int, frozenset[int]] = {}
-        """Of each loop, by its node, the nodes within it."""
         self.loop_nodes: dict[int, ast.AST] = {}
+        """By identity, as events name their loops."""
         self.registered = []
         self.start(path)
 
@@ -237,9 +236,7 @@ class Executor(Frameworks):
     @contextmanager
     def loop(self, node: ast.AST) -> Iterator[Loop]:
         made = Loop(node, len(self.loops), len(self.events))
-        if id(node) not in self.inside:
-            self.loop_nodes[id(node)] = node
-            self.inside[id(node)] = frozenset(map(id, ast.walk(node)))
+        self.loop_nodes[id(node)] = node
         self.loops.append(made)
         try:
             yield made

@@ -24,6 +24,7 @@ from torchtriage.examine.source.execution.values import (
     Value,
     truth,
 )
+from torchtriage.examine.source.nodes import once
 
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})
@@ -389,17 +390,15 @@ def _last(function: Function) -> ast.AST:
     return body[-1] if isinstance(body, list) else body
 
 
+@once
 def _is_beside(node: ast.If) -> bool:
-    """Whether NODE asks for a remainder and holds no step of a training; that is kept with the node."""
-    if "is_beside" not in vars(node):
-        asks = any(isinstance(each, ast.Mod) for each in ast.walk(node.test))
-        called = (
-            each.func for one in (*node.body, *node.orelse) for each in ast.walk(one) if isinstance(each, ast.Call)
-        )
-        words = {ast.unparse(each).rpartition(".")[2].lower() for each in called} if asks else set()
-        is_left = bool(node.body) and isinstance(node.body[-1], ast.Continue | ast.Break | ast.Return)
-        vars(node)["is_beside"] = asks and not is_left and not any(map(_STEPS.search, words))
-    return bool(vars(node)["is_beside"])
+    """Whether NODE asks for a remainder and holds no step of a training."""
+    is_left = bool(node.body) and isinstance(node.body[-1], ast.Continue | ast.Break | ast.Return)
+    if is_left or not any(isinstance(each, ast.Mod) for each in ast.walk(node.test)):
+        return False
+    inside = (each for one in (*node.body, *node.orelse) for each in ast.walk(one))
+    called = (ast.unparse(each.func).rpartition(".")[2].lower() for each in inside if isinstance(each, ast.Call))
+    return not any(map(_STEPS.search, called))
 
 
 def _stored(node: ast.If) -> Iterator[str]:

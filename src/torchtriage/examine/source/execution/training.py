@@ -23,6 +23,7 @@ from torchtriage.examine.source.execution.loading import Reading
 from torchtriage.examine.source.execution.lore import MODULE, lore
 from torchtriage.examine.source.execution.values import Object, Spot
 from torchtriage.examine.source.linked import Links
+from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.text import Definition
 
@@ -212,6 +213,10 @@ class Training:
         other = (each.definitions for each in links.used.values() if links.shown(each.path) == spot.path)
         return [each for each in next(other, []) if each.lineno <= spot.line <= (each.end_lineno or 0)]
 
+    def code_around(self, spot: Spot) -> ast.AST:
+        """The function or class that SPOT stands in, the innermost one; at the top level of the file all of it."""
+        return next(iter(self.definitions_around(spot)[-1:]), self.script.tree)
+
     def code(self, spot: Spot) -> str:
         """The code at SPOT, and the name of the function that it stands in."""
         names = [each.name for each in self.definitions_around(spot)[-1:]]
@@ -247,7 +252,7 @@ class Training:
 
     def in_loop(self, event: events.Event) -> Spot:
         """What of the way to EVENT the innermost loop around it does itself: the call of a helper."""
-        inside = self.executor.inside[event.loops[-1][0]] if event.loops else frozenset()
+        inside = nodes_in(self.executor.loop_nodes[event.loops[-1][0]]) if event.loops else frozenset()
         return next((Spot(*each) for each in event.spot.chain if id(each[1]) in inside), event.spot)
 
     def calls(self, spot: Spot) -> list[str]:
@@ -336,20 +341,6 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
     for runs in ways.values():
         trained = (Training(script, each) for each in runs)
         yield Trainings(script, tuple(trained), is_program=False)
-
-
-def names_in(root: ast.AST) -> frozenset[str]:
-    """The names in the code of ROOT; kept with it, as each execution that comes there asks for them."""
-    if "all_names" not in vars(root):
-        found = set[str]()
-        for each in ast.walk(root):
-            if isinstance(each, ast.Name | ast.Attribute):
-                found.add(each.id if isinstance(each, ast.Name) else each.attr)
-            elif isinstance(each, ast.arg | ast.keyword):
-                found.add(each.arg or "")
-        vars(root)["all_names"] = frozenset(found)
-    found_before: frozenset[str] = vars(root)["all_names"]
-    return found_before
 
 
 def _has_mode(layer: Object) -> bool:

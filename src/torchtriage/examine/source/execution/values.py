@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from torchtriage.examine.source.nodes import once
+
 if TYPE_CHECKING:
     from torchtriage.examine.source.execution.autograd import GraphNode
 
@@ -281,14 +283,10 @@ class Function:
 
     @property
     def is_generator(self) -> bool:
-        """Kept with the node, which each execution comes to again; most functions of a file are never called."""
-        if isinstance(self.node, ast.Lambda):
-            return False
-        if "is_generator" not in vars(self.node):
-            vars(self.node)["is_generator"] = _yields(self.node)
-        return bool(vars(self.node)["is_generator"])
+        return not isinstance(self.node, ast.Lambda) and _yields(self.node)
 
 
+@once
 def _yields(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a `yield` stands in FUNCTION, and in no definition within it."""
     waiting: list[ast.AST] = list(function.body)

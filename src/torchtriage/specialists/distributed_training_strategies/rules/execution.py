@@ -16,6 +16,7 @@ from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import External, Member, Object, Spot, Unknown, Value, truth
 from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.distributed_training_strategies.rules.execution_data import SHARDED, differs_by_rank
@@ -138,13 +139,10 @@ def _has_partner(training: Training, collective: events.Collective) -> bool:
     """Whether the function of COLLECTIVE calls the same one under another condition, and no execution may have come to
     both: `if not is_leader and world > 1: barrier()`, and below it `if is_leader and world > 1`.
     """
-    around = training.definitions_around(collective.spot)
-    tests = (each for each in ast.walk(around[-1]) if isinstance(each, ast.If)) if around else ()
-    inside = ([*ast.walk(each)] for each in tests)
+    tests = (each for each in ast.walk(training.code_around(collective.spot)) if isinstance(each, ast.If))
+    others = (each for each in tests if id(collective.spot.node) not in nodes_in(each))
     return any(
-        all(node is not collective.spot.node for node in nodes)
-        and any(isinstance(node, ast.Attribute) and node.attr == collective.name for node in nodes)
-        for nodes in inside
+        isinstance(node, ast.Attribute) and node.attr == collective.name for each in others for node in ast.walk(each)
     )
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Fact, Facts, Mend, Training
+from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.nodes import once
 from torchtriage.examine.source.script import Script
 
 _REMEDY = "one-operation"
@@ -40,7 +42,7 @@ def compositions(training: Training, call: events.Composed) -> Facts:
     found = _of_logarithm(call) if call.name == "log" else None
     if call.name == "/":
         found = call.spot, _BY_HAND
-    elif call.name == "- 1" and not _is_term(training.script.tree, call.spot.node) and _is_small_exponential(call):
+    elif call.name == "- 1" and not _is_term(training, call.spot) and _is_small_exponential(call):
         fact = "exp(x) - 1 cancels: below 6e-8 in float32 (4.9e-4 in float16) it is 0; expm1(x) is x"
         found = call.spot, fact, _expm1
     if found is not None:
@@ -116,13 +118,16 @@ def _is_small_exponential(call: events.Composed) -> bool:
     return exponent is not None and _is_small(exponent)
 
 
-def _is_term(tree: ast.AST, node: ast.AST) -> bool:
-    """Whether NODE is a term of a longer sum, as exp(r) - 1 - r, an estimate of a divergence, which is meant."""
-    if "terms" not in vars(tree):  # kept with the tree, as dozens of expressions of a file are asked
-        sums = (each for each in ast.walk(tree) if isinstance(each, ast.BinOp))
-        inner = (side for each in sums if isinstance(each.op, ast.Add | ast.Sub) for side in (each.left, each.right))
-        vars(tree)["terms"] = frozenset(map(id, inner))
-    return id(node) in vars(tree)["terms"]
+def _is_term(training: Training, spot: Spot) -> bool:
+    return id(spot.node) in _terms(training.code_around(spot))
+
+
+@once
+def _terms(tree: ast.AST) -> frozenset[int]:
+    """What is a term of a longer sum in TREE, by identity: exp(r) - 1 - r, an estimate of a divergence, is meant."""
+    sums = (each for each in ast.walk(tree) if isinstance(each, ast.BinOp))
+    inner = (side for each in sums if isinstance(each.op, ast.Add | ast.Sub) for side in (each.left, each.right))
+    return frozenset(map(id, inner))
 
 
 def _is_torch(node: ast.AST | None, name: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 
 # The old module and the device that its names stood for.
@@ -95,7 +96,7 @@ def _is_fallback(path: tuple[Block, ...]) -> bool:
 def _is_alternative(call: Call) -> bool:
     """Whether CALL is one side of a conditional expression that asks for the version."""
     return any(
-        isinstance(node, ast.IfExp) and _asks_for_torch(node.test) and any(n is call.node for n in ast.walk(node))
+        isinstance(node, ast.IfExp) and _asks_for_torch(node.test) and id(call.node) in nodes_in(node)
         for node in ast.walk(call.statement)
     )
 

@@ -67,8 +67,7 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
 
 def _goes_over(training: Training, spot: Spot) -> list[str]:
     """What the loops around SPOT go over, in its own function: `val_batches`."""
-    inside = (each for function in training.definitions_around(spot)[-1:] for each in ast.walk(function))
-    loops = (each for each in inside if isinstance(each, ast.For))
+    loops = (each for each in ast.walk(training.code_around(spot)) if isinstance(each, ast.For))
     return [ast.unparse(each.iter) for each in loops if each.lineno <= spot.line <= (each.end_lineno or 0)]
 
 

@@ -15,6 +15,7 @@ from torchtriage.examine.source.execution.autograd import Parameter, PlainAttrib
 from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Spot, Value
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import CASTS
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -95,8 +96,8 @@ def _is_set_elsewhere(training: Training, held: PlainAttribute) -> bool:
     """
     around = training.definitions_around(held.spot)
     cls = next((each for each in reversed(around) if isinstance(each, ast.ClassDef)), None)
-    here = {id(node) for each in around[-1:] for node in ast.walk(each)}
-    inside = {id(node) for node in ast.walk(cls)} if cls is not None else here
+    here = frozenset().union(*map(nodes_in, around[-1:]))
+    inside = nodes_in(cls) if cls is not None else here
     for node in ast.walk(training.script.tree):
         if isinstance(node, ast.Attribute) and node.attr == held.name and id(node) not in here:
             is_own = isinstance(node.value, ast.Name) and node.value.id == "self"

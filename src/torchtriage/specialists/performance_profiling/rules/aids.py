@@ -9,6 +9,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, truth
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.torch_api.symbols import symbols
 
 _BLOCKING = "CUDA_LAUNCH_BLOCKING"
@@ -92,13 +93,13 @@ def _is_short(training: Training, loop: int) -> bool:
     """Over a few iterations, or left early by a break."""
     if not training.executor.endless.get(loop) and training.executor.totals.get(loop, 0) <= FEW:
         return True
-    node = next((each for each in ast.walk(training.script.tree) if id(each) == loop), None)
+    node = training.executor.loop_nodes[loop]
     match node:
         case ast.For(iter=ast.Subscript(slice=ast.Slice())):  # of batches[:10]
             return True
         case ast.For(iter=ast.Call(func=ast.Name(id="islice") | ast.Attribute(attr="islice"))):
             return True
-    return node is not None and any(isinstance(each, ast.Break) for each in ast.walk(node))
+    return any(isinstance(each, ast.Break) for each in ast.walk(node))
 
 
 def _blocking(training: Training) -> Facts:
@@ -112,6 +113,6 @@ def _all(training: Training) -> Iterator[events.Event]:
     """What happens, and what has happened at the top level of the file, whatever that asks for."""
     if training.executor.earlier:
         simple = (each for each in training.script.tree.body if isinstance(each, ast.Expr | ast.Assign | ast.AugAssign))
-        nodes = {id(node) for each in simple for node in ast.walk(each)}
+        nodes = frozenset().union(*map(nodes_in, simple))
         yield from (each for each in training.executor.earlier if id(each.spot.node) in nodes)
     yield from training.executor.events

@@ -11,6 +11,7 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Function, Object, Value
 from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 
 _LOADER = "torch.utils.data.DataLoader"
@@ -75,7 +76,7 @@ def _is_kept(function: ast.FunctionDef | ast.AsyncFunctionDef, call: ast.Call) -
     for test in (each for each in ast.walk(function) if isinstance(each, ast.If | ast.IfExp)):
         asks = any(isinstance(each, ast.Name) and each.id == receiver for each in ast.walk(test.test))
         arms = [test.body, test.orelse] if isinstance(test, ast.IfExp) else [*test.body, *test.orelse]
-        is_within = any(each is call for arm in arms for each in ast.walk(arm))
+        is_within = any(id(call) in nodes_in(arm) for arm in arms)
         is_behind = isinstance(test, ast.If) and isinstance(test.body[-1], ast.Return) and call.lineno > test.lineno
         if asks and (is_within or is_behind):
             return True

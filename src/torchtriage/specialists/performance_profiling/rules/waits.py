@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of, names_in
+from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of
 from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.torch_api.symbols import symbols
 
 _CUDA = re.compile(rb"cuda|accelerator|non_blocking")
@@ -165,11 +166,9 @@ def _has_timed_stream(training: Training) -> bool:
 
 def _is_timed(training: Training, wait: events.Event) -> bool:
     """Whether a clock is read, or memory is, beside WAIT: in its loop, or in the helper that it stands in."""
-    loop = training.batch_loop(wait)
-    if id(wait.spot.node) in training.executor.inside[loop]:
-        return any(map(_CLOCKS.search, names_in(training.executor.loop_nodes[loop])))
-    around = training.definitions_around(wait.spot)
-    return bool(around) and any(map(_CLOCKS.search, names_in(around[-1])))
+    loop = training.executor.loop_nodes[training.batch_loop(wait)]
+    code = loop if id(wait.spot.node) in nodes_in(loop) else training.code_around(wait.spot)
+    return any(map(_CLOCKS.search, names_in(code)))
 
 
 def _is_avoidable(training: Training, wait: events.Event) -> bool:
@@ -195,20 +194,16 @@ def _is_avoidable(training: Training, wait: events.Event) -> bool:
 
 def _is_seldom(training: Training, spot: Spot) -> bool:
     """Whether a condition on a remainder stands around SPOT: if step % args.interval == 0."""
-    around = training.definitions_around(spot)
-    root = around[-1] if around else training.script.tree
-    tests = (each for each in ast.walk(root) if isinstance(each, ast.If))
+    tests = (each for each in ast.walk(training.code_around(spot)) if isinstance(each, ast.If))
     seldom = (each for each in tests if any(isinstance(one, ast.Mod) for one in ast.walk(each.test)))
-    return any(inner is spot.node for each in seldom for one in each.body for inner in ast.walk(one))
+    return any(id(spot.node) in nodes_in(statement) for each in seldom for statement in each.body)
 
 
 def _shown(training: Training, spot: Spot) -> ast.Call | None:
     """The call that shows people what is read at SPOT, and does nothing else: a print, a progress bar, a log."""
-    around = training.definitions_around(spot)
-    root = around[-1] if around else training.script.tree
-    calls = (each.value for each in ast.walk(root) if isinstance(each, ast.Expr) and isinstance(each.value, ast.Call))
-    shown = (each for each in calls if dotted(each.func).rpartition(".")[2] in _SHOWN)
-    return next((each for each in shown if any(inner is spot.node for inner in ast.walk(each))), None)
+    said = (each.value for each in ast.walk(training.code_around(spot)) if isinstance(each, ast.Expr))
+    calls = (each for each in said if isinstance(each, ast.Call) and dotted(each.func).rpartition(".")[2] in _SHOWN)
+    return next((each for each in calls if id(spot.node) in nodes_in(each)), None)
 
 
 def _is_guard(test: ast.AST) -> bool:

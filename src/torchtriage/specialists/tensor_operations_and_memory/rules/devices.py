@@ -11,6 +11,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
 from torchtriage.examine.source.execution.values import Spot
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import SIZED_FACTORIES
 from torchtriage.examine.source.torch_api.operators import names
@@ -70,7 +71,7 @@ def _is_kept(training: Training, spot: Spot) -> bool:
     if any("cache" in ast.unparse(each) for each in around[-1].decorator_list):
         return True
     guarded = (each for each in ast.walk(around[-1]) if isinstance(each, ast.If | ast.ExceptHandler))
-    mine = (each for each in guarded if any(inner is spot.node for inner in ast.walk(each)))
+    mine = (each for each in guarded if id(spot.node) in nodes_in(each))
     assigned = (each for one in mine for each in ast.walk(one) if isinstance(each, ast.Assign))
     return any(isinstance(to, ast.Attribute | ast.Subscript) for each in assigned for to in each.targets)
 
