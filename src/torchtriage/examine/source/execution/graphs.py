@@ -121,7 +121,7 @@ class Graphs(Configuration):
     def _note_attributes(
         self, given: Arguments, tensors: Iterable[Tensor], result: Tensor, own: frozenset[Parameter]
     ) -> None:
-        """Whether a plain attribute of a module meets a tensor in a forward pass that stands where the input does."""
+        """Whether a plain attribute of a module meets a tensor on the device of the input in a forward pass."""
         held = [each for each in tensors if each.attribute is not None]
         is_met = bool(own) or any(each.attribute is None and not each.created for each in tensors)
         if is_met or any(isinstance(each, Unknown) and not each.is_plain for each in given):

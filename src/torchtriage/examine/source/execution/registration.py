@@ -33,7 +33,7 @@ OPAQUE = "a model"
 
 
 class Registration(Tensors):
-    """The modules of an execution, and what stands in them."""
+    """The modules of an execution, and their parameters, buffers and submodules."""
 
     wrappers: list[Object]
     steps: int

@@ -251,7 +251,7 @@ class Tensors(Graphs):
                 self.happen(events.GradientLimit(self.spot(node), held.gradient_of.grad))
             else:
                 held.gradient_of.grad, held.gradient_of.is_gradient_known = Gradient(), False
-        if held.memory_of is not None:  # an update by hand
+        if held.memory_of is not None:  # p.data.add_(…): the program updates the parameter itself
             self.blind.add("step")
             held.memory_of.is_updated = True
 
@@ -265,11 +265,11 @@ class Tensors(Graphs):
                 each.context.state.setdefault("edited", []).append((each, self.spot(node)))
 
     def overwritten(self, name: str, arguments: Arguments, keywords: Keywords) -> Iterator[Tensor]:
-        """What the function NAME of torch is told to write to: F.relu(x, inplace=True), torch.mul(…, out=x)."""
+        """The tensor that the function NAME of torch writes to: F.relu(x, inplace=True), torch.mul(…, out=x)."""
         place = table()["inplace"].get(name)
         if place is not None:
-            told = keywords.get("inplace", arguments[place] if place < len(arguments) else None)
-            yield from tensors_in(arguments[:1]) if told is True else ()
+            asked = keywords.get("inplace", arguments[place] if place < len(arguments) else None)
+            yield from tensors_in(arguments[:1]) if asked is True else ()
         yield from tensors_in((keywords.get("out"),))
         if name in symbols().collectives_in_place:
             yield from tensors_in((arguments[0] if arguments else keywords.get("tensor"),))

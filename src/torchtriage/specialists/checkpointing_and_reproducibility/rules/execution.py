@@ -97,7 +97,7 @@ def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
             verb = "start" if len(parts) > 1 else "starts"
             yield (
                 resumes[0].state.loaded,
-                f"the training goes on from here with its weights, but {_listed(parts)} {verb} anew",
+                f"training resumes from these weights, but {_listed(parts)} {verb} from scratch",
             )
 
     yield from shown(trainings, find, throughout=True)
@@ -120,7 +120,7 @@ def _stateful(training: Training, models: list[Object]) -> list[Object]:
 
 
 def _placed(training: Training) -> list[Object]:
-    """The schedulers that are told the epoch, or brought to it by steps ahead of the training."""
+    """The schedulers that get the epoch as an argument, or reach it by steps before the training."""
     found: list[Object] = []
     has_begun = False
     for event in training.executor.events:
@@ -131,7 +131,7 @@ def _placed(training: Training) -> list[Object]:
 
 
 def _is_restored(part: Object, restores: list[events.Restore]) -> bool:
-    """Whether PART takes over a state, or is set by hand to where the loaded training was."""
+    """Whether PART loads a state, or the program sets it to where the loaded training was."""
     given = (*part.arguments, *part.keywords.values(), *part.values.values())
     return part.has_escaped or any(each.part is part for each in restores) or any(map(_is_of_file, given))
 

@@ -164,7 +164,7 @@ def _wrong_forward(script: Script, call: events.FunctionForward) -> str:
         return f"{name}.forward gets None for ctx, which it writes to: AttributeError, and the way in is {name}.apply"
     is_applied = cls.is_applied or _is_handed_on(script, name)
     if least <= number <= most and call.grad and not is_applied:
-        return f"{name}.forward is called by hand, so {name}.backward is never used: the way in is {name}.apply"
+        return f"{name}.forward is called directly, so autograd never calls {name}.backward: call {name}.apply"
     return ""
 
 

@@ -30,13 +30,13 @@ def wrong_loss_input(trainings: Trainings) -> Iterator[Sighting]:
 def _unfit(loss: str, given: Tensor) -> str:
     """Why the function LOSS cannot be meant for GIVEN; "" where it can."""
     if loss == "nll_loss" and given.activation == "softmax":
-        return "nll_loss takes log-probabilities, and gets what a softmax gives"
+        return "nll_loss expects log-probabilities, and gets the probabilities of a softmax"
     if loss == "nll_loss" and given.layer:
-        return f"nll_loss takes log-probabilities, and gets what {given.layer} gives: the loss has no least value"
+        return f"nll_loss expects log-probabilities, and gets the output of {given.layer}: the loss has no lower bound"
     if f"torch.nn.functional.{loss}" in symbols().activating_losses and given.activation == "relu":
-        return f"{loss} takes scores of any sign, and a relu has made all of them positive"
+        return f"{loss} expects scores of any sign, and a relu has made all of them positive or zero"
     if loss == "binary_cross_entropy" and given.layer:
-        return f"binary_cross_entropy takes probabilities from 0 to 1, and gets what {given.layer} gives"
+        return f"binary_cross_entropy expects probabilities from 0 to 1, and gets the output of {given.layer}"
     return ""
 
 

@@ -71,8 +71,8 @@ def every_rank_saves(trainings: Trainings) -> Iterator[Sighting]:
                 what = repr(save.path) if isinstance(save.path, str) else "the same file"
                 yield (
                     save.spot,
-                    f"no condition on the rank stands around it: all processes write {what} at once, "
-                    "and a file that several write can end up broken",
+                    f"all processes write {what} at once, as no condition on the rank guards it: "
+                    "a file that several processes write can end up corrupt",
                 )
 
     yield from shown(trainings, find, throughout=True)
@@ -229,7 +229,10 @@ def no_sync_missing(trainings: Trainings) -> Iterator[Sighting]:
             if summed and len(summed) == len(step.gradients) and len(lines) == 1:
                 spot, _ = summed[0].by[-1]
                 if id(spot.node) in late:
-                    yield spot, "no_sync() stands around this alone, and the forward pass decides whether ranks average"
+                    yield (
+                        spot,
+                        "no_sync() wraps the backward pass alone: the forward pass decides whether ranks average",
+                    )
                 elif not is_meant:
                     yield spot, _averages(step, len(summed[0].by))
 

@@ -28,9 +28,9 @@ _ONE_MINUS = (
     "1 - sigmoid(x) is 0 above 17 in float32 and above 8.3 in float16, and log(0) is -inf; logsigmoid(-x), or "
     "binary_cross_entropy_with_logits for the loss, has no such bound"
 )
-_BY_HAND = (
-    "this is a softmax by hand: exp overflows above 88.7 in float32 and bfloat16 and above 11.09 in float16, which "
-    "gives inf / inf = NaN, and what underflows to 0 gives log(0) = -inf; softmax, log_softmax and cross_entropy "
+_SOFTMAX = (
+    "this is a hand-written softmax: exp overflows above 88.7 in float32 and bfloat16 and above 11.09 in float16, "
+    "which gives inf / inf = NaN, and what underflows to 0 gives log(0) = -inf; softmax, log_softmax and cross_entropy "
     "subtract the largest value first"
 )
 
@@ -41,7 +41,7 @@ def compositions(training: Training, call: events.Composed) -> Facts:
         return
     found = _of_logarithm(call) if call.name == "log" else None
     if call.name == "/":
-        found = call.spot, _BY_HAND
+        found = call.spot, _SOFTMAX
     elif call.name == "- 1" and not _is_term(training, call.spot) and _is_small_exponential(call):
         fact = "exp(x) - 1 cancels: below 6e-8 in float32 (4.9e-4 in float16) it is 0; expm1(x) is x"
         found = call.spot, fact, _expm1

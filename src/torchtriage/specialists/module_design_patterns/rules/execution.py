@@ -22,7 +22,7 @@ _FROZEN = re.compile(r"#.*(freez|frozen|fixed|statistic|batch ?norm|\bbn\b|dropo
 
 @detector("source/mode-left-in-eval")
 def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
-    """A model goes on training in evaluation mode."""
+    """A model is trained further in evaluation mode."""
 
     def find(training: Training) -> Facts:
         trained: set[int] = set()
@@ -38,7 +38,7 @@ def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
             is_given = model.state.get("is_given", False)
             is_tuned = not is_given and any(id(each) in optimized for each in training.executor.parameters(model))
             if id(model) in trained or (is_tuned and _FROZEN.search(training.line(change.spot)) is None):
-                yield change.spot, f"line {backward.spot.line} goes on training, and nothing calls train() again"
+                yield change.spot, f"line {backward.spot.line} continues training, and nothing calls train() again"
 
     yield from certain(trainings, find, where_reached=True)
 

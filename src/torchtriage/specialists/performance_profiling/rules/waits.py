@@ -44,7 +44,7 @@ class _Loop:
     """Those that copy a tensor, or wait for everything."""
 
     @property
-    def is_worth_telling(self) -> bool:
+    def is_worth_reporting(self) -> bool:
         """Whether it is more than one number."""
         return len(self.values) > 1 or self.copies > 0
 
@@ -56,7 +56,7 @@ def sync_bound(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for loop in _loops(training, always):
-            if loop.is_worth_telling:
+            if loop.is_worth_reporting:
                 yield loop.waits[0].spot, _fact(loop)
 
     yield from certain(trainings, find, among=_is_on_device)
@@ -70,7 +70,7 @@ def printed_every_step(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for loop in _loops(training, always):
             shown = [(each.spot, _shown(training, each.spot)) for each in loop.waits]
-            for spot, call in shown if not loop.is_worth_telling else ():
+            for spot, call in shown if not loop.is_worth_reporting else ():
                 if call is not None:
                     what = ast.unparse(spot.node if not isinstance(spot.node, ast.FormattedValue) else call)
                     named = f"`{what}`" if len(what) <= _SHORT else "this line"
