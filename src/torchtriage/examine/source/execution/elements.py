@@ -12,8 +12,8 @@ from torchtriage.examine.source.execution.arithmetic import format_of
 from torchtriage.examine.source.execution.attributes import REGISTRIES, Attributes
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ANY_KEY, is_hashable
-from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.loops import ELEMENTS
+from torchtriage.examine.source.execution.ranks import is_of_rank
 from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.values import (
     LONGEST,

@@ -11,12 +11,11 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor, release
 from torchtriage.examine.source.execution.binding import is_hashable
-from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS
 from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
 from torchtriage.examine.source.execution.optimizers import Optimizers
-from torchtriage.examine.source.execution.ranks import Guard, names_rank
+from torchtriage.examine.source.execution.ranks import Guard, is_of_rank, names_rank
 from torchtriage.examine.source.execution.values import (
     BROADCAST,
     Arguments,

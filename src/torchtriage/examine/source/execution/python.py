@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ANY_KEY
-from torchtriage.examine.source.execution.expressions import is_of_rank
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.handlers import BROAD
-from torchtriage.examine.source.execution.ranks import Guard, certainty_of_decorator, is_rank_variable
+from torchtriage.examine.source.execution.ranks import Guard, certainty_of_decorator, is_of_rank, is_rank_variable
 from torchtriage.examine.source.execution.sequences import Sequences
 from torchtriage.examine.source.execution.values import (
     LONGEST,

@@ -45,6 +45,11 @@ class Guard(NamedTuple):
     certainty: Certainty
 
 
+def is_of_rank(value: Value) -> bool:
+    """Whether VALUE is known to differ among the ranks."""
+    return isinstance(value, Unknown) and value.is_of_rank
+
+
 @cache
 def names_rank(word: str) -> bool:
     """Whether WORD, the name of what comes from code out of sight, is that of a rank: args.local_rank, get_rank."""

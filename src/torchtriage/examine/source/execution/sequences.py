@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
-from torchtriage.examine.source.execution.expressions import ASSUMED, LENGTH, counts_batches
 from torchtriage.examine.source.execution.frames import Raised
 from torchtriage.examine.source.execution.loops import ROUNDS
+from torchtriage.examine.source.execution.operators import ASSUMED, LENGTH, counts_batches
 from torchtriage.examine.source.execution.statements import Statements
 from torchtriage.examine.source.execution.values import (
     LONGEST,

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import ENVIRONMENT
-from torchtriage.examine.source.execution.expressions import Expressions, is_of_rank
+from torchtriage.examine.source.execution.expressions import Expressions
 from torchtriage.examine.source.execution.frames import Break, Continue, Frame, Raised, Return
 from torchtriage.examine.source.execution.handlers import hides_errors
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.ranks import Guard, certainty_of
+from torchtriage.examine.source.execution.ranks import Guard, certainty_of, is_of_rank
 from torchtriage.examine.source.execution.values import (
     BROADCAST,
     Class,
