@@ -10,9 +10,7 @@ from typing import ClassVar
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor, release
-from torchtriage.examine.source.execution.binding import is_hashable
 from torchtriage.examine.source.execution.graphs import tensors_in
-from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS
 from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
 from torchtriage.examine.source.execution.optimizers import Optimizers
 from torchtriage.examine.source.execution.ranks import Guard, is_of_rank, names_rank
@@ -88,9 +86,6 @@ class Library(Optimizers):
     def _unseen(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """What NAME of a package that is not executed gives; it may change what it is given."""
         package = name.partition(".")[0]
-        for each in (*arguments, *keywords.values()):  # stack.enter_context(profile(…))
-            if isinstance(each, Object) and each.kind in ("handle", "profiler"):
-                each.has_escaped = True
         for each in (*arguments, *keywords.values()):  # stack.enter_context(profile(…))
             if isinstance(each, Object) and each.kind in ("handle", "profiler"):
                 each.has_escaped = True
@@ -281,13 +276,6 @@ class Library(Optimizers):
         given = dict(zip(("obj", "f"), arguments, strict=False)) | dict(keywords)
         self.happen(events.Save(self.spot(node), given.get("obj"), given.get("f")))
 
-    def _sum(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        found = self.listed(arguments[0], node) if arguments else []
-        total: Value = 0
-        for each in found if isinstance(found, list) else [Unknown(name)]:
-            total = self.binary(ast.Add(), total, each, node)
-        return total
-
     def _extreme(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """min(1.0, max_norm / norm) of Python's own."""
         return self.merged(arguments, node) if any(tensors_in(arguments)) else Unknown.of(name, *arguments)
@@ -335,43 +323,10 @@ class Library(Optimizers):
     def _checkpointed(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.call(arguments[0], arguments[1:], {}, node) if arguments else Unknown(name)
 
-    def _chained(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        parts = arguments
-        if name.endswith("from_iterable"):
-            parts = tuple(arguments[0]) if arguments and isinstance(arguments[0], list | tuple) else (Unknown(),)
-        found = [self.listed(each, node) for each in parts]
-        return (
-            [each for one in found for each in one] if all(isinstance(each, list) for each in found) else Unknown(name)
-        )
-
-    def _repeating(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        """itertools.repeat(value, n)."""
-        value, count = (*arguments, Unknown(), Unknown())[:2]
-        if not isinstance(value, Object):
-            return Endless(lambda _: value)
-        self.note_repeated((value,), node)
-        return [value] * (min(count, ACCUMULATED) if isinstance(count, int) else ROUNDS)
-
-    def _of_keys(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        """dict.fromkeys(keys, value)."""
-        keys, value = (*arguments, None, None)[:2]
-        found = self.listed(keys, node)
-        self.note_repeated((value,), node)
-        known = found if isinstance(found, list) else [Unknown("a key") for _ in range(ROUNDS)]
-        return {each: value for each in known if is_hashable(each)}
-
     def _set_in_module(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """nn.Module.__setattr__(self, f"layer{number}", layer)."""
         held = arguments[0] if arguments else None
         return self.module_method(held, "__setattr__", arguments[1:], {}, node) if isinstance(held, Object) else None
-
-    def _counted(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        start = arguments[0] if arguments and isinstance(arguments[0], int) else 0
-        return Endless(lambda number: start + number)
-
-    def _cycled(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        over = arguments[0] if arguments else Unknown()
-        return Endless(lambda number: self.element(over, number, node), over)
 
     def _true(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """Whether there is a device: a program is checked as it runs where it is meant to."""
@@ -410,7 +365,6 @@ Library._functions = {
     "torch.nn.Parameter": Library._parameter,
     "torch.autograd.Variable": Library._variable,
     "torch.nn.Buffer": Library._buffer,
-    "builtins.sum": Library._sum,
     **dict.fromkeys(("builtins.min", "builtins.max"), Library._extreme),
     "torch.save": Library._save,
     "builtins.open": Library._opened,
@@ -425,12 +379,5 @@ Library._functions = {
     "torch.cuda.is_available": Library._true,
     "torch.distributed.is_available": Library._true,
     "torch.cuda.is_bf16_supported": Library._true,
-    "itertools.chain": Library._chained,
-    "itertools.chain.from_iterable": Library._chained,
-    "itertools.count": Library._counted,
     "torch.nn.Module.__setattr__": Library._set_in_module,
-    "itertools.repeat": Library._repeating,
-    "builtins.dict.fromkeys": Library._of_keys,
-    "itertools.islice": Library._cycled,
-    "itertools.cycle": Library._cycled,
 }

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
+from torchtriage.examine.source.execution.binding import is_hashable
 from torchtriage.examine.source.execution.frames import Raised
-from torchtriage.examine.source.execution.loops import ROUNDS
+from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS
 from torchtriage.examine.source.execution.operators import ASSUMED, LENGTH, counts_batches
 from torchtriage.examine.source.execution.statements import Statements
 from torchtriage.examine.source.execution.values import (
@@ -170,6 +171,49 @@ class Sequences(Statements):
             return Unknown("filter")
         kept = [(each, each if arguments[0] is None else self.call(arguments[0], (each,), {}, node)) for each in found]
         return [each for each, known in kept if truth(known) is not False]
+
+    def _summed(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """sum(losses); sum(groups, [])."""
+        found = self.listed(arguments[0], node) if arguments else []
+        total = arguments[1] if len(arguments) > 1 else keywords.get("start", 0)
+        for each in found if isinstance(found, list) else [Unknown.of("sum", *arguments)]:
+            total = self.binary(ast.Add(), total, each, node)
+        return total
+
+    def _chained(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """itertools.chain(first, second)."""
+        found = [self.listed(each, node) for each in arguments]
+        is_known = all(isinstance(each, list) for each in found)
+        return [each for one in found for each in one] if is_known else Unknown("itertools.chain")
+
+    def _chained_from(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """itertools.chain.from_iterable(lists)."""
+        parts = arguments[0] if arguments else None
+        return self._chained(tuple(parts) if isinstance(parts, list | tuple) else (Unknown(),), {}, node)
+
+    def _repeating(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """itertools.repeat(value, n)."""
+        value, count = (*arguments, Unknown(), Unknown())[:2]
+        if not isinstance(value, Object):
+            return Endless(lambda _: value)
+        self.note_repeated((value,), node)
+        return [value] * (min(count, ACCUMULATED) if isinstance(count, int) else ROUNDS)
+
+    def _of_keys(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """dict.fromkeys(keys, value)."""
+        keys, value = (*arguments, None, None)[:2]
+        found = self.listed(keys, node)
+        self.note_repeated((value,), node)
+        known = found if isinstance(found, list) else [Unknown("a key") for _ in range(ROUNDS)]
+        return {each: value for each in known if is_hashable(each)}
+
+    def _counted(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        start = arguments[0] if arguments and isinstance(arguments[0], int) else 0
+        return Endless(lambda number: start + number)
+
+    def _cycled(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        over = arguments[0] if arguments else Unknown()
+        return Endless(lambda number: self.element(over, number, node), over)
 
     def next_of(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         over = arguments[0] if arguments else Unknown()
