@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
@@ -404,58 +403,6 @@ class Calls(Functions):
             values.setdefault(name, Unknown(name))
         return values
 
-    # contexts
-
-    def enter(self, value: Value, node: ast.AST) -> tuple[Callable[[], None], Value]:
-        before = self.is_grad, self.region
-
-        def leave() -> None:
-            self.is_grad, self.region = before
-
-        if not isinstance(value, Object):
-            return leave, value if isinstance(value, Unknown) else Unknown("a context")
-        if value.method("__enter__"):
-            entered = self.call(self.attribute(value, "__enter__", node), (), {}, node)
-
-            def leave_own() -> None:
-                self._leave(value, node)
-                leave()
-
-            return leave_own, entered
-        if value.cls is not None:  # of a class out of sight: it may do anything
-            self.escape(value)
-        return self._enter_known(value, leave, node)
-
-    def _enter_known(self, value: Object, leave: Callable[[], None], node: ast.AST) -> tuple[Callable[[], None], Value]:
-        """What entering VALUE, of torch's or Python's own, does, and LEAVE or what leaving it does instead."""
-        if value.kind == "autocast":
-            self.region = value.state["region"]
-        elif value.kind == "grad_mode":
-            outside = value.state.get("before", self.is_grad)  # set_grad_enabled() has acted already
-            leave = partial(setattr, self, "is_grad", outside)
-            self.is_grad = value.state["enabled"] is not False
-            self.note_ungraded(node)
-        elif value.kind == "no_sync":
-            outer, self.is_unsynced = self.is_unsynced, True
-            leave = partial(setattr, self, "is_unsynced", outer)
-        elif value.kind == "scaled":
-            return leave, value.state["loss"]
-        elif value.kind == "context":
-            entered = next(value.state["body"], None)
-            return lambda: _resume(value.state["body"]), entered
-        elif value.kind in ("profiler", "anomaly"):
-            self.happen(events.Handle(self.spot(node), value, "__enter__"))
-            leave = partial(self._leave_aid, value, node)
-        return leave, None if value.kind in ("autocast", "grad_mode", "no_sync") else value
-
-    def _leave_aid(self, value: Object, node: ast.AST) -> None:
-        value.state["is_over"] = True
-        self.happen(events.Handle(self.spot(node), value, "__exit__"))
-
-    def _leave(self, value: Object, node: ast.AST) -> None:
-        if value.method("__exit__"):
-            self.call(self.attribute(value, "__exit__", node), (None, None, None), {}, node)
-
 
 def is_foreign(name: str) -> bool:
     """Whether NAME, a class of a package that is inherited from, may do anything."""
@@ -494,12 +441,6 @@ def _is_by_name(node: ast.AST) -> bool:
         return False
     held = node.func.value.func if isinstance(node.func.value, ast.Call) else node.func.value
     return not isinstance(held, ast.Name) or held.id not in ("self", "super")  # a method of its own that uses it
-
-
-def _resume(body: Iterator[Value]) -> None:
-    """What stands behind the `yield` of a context manager."""
-    for _ in body:
-        return
 
 
 Calls._calls = {

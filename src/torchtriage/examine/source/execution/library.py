@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import ClassVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
+from torchtriage.examine.source.execution.arithmetic import SHIFTED
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor, release
+from torchtriage.examine.source.execution.contexts import GRAD_MODES, Contexts
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
-from torchtriage.examine.source.execution.optimizers import Optimizers
 from torchtriage.examine.source.execution.ranks import Guard, is_of_rank, names_rank
 from torchtriage.examine.source.execution.values import (
     BROADCAST,
@@ -23,7 +23,6 @@ from torchtriage.examine.source.execution.values import (
     Loaded,
     Member,
     Object,
-    Region,
     Unknown,
     Value,
     share_of,
@@ -40,20 +39,14 @@ _DROPOUTS = frozenset({"dropout", "feature_dropout", "alpha_dropout", "feature_a
 _NO_TENSORS = frozenset({"math", "numpy"})
 """Packages that give numbers and arrays, of whatever."""
 _NUMBERS = frozenset(f"builtins.{name}" for name in ("int", "float", "bool", "str", "len", "isinstance", "hasattr"))
-_GRAD_MODES = {"torch.no_grad": False, "torch.inference_mode": False, "torch.enable_grad": True}
 
 
-class Library(Optimizers):
-    """The packages of an execution. default_format: of autocast on CUDA, "" where the program has set another."""
+class Library(Contexts):
+    """The packages of an execution."""
 
-    default_format = "float16"
     worker: Object | None = None
     guards: list[Guard]
     _functions: ClassVar[dict[str, Callable[..., Value]]] = {}
-
-    def escape(self, *values: Value) -> None:
-        """Code that is not executed gets VALUES: what they lead to may be changed by it."""
-        raise NotImplementedError
 
     def external(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """What calling NAME, of a package, gives."""
@@ -213,38 +206,8 @@ class Library(Optimizers):
             return [handle] if last == "batch_isend_irecv" else handle
         return Unknown(last, is_of_rank=last in ("get_rank", "get_node_local_rank", "get_group_rank"))
 
-    def _grad_mode(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        if arguments and isinstance(arguments[0], Function):  # torch.no_grad()(function)
-            return arguments[0]
-        return Object("grad_mode", state={"enabled": _GRAD_MODES[name]})
-
-    def _grad_set(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        wanted = arguments[0] if arguments else keywords.get("mode", True)
-        is_on = truth(wanted)
-        before, self.is_grad = self.is_grad, self.decide(node, wanted, []) if is_on is None else is_on
-        return Object("grad_mode", state={"enabled": self.is_grad, "before": before})
-
     def _clip(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.clip(arguments, keywords, node)
-
-    def _autocast(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        """A region, with its format: on CUDA the default unless another is asked for."""
-        device = arguments[0] if arguments else keywords.get("device_type", "cuda")  # autocast() of old has none
-        wanted = keywords.get("dtype", arguments[1] if len(arguments) > 1 else None)
-        found = format_of((wanted,))
-        if wanted is None and (device == "cuda" or device is True) and "**" not in keywords:
-            found = self.default_format
-        enabled = keywords.get("enabled", arguments[2] if len(arguments) > 2 else True)
-        is_on = truth(enabled)
-        if is_on is None:
-            is_on = self.decide(node, enabled, [])
-        host = found if is_on and device == "cpu" else ""
-        is_on &= device != "cpu"
-        region = Region(found if is_on else "", self.spot(node), is_on and enabled, host=host)
-        return Object("autocast", state={"region": region})
-
-    def _autocast_default(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        self.default_format = ""
 
     def _parameter(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         made = Parameter(self.spot(node))
@@ -351,7 +314,7 @@ def _is_made_at(tensor: Tensor, node: ast.AST) -> bool:
 
 
 Library._functions = {
-    **dict.fromkeys(_GRAD_MODES, Library._grad_mode),
+    **dict.fromkeys(GRAD_MODES, Library._grad_mode),
     "torch.set_grad_enabled": Library._grad_set,
     "torch.autograd.set_grad_enabled": Library._grad_set,
     "torch._C._set_grad_enabled": Library._grad_set,
