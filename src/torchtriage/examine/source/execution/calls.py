@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
@@ -12,12 +11,11 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
 from torchtriage.examine.source.execution.attributes import CONTAINERS
 from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
-from torchtriage.examine.source.execution.configuration import optional
 from torchtriage.examine.source.execution.frames import Frame, Return
-from torchtriage.examine.source.execution.functions import Functions
 from torchtriage.examine.source.execution.graphs import tensors_in
+from torchtriage.examine.source.execution.instances import Instances
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
+from torchtriage.examine.source.execution.lore import FUNCTION, lore, of_tensors
 from torchtriage.examine.source.execution.ranks import Guard, names_rank
 from torchtriage.examine.source.execution.registration import OPAQUE, is_module
 from torchtriage.examine.source.execution.tensors import moved_to
@@ -37,31 +35,26 @@ from torchtriage.examine.source.execution.values import (
     Object,
     Operation,
     Partial,
-    Spot,
     Unknown,
     Value,
-    is_concrete,
 )
 
 REST = "**rest"
 """The name by which a call says that more keywords may be given, for none of the parameters."""
 DEEP = 40
 """Calls within calls."""
-_SETTINGS = re.compile(r"(Config|Cfg|Args|Arguments|Options|Opts?|Settings|Params|Hparams|Flags)$", re.IGNORECASE)
 _OF_MODULES = frozenset({"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval", "modules"})
 """Methods that modules have, and no tensor."""
 _GIVE_MODULES = frozenset({"children", "modules", "named_children", "named_modules", "parameters"})
 _OF_LOADED_MODULES = frozenset({"eval", "train", "cuda", "half", "float"})
 """What is done with a model that torch.load gives as a whole."""
-_OWN_WAYS = ("__new__", "__setattr__", "__getattr__", "__init_subclass__")
-"""Methods of a class that may do what a constructor is for."""
 _BLIND = frozenset(
     {"step", "zero_grad", "backward", "train", "eval", "update", "unscale_", "set_epoch", "wait", "seed"}
 )
 """Methods whose calls on unknown things keep rules from saying that nothing calls them."""
 
 
-class Calls(Functions):
+class Calls(Instances):
     """The calls of an execution. under_call: the calls that led to where it is, the outermost first.
 
     blind: names of methods that were called on things that are not known.
@@ -236,58 +229,6 @@ class Calls(Functions):
             self.happen(events.FunctionInstance(self.spot(node), called.cls, called))
         return self.beyond(called, "", arguments, keywords, node)
 
-    def _instance(self, cls: Class, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        kinds = [kind_of(name) for name in cls.externals]
-        kind = next((each for each in kinds if each), "")
-        external = next((name for name in cls.externals if kind_of(name)), "")
-        made = Object(kind, external, cls, self.spot(node), arguments, keywords, state={"born": self.steps})
-        if not cls.is_known or any(map(is_foreign, cls.externals)):
-            made.has_escaped = True
-        if cls.fields is not None:
-            self._fill(made, cls, arguments, keywords, node)
-        members = [each for each in cls.namespace.values() if isinstance(each, Object) and each.cls is cls]
-        if members and len(arguments) == 1:  # Precision("bf16")
-            mine = (each for each in members if is_concrete(arguments[0]) and each.values.get("value") == arguments[0])
-            return next(mine, Unknown(cls.name))
-        if arguments and FUNCTION in cls.externals and not any(map(cls.has, ("__init__", "__call__", "__new__"))):
-            self.happen(events.FunctionInstance(self.spot(node), cls))
-        first, late = cls.method("__init__"), cls.method("__post_init__")
-        made.state["is_made"] = True if first is None else None if any(map(cls.has, _OWN_WAYS)) else False
-        if first is not None:
-            self.call_function(first, (made, *arguments), keywords, node)
-            if kind == "module" and made.values and cls.has("forward"):
-                self.note_early(made, "", Spot(first.frame.file.path, first.node))
-        elif kind == "optimizer":
-            self.make_optimizer(made, node)
-        elif kind == "module" and external in lore()["containers"]:
-            made.state |= self.make_module(external, arguments, keywords, node).state
-        if cls.fields is not None and late is not None:
-            self.call_function(late, (made,), {}, node)
-        return made
-
-    def _fill(self, made: Object, cls: Class, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
-        """The fields of a data class."""
-        holds_settings = _SETTINGS.search(cls.name) is not None
-        loaded = keywords.get("**")
-        for place, name in enumerate(cls.fields or ()):
-            if name in keywords:
-                value = keywords[name]
-            elif isinstance(loaded, Loaded):  # Progress(**state["progress"])
-                value = self.item(loaded, name, node)
-            elif place < len(arguments):
-                value = arguments[place]
-            else:
-                value = cls.get(name, Unknown(name))
-                if isinstance(value, Object) and value.kind == "field":
-                    maker = value.keywords.get("default_factory")
-                    value = (
-                        value.keywords.get("default", Unknown(name))
-                        if maker is None
-                        else self.call(maker, (), {}, node)
-                    )
-            is_given = name in keywords or place < len(arguments)
-            made.values[name] = optional(name, value) if holds_settings and not is_given else value
-
     def call_function(self, function: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         is_known = function.is_cached and id(function.node) in self.visited  # what it does is done already
         if is_known or len(self.under_call) >= DEEP or self.stack.count(function) > 3:
@@ -404,12 +345,6 @@ class Calls(Functions):
         return values
 
 
-def is_foreign(name: str) -> bool:
-    """Whether NAME, a class of a package that is inherited from, may do anything."""
-    package = name.partition(".")[0]
-    return not kind_of(name) and package not in ("torch", *lore()["harmless"]["packages"])
-
-
 def _is_empty(function: Function) -> bool:
     """Whether FUNCTION does nothing: a hook."""
     body = [] if isinstance(function.node, ast.Lambda) else function.node.body
@@ -446,7 +381,7 @@ def _is_by_name(node: ast.AST) -> bool:
 Calls._calls = {
     Function: Calls._own_function,
     Method: Calls._method,
-    Class: Calls._instance,
+    Class: Calls.instance,
     External: Calls._package,
     Partial: Calls._partial_call,
     Operation: Calls._operation,

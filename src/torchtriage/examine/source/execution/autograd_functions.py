@@ -25,7 +25,7 @@ _ENGINES = frozenset({"to_save", "dirty_tensors", "non_differentiable", "saved_f
 """Attributes of a context that autograd itself reads."""
 
 
-class Functions(Elements):
+class AutogradFunctions(Elements):
     """A call of `apply`: forward, and then at once backward, as the backward pass would."""
 
     applied: set[int]
