@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.executor import Executor, Takes
+from torchtriage.examine.source.execution.conditions import Takes
+from torchtriage.examine.source.execution.executor import Executor
 from torchtriage.examine.source.execution.values import Unknown
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script

@@ -9,8 +9,9 @@ from copy import copy
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.calls import REST
+from torchtriage.examine.source.execution.conditions import Takes
 from torchtriage.examine.source.execution.entries import MOST, Entries, is_module, is_of_autograd, share, tensors
-from torchtriage.examine.source.execution.executor import Executor, Takes
+from torchtriage.examine.source.execution.executor import Executor
 from torchtriage.examine.source.execution.frameworks import LIGHTNING
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.instances import is_foreign

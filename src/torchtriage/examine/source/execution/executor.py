@@ -7,22 +7,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import process_time
-from typing import Literal, Self, TypeVar
+from typing import Self, TypeVar
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ENVIRONMENT
+from torchtriage.examine.source.execution.conditions import Takes
 from torchtriage.examine.source.execution.frames import Break, Continue, File, Frame, Raised, Return, TooLong
 from torchtriage.examine.source.execution.frameworks import Frameworks
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION
 from torchtriage.examine.source.execution.ranks import Certainty, Guard
-from torchtriage.examine.source.execution.statements import leaves
 from torchtriage.examine.source.execution.values import (
     OUTSIDE,
-    Condition,
     Function,
-    Member,
     Object,
     Spot,
     Unknown,
@@ -35,17 +33,7 @@ MOST = 60_000
 SECONDS = 2.0
 """Of CPU time: steps on long lists may each take a millisecond."""
 NO_GENERATOR = 1_000
-_ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-"""`if now - self.last < self.pause: return False` is a choice, `if not is_initialized(): return False` a guard."""
 E = TypeVar("E", bound=events.Event)
-Takes = Literal["always", "never", "once"]
-
-
-def _is_refused_else(node: ast.AST) -> bool:
-    """Whether NODE is an `if` whose other arm raises: else: raise ValueError(kind)."""
-    if not isinstance(node, ast.If) or not node.orelse:
-        return False
-    return isinstance(node.orelse[-1], ast.Raise) and not isinstance(node.body[-1], ast.Raise)
 
 
 class Executor(Frameworks):
@@ -163,45 +151,6 @@ class Executor(Frameworks):
     def set_environment(self, entries: Mapping[Value, Value], node: ast.AST) -> None:
         for name, value in entries.items():
             self.happen(events.Setting(self.spot(node), f"{ENVIRONMENT}.{name}", value))
-
-    def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool:
-        if isinstance(node, ast.If | ast.IfExp):
-            self.note_asked(value, node.test)
-        times = self.decisions.get(id(node), 0)
-        self.decisions[id(node)] = times + 1
-        holds = self._holds(value, times) or _is_refused_else(node)
-        last = body[-1].value if body and isinstance(body[-1], ast.Return) else None
-        asks = isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], _ORDERS)
-        is_answer = asks and isinstance(last, ast.Constant) and isinstance(last.value, bool)
-        is_branch = last is not None and (len(body) > 1 or is_answer or _is_refused_else(node))
-        if body and leaves(body) and not is_branch:
-            # `if step % 500: continue` holds back what comes now and then; others are guards
-            return not holds and isinstance(value, Unknown) and value.why == "a period"
-        return holds
-
-    def _holds(self, value: Value, times: int) -> bool:
-        """Whether the condition VALUE holds; one that came up TIMES before. `not x` is what x is not."""
-        if isinstance(value, Unknown) and value.is_periodic and not isinstance(value, Condition):
-            return (self.takes == "always" and self._is_in_period) or (self.takes == "once" and times == 0)
-        if isinstance(value, Condition):
-            found = [self._holds(each, times) for each in value.parts]
-            return any(found) if value.op == "or" else not found[0] if value.op == "not" else all(found)
-        is_option = isinstance(value, Unknown) and value.is_option
-        holds = self.takes == "always" or (self.takes == "once" and times == 0 and not is_option)
-        if isinstance(value, Member) and value.name == "training" and isinstance(value.receiver, Object):
-            for each in self.modules(value.receiver):  # `if model.training:` of a model that is given in either mode
-                each.state["training"] = holds
-        return holds
-
-    @property
-    def _is_in_period(self) -> bool:
-        """Whether what happens every so many batches does now: from the second one on; of epochs at each."""
-        if not self.loops or self.loops[-1].holds_training:
-            return True
-        loop = self.loops[-1]
-        inside = self.events[loop.first :]
-        has_trained = any(isinstance(each, events.Backward) and len(each.loops) > loop.depth + 1 for each in inside)
-        return has_trained or loop.count >= 1
 
     def handled(self, silent: ast.AST | None) -> Callable[[], None]:
         begun = len(self.events)

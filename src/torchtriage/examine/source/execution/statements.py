@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import ENVIRONMENT
-from torchtriage.examine.source.execution.expressions import Expressions
+from torchtriage.examine.source.execution.conditions import Conditions
 from torchtriage.examine.source.execution.frames import Break, Continue, Frame, Raised, Return
 from torchtriage.examine.source.execution.handlers import hides_errors
-from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.ranks import Guard, certainty_of, is_of_rank
+from torchtriage.examine.source.execution.ranks import is_of_rank
 from torchtriage.examine.source.execution.values import (
-    BROADCAST,
     Class,
     External,
     Function,
@@ -24,13 +21,9 @@ from torchtriage.examine.source.execution.values import (
     Value,
     truth,
 )
-from torchtriage.examine.source.nodes import once
 
-_LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 _RECORDS = frozenset({"typing.NamedTuple", "pydantic.BaseModel", "pydantic_settings.BaseSettings"})
 """Classes whose annotations are the arguments that they are made of."""
-_STEPS = re.compile(r"step|zero_grad|backward|update|unscale|train|sync|optim|clip")
-"""What is called where a training goes on: gradients are accumulated for so many batches."""
 _EXPECTING = frozenset({"pytest.raises"})
 """Contexts whose bodies are meant to fail."""
 _ENUMS = frozenset({"enum.Enum", "enum.Flag", "enum.auto"})
@@ -39,7 +32,7 @@ _IN_PLACE: dict[type[ast.operator], str] = {ast.Mult: "mul_", ast.Div: "div_", a
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-class Statements(Expressions):
+class Statements(Conditions):
     """Blocks are generators, since the body of a function may be one: what they give is what the code yields."""
 
     dropped: set[int]
@@ -49,10 +42,6 @@ class Statements(Expressions):
     awaited: int
     """How many `try` are under way that wait for the end of an iterator."""
     totals: dict[int, int]
-    guards: list[Guard]
-    asks_rank: bool
-    """Whether a condition on the rank came up: other ranks go the other way."""
-    loops: list[Loop]
     _simple: ClassVar[dict[type[ast.AST], Callable[..., None]]] = {}
     _compound: ClassVar[dict[type[ast.AST], Callable[..., Iterator[Value]]]] = {}
 
@@ -143,10 +132,6 @@ class Statements(Expressions):
             self.choose_return(frame)  # raise ValueError(f"unknown kind {kind}")
         raise Raised
 
-    def choose_return(self, frame: Frame) -> None:
-        """Returns from a function that gives something for each of several kinds: one of them."""
-        raise Return(self.evaluate(frame.skipped[0], frame))
-
     def _break(self, node: ast.Break, frame: Frame) -> None:
         raise Break
 
@@ -189,58 +174,6 @@ class Statements(Expressions):
         frame.store(node.name, value)
 
     # compound ones
-
-    def _if(self, node: ast.If, frame: Frame) -> Iterator[Value]:
-        before, self.is_beside = self.is_beside, _is_beside(node)
-        found = self.evaluate(node.test, frame)
-        self.is_beside = before
-        value = truth(found)
-        if value is None:
-            is_way = is_of_rank(found) and not isinstance(node.body[-1], ast.Raise)  # other ranks go the other one
-            value = self.decide(node, found, [] if is_way else node.body)
-            match node.body:
-                case [ast.Return(value=ast.expr() as given)] if not (value or is_of_rank(found)):
-                    frame.skipped += [given] if not isinstance(given, ast.Constant) else []
-        if value:
-            self._narrow(node.test, frame)
-        certainty = certainty_of(found, value, node.test)
-        if certainty is None:
-            yield from self.block(node.body if value else node.orelse, frame)
-            return
-        self.asks_rank |= certainty == "rank"
-        if certainty == "rank" and self._comes_in_turn(node.test):
-            certainty = "named"
-        with self.guard(node, value, certainty):
-            yield from self.block(node.body if value else node.orelse, frame)
-        if leaves(node.body):  # if rank != 0: return
-            self.guard_rest(node, value, certainty)
-        for name in _stored(node) if certainty != "open" else ():  # writes = True, on some ranks
-            home = frame.home(name)
-            if home is not None and _takes_broadcast(node, name, frame):  # if rank != 0: stop = received[0]
-                home[name] = Unknown(BROADCAST)
-            elif home is not None and (home[name] is None or isinstance(home[name], bool | str)):
-                home[name] = Unknown(name, is_of_rank=True)
-
-    def _comes_in_turn(self, test: ast.expr) -> bool:
-        """Whether TEST asks for the number of a loop: `for turn in range(world): if turn == rank`."""
-        targets = (each.node.target for each in self.loops if isinstance(each.node, ast.For))
-        turns = {each.id for each in targets if isinstance(each, ast.Name)}
-        sides = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
-        return any(isinstance(each, ast.Name) and each.id in turns for each in sides)
-
-    def _narrow(self, test: ast.expr, frame: Frame) -> None:
-        """What TEST, which holds, says of a name: isinstance(value, torch.Tensor)."""
-        match test:
-            case ast.Call(func=called, args=[ast.Name(id=name), *classes]) if isinstance(
-                frame.values.get(name), Unknown
-            ):
-                asked = self.evaluate(called, frame)
-                kinds = [self.evaluate(each, frame) for each in classes]
-                is_tensor = asked == External("torch.is_tensor") or (
-                    asked == External("builtins.isinstance") and kinds == [External("torch.Tensor")]
-                )
-                if is_tensor:
-                    frame.store(name, Tensor(self.spot(test), is_open=True, is_entry=True))
 
     def _for(self, node: ast.For | ast.AsyncFor, frame: Frame) -> Iterator[Value]:
         over = self.evaluate(node.iter, frame)
@@ -337,29 +270,6 @@ class Statements(Expressions):
         kinds = found if isinstance(found, tuple | list) else (found,)
         return {each.name for each in kinds if isinstance(each, External)}
 
-    def _match(self, node: ast.Match, frame: Frame) -> Iterator[Value]:
-        subject = self.evaluate(node.subject, frame)
-        for case in node.cases:
-            fits = self._fits(case.pattern, subject, frame)
-            if fits is not False:
-                yield from self.block(case.body, frame)
-                return
-
-    def _fits(self, pattern: ast.pattern, subject: Value, frame: Frame) -> bool | None:
-        match pattern:
-            case ast.MatchValue(value=value):
-                return truth(self.compare(ast.Eq(), subject, self.evaluate(value, frame)))
-            case ast.MatchSingleton(value=value):
-                return truth(self.compare(ast.Is(), subject, value))
-            case ast.MatchOr(patterns=patterns):
-                found = [self._fits(each, subject, frame) for each in patterns]
-                return True if True in found else None if None in found else False
-            case ast.MatchAs(pattern=None, name=name):
-                if name:
-                    frame.store(name, subject)
-                return True
-        return None
-
     def _yielded(self, node: ast.Yield | ast.YieldFrom, frame: Frame) -> Iterator[Value]:
         value = self.evaluate(node.value, frame) if node.value is not None else None
         if isinstance(node, ast.YieldFrom):
@@ -390,37 +300,6 @@ def _last(function: Function) -> ast.AST:
     return body[-1] if isinstance(body, list) else body
 
 
-@once
-def _is_beside(node: ast.If) -> bool:
-    """Whether NODE asks for a remainder and holds no step of a training."""
-    is_left = bool(node.body) and isinstance(node.body[-1], ast.Continue | ast.Break | ast.Return)
-    if is_left or not any(isinstance(each, ast.Mod) for each in ast.walk(node.test)):
-        return False
-    inside = (each for one in (*node.body, *node.orelse) for each in ast.walk(one))
-    called = (ast.unparse(each.func).rpartition(".")[2].lower() for each in inside if isinstance(each, ast.Call))
-    return not any(map(_STEPS.search, called))
-
-
-def _stored(node: ast.If) -> Iterator[str]:
-    """The names that are given a value in the branches of NODE."""
-    for statement in (*node.body, *node.orelse):
-        for each in ast.walk(statement):
-            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
-                yield each.id
-
-
-def _takes_broadcast(node: ast.If, name: str, frame: Frame) -> bool:
-    """Whether a branch of NODE gives NAME an element of a list that was sent to all ranks."""
-    for statement in (*node.body, *node.orelse):
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Subscript(value=ast.Name(id=source))):
-                held = (frame.home(source) or {}).get(source)
-                is_sent = isinstance(held, list) and any(getattr(each, "why", "") == BROADCAST for each in held)
-                if target == name and is_sent:
-                    return True
-    return False
-
-
 def _loaded(target: Any) -> ast.expr:
     """TARGET of an augmented assignment, as what is read."""
     match target:
@@ -442,15 +321,6 @@ def _is_carried(value: Value) -> bool:
 
 def _reads(node: ast.expr, name: str) -> bool:
     return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
-
-
-def leaves(body: list[ast.stmt]) -> bool:
-    """Whether BODY ends by leaving: a guard."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        called = last.value.func
-        return isinstance(called, ast.Attribute) and called.attr in ("exit", "_exit", "error", "skip")
-    return isinstance(last, _LEAVES)
 
 
 Statements._simple = {

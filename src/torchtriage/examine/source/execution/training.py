@@ -16,8 +16,9 @@ from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter
 from torchtriage.examine.source.execution.callers import EACH_UNSEEN, MOST_UNSEEN, UnseenCaller
+from torchtriage.examine.source.execution.conditions import Takes
 from torchtriage.examine.source.execution.entries import Entries
-from torchtriage.examine.source.execution.executor import MOST, SECONDS, Takes
+from torchtriage.examine.source.execution.executor import MOST, SECONDS
 from torchtriage.examine.source.execution.imports import FILES
 from torchtriage.examine.source.execution.loading import Reading
 from torchtriage.examine.source.execution.lore import MODULE, lore
