@@ -9,7 +9,7 @@ import pytest
 from torchtriage import triage
 from torchtriage.catalog import load
 from torchtriage.catalog.audit import audit
-from torchtriage.examine.source.execution.training import Trainings
+from torchtriage.examine.source.execution.trainings import Trainings
 
 DETECTORS = {"source/clip-before-unscale", "run/clips", "run/compute-share"}
 

@@ -17,7 +17,7 @@ from torchtriage.core.evidence import Evidence, Inconclusive
 from torchtriage.examine import confinement
 from torchtriage.examine.detector import Detector, perform
 from torchtriage.examine.source import notebook
-from torchtriage.examine.source.execution.training import Trainings, note_unfinished
+from torchtriage.examine.source.execution.trainings import Trainings, note_unfinished
 from torchtriage.examine.source.linked import is_module
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.suppressions import applied

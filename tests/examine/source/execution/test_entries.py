@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Trainings, note_unfinished, trainings
+from torchtriage.examine.source.execution.trainings import Trainings, note_unfinished, trainings
 from torchtriage.examine.source.script import Script
 
 STEP = "loss = model(x).mean()\n        loss.backward()\n        optimizer.step()\n"

@@ -1,41 +1,26 @@
-"""A file as the program of a training: what happens when it is executed, on either choice at unknown conditions."""
+"""One execution of a program that trains, and what rules ask of it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from copy import copy
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
-from torchtriage.core.evidence import Edit, Inconclusive, Place
-from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter
-from torchtriage.examine.source.execution.callers import EACH_UNSEEN, MOST_UNSEEN, UnseenCaller
-from torchtriage.examine.source.execution.conditions import Takes
-from torchtriage.examine.source.execution.entries import Entries
-from torchtriage.examine.source.execution.executor import MOST, SECONDS
-from torchtriage.examine.source.execution.imports import FILES
+from torchtriage.examine.source.execution.callers import UnseenCaller
 from torchtriage.examine.source.execution.loading import Reading
 from torchtriage.examine.source.execution.lore import MODULE, lore
 from torchtriage.examine.source.execution.values import Object, Spot
-from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.text import Definition
 
-_TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
-"""What calls backward, by itself or for the program."""
 _SCALING = re.compile(r"scaler|loss_?scale|scale_?loss|unscale", re.IGNORECASE)
-TAKES: tuple[Takes, ...] = ("always", "never", "once")
 E = TypeVar("E", bound=events.Event)
-Mend = Callable[[Script, ast.AST], tuple[Edit, ...]]
-Fact: TypeAlias = tuple[Spot, str] | tuple[Spot, str, Mend]
-"""Where something is wrong, what, and the edits that put it right, where there are some."""
 
 
 @dataclass(eq=False)
@@ -78,7 +63,7 @@ class Training:
     def reached(self) -> set[tuple[str, int, int]]:
         """Every place that the execution has come to, by the calls that led to what happens, too."""
         links = {(path, id(node)): node for each in self.executor.events for path, node in each.spot.chain}
-        return {key_of(Spot(path, node)) for (path, _), node in links.items()}
+        return {Spot(path, node).key for (path, _), node in links.items()}
 
     @cached_property
     def backwards(self) -> list[tuple[events.Forward, events.Backward]]:
@@ -261,89 +246,6 @@ class Training:
         return [ast.unparse(each) for _, each in spot.calls if isinstance(each, ast.Call)]
 
 
-@dataclass(eq=False)
-class Trainings:
-    """The executions of one file: a fault counts where each of them that comes to its place has it."""
-
-    script: Script
-    runs: tuple[Training, ...]
-    is_program: bool = True
-    """Whether the file was executed as a program, and not a function of it that nothing in sight calls."""
-    others: tuple[Training, ...] = ()
-    """The executions in which nothing is trained: with `--fp16`, by apex."""
-
-    def sighting(self, fact: Fact) -> Sighting:
-        """The sighting of FACT, in this file, where it may be mended, or in another one of the project."""
-        spot, told = fact[:2]
-        if spot.path == self.script.text.path:
-            return self.script.seen(spot.node, told, fact[2](self.script, spot.node) if len(fact) > 2 else ())
-        return Sighting(Place(path=spot.path, line=spot.line, end_line=getattr(spot.node, "end_lineno", None)), told)
-
-
-def note_unfinished(script: Script) -> Inconclusive | None:
-    """How many functions of SCRIPT that nothing in sight calls were not followed to their end."""
-    taken = (each for each in script.taken.get(Trainings, ()) if isinstance(each, Trainings))
-    seen = [each for each in taken if each.runs[0].executor.caller is not None]
-    open_ = sum(not all(run.executor.is_finished for run in each.runs) for each in seen)
-    if not open_:
-        return None
-    return Inconclusive(
-        "source/execution",
-        f"{open_} of {len(seen)} functions that nothing here calls were not followed to their end: "
-        f"one takes more than {EACH_UNSEEN:,} steps, or together they take more than {MOST_UNSEEN:,}",
-        "Check the script that trains with them: what it calls is followed by itself.",
-    )
-
-
-@view(Trainings, of=Script)
-def trainings(script: Script) -> Iterator[Trainings]:
-    links = Links(script.text.path, script.facts, trains=True)
-    is_program = _is_program(script)
-    runs: list[UnseenCaller] = []
-    for takes in TAKES:
-        made = UnseenCaller(script.text.path, script.tree, links, takes=takes)
-        runs.append(made.execute("__main__" if is_program else "a module"))
-        is_open = is_program or any(each.spot.path == script.text.path for each in runs[0].events)
-        if not runs[0].decisions or not is_open:  # the others would go the same way
-            break
-    trained = tuple(
-        Training(script, each) for each in runs if each.events_of(events.Backward) or "backward" in each.blind
-    )
-    if is_program and trained and _may_train(script, links):
-        others = (each for each in runs if all(each is not one.executor for one in trained))
-        yield Trainings(script, trained, others=tuple(Training(script, each) for each in others))
-    else:  # an evaluation, or what a module does when it is imported
-        yield Trainings(script, tuple(Training(script, each) for each in runs), is_program=False)
-    yield from _entries(script, runs)
-    script.links.used.update(links.used)
-    script.links.absent += links.absent
-
-
-_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
-"""Files of tests: what they do with models is no training."""
-
-
-def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]:
-    """The functions of the file that its program does not come to, each executed by itself."""
-    if _TEST.search(script.text.path):
-        return
-    entries = Entries(script.roles)
-    module = copy(modules[0])
-    module.entered = set().union(*(each.entered for each in modules))
-    ways: dict[tuple[int, int], list[UnseenCaller]] = {}
-    for takes in TAKES:
-        # where every condition is known, or nothing happens, the others would go the same way
-        open_ = {key for key, runs in ways.items() if runs[0].decisions and (runs[0].events or runs[0].asks_rank)}
-        if takes != TAKES[0] and not open_:
-            break
-        module.takes, module.unseen = takes, 0
-        for key, made in module.begin(entries, open_ if ways else None):
-            ways.setdefault(key, []).append(made)
-    for runs in ways.values():
-        trained = (Training(script, each) for each in runs)
-        yield Trainings(script, tuple(trained), is_program=False)
-
-
 def _has_mode(layer: Object) -> bool:
     """Whether LAYER itself behaves otherwise in train mode, or is none of torch's own."""
     last = layer.made.rpartition(".")[2]
@@ -359,105 +261,3 @@ def _made_of(backward: events.Backward, forward: events.Forward, executor: Unsee
         or forward.loops == backward.loops[: len(forward.loops)]
         or backward.loops == forward.loops[: len(backward.loops)]
     )
-
-
-def _is_program(script: Script) -> bool:
-    """Whether the file is run by itself: it asks for that, or trains at its top level or by a call from there.
-
-    A module of a package, which imports its neighbours by a relative name, cannot be run so.
-    """
-    if b"__main__" in script.text.data:
-        return True
-    module = script.facts.scopes[0]
-    is_of_package = any(name.startswith(".") for name in script.facts.imports)
-    acts = any(isinstance(each.statement, ast.Expr) or each.block.kind == "loop" for each in module.calls)
-    return _TRAINS.search(script.text.data) is not None and acts and not is_of_package
-
-
-def _may_train(script: Script, links: Links) -> bool:
-    """Whether the file, or one of the project that it imports, calls backward; of large packages few are looked at."""
-    if _TRAINS.search(script.text.data):
-        return True
-    if links.own is None:
-        return False
-    waiting, seen = [(links.own, tuple(script.facts.imports))], set[Path]()
-    while waiting and len(seen) < FILES:
-        importer, names = waiting.pop(0)
-        for name in names:
-            found = links.file(name.removesuffix(".*"), importer)
-            if found is None or found[0].path in seen:
-                continue
-            file = found[0]
-            seen.add(file.path)
-            if _TRAINS.search(file.content):
-                return True
-            waiting.append((file.path, file.imports))
-    return False
-
-
-Facts = Iterator[Fact]
-Find = Callable[[Training], Facts]
-
-
-def shown(trainings: Trainings, find: Find, *, throughout: bool = False) -> Iterator[Sighting]:
-    """What FIND sees in any execution: that it can happen is enough.
-
-    throughout: conditions that cannot be known have to come out the same each time: what is taken over from a
-    checkpoint in a loop over its parts would be taken over for the first one only.
-    """
-    runs = [each for each in trainings.runs if not throughout or each.executor.takes != "once"]
-    found = {key_of(fact[0]): fact for run in runs for fact in find(run)}
-    for fact in found.values():
-        yield trainings.sighting(fact)
-
-
-def certain(
-    trainings: Trainings, find: Find, *, where_reached: bool = False, among: Callable[[Training], bool] | None = None
-) -> Iterator[Sighting]:
-    """What FIND sees, with its place, in every execution: whatever the conditions that cannot be known come to.
-
-    where_reached: an execution that does not come to the place counts as if it had seen it: what is done there is
-    wrong by itself, and not because something else is missing. among: which executions count: with `--amp` one has a
-    scaler, and the other has none.
-    """
-    counted = [each for each in trainings.runs if among is None or among(each)]
-    runs = [each for each in counted if each.executor.takes != "once"] or counted  # --no-cuda
-    if not runs:
-        return
-    if not where_reached and not all(each.executor.is_finished for each in runs):
-        if not trainings.is_program:
-            return
-        raise CannotSee(
-            f"the program was not followed to its end: it takes more than {MOST:,} steps or {SECONDS:g} s to execute",
-            "Check a script that trains on fewer options, or run it: torchtriage run -- python …",
-        )
-    found = [{key_of(fact[0]): fact for fact in find(run)} for run in runs]
-    reached = [run.reached for run in runs] if where_reached else [set() for _ in runs]
-    for key, fact in {key: value for each in reversed(found) for key, value in each.items()}.items():
-        may_miss = where_reached and any(key in each for each in reached)
-        if all(key in mine or (may_miss and key not in places) for mine, places in zip(found, reached, strict=True)):
-            yield trainings.sighting(fact)
-
-
-def by_default(trainings: Trainings, find: Find) -> Iterator[Sighting]:
-    """What FIND sees in every execution that comes to the place, or when the program is started without options."""
-    seen = list(certain(trainings, find, where_reached=True))
-    yield from seen
-    places = {(each.place.path, each.place.line, each.place.column) for each in seen}
-    plain = [each for each in trainings.runs if each.executor.takes == "never" and trainings.is_program]
-    found = (trainings.sighting(fact) for run in plain for fact in find(run))
-    yield from (each for each in found if (each.place.path, each.place.line, each.place.column) not in places)
-
-
-def wherever(trainings: Trainings, kind: type[E], say: Callable[[E], str]) -> Iterator[Sighting]:
-    """Every event of KIND, wherever an execution comes to it: it is wrong by itself, and SAY says how."""
-
-    def find(training: Training) -> Facts:
-        return ((each.spot, say(each)) for each in training.of(kind))
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-def key_of(spot: Spot) -> tuple[str, int, int]:
-    """The place of SPOT, the same in each execution."""
-    return spot.path, spot.line, int(getattr(spot.node, "col_offset", 0))

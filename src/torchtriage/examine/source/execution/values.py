@@ -162,6 +162,11 @@ class Spot:
         return int(getattr(self.node, "lineno", 1))
 
     @property
+    def key(self) -> tuple[str, int, int]:
+        """The place, the same in each execution: the file, the line and the column."""
+        return self.path, self.line, int(getattr(self.node, "col_offset", 0))
+
+    @property
     def chain(self) -> tuple[tuple[str, ast.AST], ...]:
         """The calls that led there and the node itself, each with its file, the outermost first."""
         return (*self.calls, (self.path, self.node))

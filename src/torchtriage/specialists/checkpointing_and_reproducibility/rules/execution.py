@@ -10,7 +10,8 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.registration import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, shown
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, shown
 from torchtriage.examine.source.execution.values import Class, Function, Loaded, Object, Spot, Unknown, Value, truth
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (
     MODELS,

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import (
     Function,
     Loaded,

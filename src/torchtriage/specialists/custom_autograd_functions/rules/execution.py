@@ -10,7 +10,8 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.lore import is_loss
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, wherever
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, wherever
 from torchtriage.examine.source.execution.values import Class, External, Function, Object, Spot
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import DTYPE_CASTS

@@ -11,7 +11,8 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.loops import ACCUMULATED
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Class, External, Object, Unknown, truth
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.mends import (
@@ -80,12 +81,12 @@ def _steps_elsewhere(training: Training) -> bool:
 def softmax_before_cross_entropy(trainings: Trainings) -> Iterator[Sighting]:
     """Probabilities go into a loss that applies softmax or sigmoid itself."""
     calls = [each for run in trainings.runs for each in run.of(events.LossCall)]
-    sound = {key_of(each.spot) for each in calls if _activated(each) is None}
+    sound = {each.spot.key for each in calls if _activated(each) is None}
 
     def find(training: Training) -> Facts:
         for call in training.of(events.LossCall):
             tensor = _activated(call)
-            if tensor is not None and key_of(call.spot) not in sound:
+            if tensor is not None and call.spot.key not in sound:
                 word = tensor.activation
                 yield (
                     tensor.activated or call.spot,

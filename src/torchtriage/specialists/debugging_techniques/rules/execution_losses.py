@@ -8,7 +8,8 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
 from torchtriage.examine.source.execution.graphs import BEFORE
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import truth
 from torchtriage.examine.source.torch_api.symbols import symbols
 

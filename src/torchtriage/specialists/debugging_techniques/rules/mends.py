@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from torchtriage.core.evidence import Edit
-from torchtriage.examine.source.execution.training import Mend
+from torchtriage.examine.source.execution.trainings import Mend
 from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.script import Script
 

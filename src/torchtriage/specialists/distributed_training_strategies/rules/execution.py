@@ -13,7 +13,8 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.ranks import Guard
 from torchtriage.examine.source.execution.registration import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, shown
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import External, Member, Object, Spot, Unknown, Value, truth
 from torchtriage.examine.source.facts import dotted
 from torchtriage.examine.source.nodes import nodes_in

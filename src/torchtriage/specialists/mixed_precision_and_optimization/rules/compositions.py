@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Fact, Facts, Mend, Training
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Fact, Facts, Mend
 from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.facts import dotted
 from torchtriage.examine.source.nodes import once

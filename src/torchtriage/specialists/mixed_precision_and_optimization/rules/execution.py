@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Gradient, Tensor
-from torchtriage.examine.source.execution.training import E, Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import E, Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Factor, Object, Spot, Unknown, truth
 from torchtriage.specialists.mixed_precision_and_optimization.rules.scaler_edits import (
     step_through_scaler,

@@ -11,7 +11,8 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.lore import kind_of
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Class, Object, Spot
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.execution import is_dropout

@@ -13,7 +13,8 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter, PlainAttribute
 from torchtriage.examine.source.execution.registration import is_module
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Spot, Value
 from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import External, Object, Spot, Unknown, Value, is_concrete
 
 _KINDS = ("optimizer", "wrapper", "compiled", "loader", "scheduler", "scaler")

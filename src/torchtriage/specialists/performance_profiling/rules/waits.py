@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.facts import dotted
 from torchtriage.examine.source.nodes import names_in, nodes_in
@@ -112,7 +113,7 @@ def _in_every_execution(trainings: Trainings) -> set[tuple[str, int, int]]:
     counted = [each for each in trainings.runs if _is_on_device(each)]
     is_whole = any(each.executor.takes == "never" for each in counted)  # else the device depends on an option
     runs = [each for each in counted if each.executor.takes != "once"] if is_whole else counted
-    places = [{key_of(each.spot) for each in _waits(run)} for run in runs]
+    places = [{each.spot.key for each in _waits(run)} for run in runs]
     return set.intersection(*places) if places else set()
 
 
@@ -121,7 +122,7 @@ def _loops(training: Training, always: set[tuple[str, int, int]]) -> Iterable[_L
     numbers = {id(each.loss) for each in training.of(events.Backward)}
     found: dict[int, _Loop] = {}
     for wait in _waits(training):
-        if key_of(wait.spot) not in always:
+        if wait.spot.key not in always:
             continue
         loop = found.setdefault(training.batch_loop(wait), _Loop())
         loop.waits.append(wait)
@@ -155,7 +156,7 @@ def _waits(training: Training) -> list[events.Read | events.LibraryCall]:
     found: list[events.Read | events.LibraryCall] = [*reads, *useless]
     own = training.script.text.path
     avoidable = (each for each in found if _is_avoidable(training, each))
-    return sorted(avoidable, key=lambda each: (each.spot.path != own, key_of(each.spot)))  # the same in each execution
+    return sorted(avoidable, key=lambda each: (each.spot.path != own, each.spot.key))  # the same in each execution
 
 
 def _has_timed_stream(training: Training) -> bool:

@@ -12,7 +12,8 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import GraphNode, Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import BEFORE, tensors_in
 from torchtriage.examine.source.execution.registration import bare
-from torchtriage.examine.source.execution.training import Facts, Training, Trainings, certain, key_of, shown
+from torchtriage.examine.source.execution.training import Training
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import Object, Spot, truth
 from torchtriage.examine.source.torch_api.families import DEVICE_MOVES
 from torchtriage.specialists.tensor_operations_and_memory.rules.mends import decorate_with_no_grad, take_result
@@ -116,7 +117,7 @@ def _taken_over(training: Training, backward: events.Backward) -> Spot:
 def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
     """A model in evaluation mode records a graph for which no backward comes."""
     guarded = {
-        key_of(_evaluated(run, each))
+        _evaluated(run, each).key
         for run in trainings.runs
         for each in run.of(events.Forward)
         if not each.grad and each.loops
@@ -129,7 +130,7 @@ def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
             return  # it would raise: somebody has switched gradients off
         for forward in _left_over(training):
             spot = _evaluated(training, forward)
-            if key_of(spot) not in guarded:
+            if spot.key not in guarded:
                 yield (
                     spot,
                     "it keeps the activations of every layer for a backward that never comes: gradients are on here",
