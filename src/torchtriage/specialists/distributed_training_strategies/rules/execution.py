@@ -1,4 +1,4 @@
-"""What an execution of the program shows about ranks, wrappers and collectives."""
+"""What an execution of the program shows about ranks and DistributedDataParallel."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.lore import lore
-from torchtriage.examine.source.execution.ranks import Guard
 from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
-from torchtriage.examine.source.execution.values import External, Member, Object, Spot, Unknown, Value, truth
+from torchtriage.examine.source.execution.values import Member, Object, Spot, Unknown, Value
 from torchtriage.examine.source.facts import dotted
-from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
-from torchtriage.specialists.distributed_training_strategies.rules.execution_data import SHARDED, differs_by_rank
+from torchtriage.specialists.distributed_training_strategies.rules.execution_data import differs_by_rank
 
 
 @detector("source/wrapper-bypassed")
@@ -114,59 +112,6 @@ def _is_own(path: Value) -> bool:
     return isinstance(path, Unknown) and _OWN.search(path.why) is not None
 
 
-@detector("source/collective-on-some-ranks")
-def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
-    """Only some ranks reach a collective: they wait for the others until the time runs out."""
-    every = [each for run in (*trainings.runs, *trainings.others) for each in run.executor.events]
-    met = [each for each in every if isinstance(each, events.Collective | events.UnseenCall)]
-
-    def find(training: Training) -> Facts:
-        for collective in training.of(events.Collective):
-            for guard in collective.guards if collective.is_of_all else ():
-                is_met = any(_answers(each, collective, guard) for each in met) or _has_partner(training, collective)
-                if guard.certainty == "rank" and not is_met:
-                    called = collective.spot.chain[guard.depth :] or (collective.spot.chain[-1],)
-                    is_passed_on = len(called) > 1 and _is_parameter(training, Spot(*called[0]))
-                    yield (
-                        Spot(*called[is_passed_on]),
-                        f"the condition of line {guard.line} keeps the other ranks away from {collective.name}, "
-                        "which every rank must reach",
-                    )
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-def _has_partner(training: Training, collective: events.Collective) -> bool:
-    """Whether the function of COLLECTIVE calls the same one under another condition, and no execution may have come to
-    both: `if not is_leader and world > 1: barrier()`, and below it `if is_leader and world > 1`.
-    """
-    tests = (each for each in ast.walk(training.code_around(collective.spot)) if isinstance(each, ast.If))
-    others = (each for each in tests if id(collective.spot.node) not in nodes_in(each))
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == collective.name for each in others for node in ast.walk(each)
-    )
-
-
-def _answers(other: events.Event, collective: events.Collective, guard: Guard) -> bool:
-    """Whether OTHER may be what the ranks come to that GUARD keeps away from COLLECTIVE."""
-    if any(each.line == guard.line and each.way is not guard.way for each in other.guards):
-        return True  # unknown code there may hold the same collective
-    if not isinstance(other, events.Collective) or other.name != collective.name:
-        return False
-    return any(each.line != guard.line for each in other.guards)
-
-
-def _is_parameter(training: Training, spot: Spot) -> bool:
-    """Whether what is called at SPOT is a parameter of a function around it: a decorator calls what it decorates."""
-    called = spot.node.func if isinstance(spot.node, ast.Call) else None
-    around = [each for each in training.definitions_around(spot) if isinstance(each, ast.FunctionDef)]
-    return isinstance(called, ast.Name) and any(called.id in map(_name, ast.walk(each.args)) for each in around)
-
-
-def _name(node: ast.AST) -> str:
-    return node.arg if isinstance(node, ast.arg) else ""
-
-
 @detector("source/moved-after-wrapping")
 def moved_after_wrapping(trainings: Trainings) -> Iterator[Sighting]:
     """A model is moved to its device when DistributedDataParallel has wrapped it."""
@@ -252,60 +197,6 @@ def _is_late(forward: events.Forward, backward: events.Backward) -> bool:
 _HELD = re.compile(rb"no_sync|require_backward_grad_sync|set_requires_gradient_sync")
 
 
-@detector("source/optimizer-before-sharding")
-def optimizer_before_sharding(trainings: Trainings) -> Iterator[Sighting]:
-    """An optimizer holds the parameters as they were before sharding replaced them."""
-
-    def find(training: Training) -> Facts:
-        made = [each.made for each in training.of(events.Made)]
-        for place, wrapper in enumerate(made):
-            is_sharded = wrapper.made == SHARDED or wrapper.kind == "shard"
-            if not is_sharded or truth(wrapper.keywords.get("use_orig_params", False)) is not False:
-                continue
-            inside = set(training.executor.parameters(wrapper))
-            holding = [each for each in made if each.kind == "optimizer" and inside & set(training.parameters_of(each))]
-            if holding and all(made.index(each) < place for each in holding) and holding[0].spot and wrapper.spot:
-                yield (
-                    _where_made(holding[0].spot, wrapper),
-                    f"line {wrapper.spot.line} shards the model, and replaces what is optimized here",
-                )
-
-    yield from certain(trainings, find)
-
-
-def _where_made(made: Spot, wrapper: Object) -> Spot:
-    """Where the optimizer MADE could change places with WRAPPER; the call that makes the model as well cannot."""
-    spot = made.apart_from(wrapper.spot) if wrapper.spot is not None else made
-    model = bare(wrapper).spot if wrapper.kind == "wrapper" else getattr(wrapper.state["module"], "spot", None)
-    if model is not None and any(node is spot.node for _, node in model.calls):
-        return made.apart_from(model)
-    return spot
-
-
-@detector("source/clip-on-sharded")
-def clip_on_sharded(trainings: Trainings) -> Iterator[Sighting]:
-    """The gradients of a sharded model are clipped by the norm of this rank's part."""
-
-    def find(training: Training) -> Facts:
-        sharded = [each for each in training.executor.wrappers if each.made == SHARDED]
-        inside = {parameter for each in sharded for parameter in training.executor.parameters(each)}
-        strategies = [each.argument("sharding_strategy", 2) for each in sharded]
-        if any(isinstance(each, External) and each.name.endswith("NO_SHARD") for each in strategies):
-            return
-        for clip in training.of(events.Clip):
-            if clip.parameters and inside.issuperset(clip.parameters) and not _is_method(clip.spot):
-                yield clip.spot, "each rank sees the norm of its own part, and scales by another factor than the others"
-
-    yield from certain(trainings, find, where_reached=True)
-
-
-def _is_method(spot: Spot) -> bool:
-    """Whether it is the method of a sharded model that clips."""
-    called = getattr(spot.node, "func", None)
-    owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else "utils"
-    return owner.rpartition(".")[2] not in ("utils", "clip_grad", "nn")
-
-
 @detector("source/global-rank-as-device")
 def global_rank_as_device(trainings: Trainings) -> Iterator[Sighting]:
     """The number of the process in the whole job is taken for that of a device of this machine."""
@@ -343,21 +234,6 @@ _TAKE_DEVICES = ("torch.cuda.set_device", "torch.accelerator.set_device_index", 
 _GLOBAL = frozenset({"get_rank", "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"})
 _ONE_MACHINE = re.compile(rb"spawn\(|start_processes|Process\(|single[ _-]node", re.IGNORECASE)
 """Where all processes are of one machine, the rank is the number of the device, too."""
-
-
-@detector("source/handle-not-waited")
-def handle_not_waited(trainings: Trainings) -> Iterator[Sighting]:
-    """What an asynchronous collective or transfer gives is never waited for."""
-
-    def find(training: Training) -> Facts:
-        waited = {id(each.handle) for each in training.of(events.Handle)}
-        for made in training.of(events.Made):
-            handle = made.made
-            is_open = handle.kind == "handle" and not handle.has_escaped and id(handle) not in waited
-            if is_open and "wait" not in training.blind:
-                yield made.spot, f"nothing waits for {handle.made}: its tensor may be read before it has come"
-
-    yield from certain(trainings, find, where_reached=True)
 
 
 @detector("source/data-parallel-used")
