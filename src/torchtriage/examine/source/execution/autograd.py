@@ -22,6 +22,17 @@ class PlainAttribute:
     is_cared_for: bool = False
 
 
+@dataclass(frozen=True)
+class Birth:
+    """Where a tensor was made. loops: those around it, by identity, with their iterations, the outermost first.
+
+    is_in_model: whether a model was being called.
+    """
+
+    loops: tuple[tuple[int, int], ...]
+    is_in_model: bool
+
+
 @dataclass(eq=False)
 class GraphNode:
     """An operation that a graph of autograd records. inputs: the operations that its operands come out of.
@@ -57,8 +68,8 @@ class Tensor(Sampled):
     has_escaped: bool = False
     created: str = ""
     """The function that made it from nothing ("randn"), where it still stands on the CPU as that left it."""
-    birth: tuple[tuple[tuple[int, int], ...], bool] | None = None
-    """The loops, with their iterations, in which it was made so, and whether a model was being called."""
+    birth: Birth | None = None
+    """Where it was made so."""
     attribute: PlainAttribute | None = None
     """As what a module keeps it, or what it was computed of alone."""
     is_empty: bool = False

@@ -21,7 +21,7 @@ from torchtriage.examine.source.execution.arithmetic import (
     names_device,
     vanishing,
 )
-from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
+from torchtriage.examine.source.execution.autograd import Birth, Gradient, Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import Graphs, tensors_in
 from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.values import (
@@ -106,7 +106,7 @@ class Tensors(Graphs):
         is_like = name.endswith("_like")  # it lies where the other one does
         is_bare = not (is_told or is_like or any(tensors_in(arguments))) and arguments != (0,)
         made.created = name if is_bare else ""
-        made.birth = self.turn, self.is_in_model
+        made.birth = Birth(self.turn, self.is_in_model)
         made.format, made.device = format_of((keywords.get("dtype"),)), device_of((keywords.get("device"),))
         made.share = share_of(arguments)
         made.is_empty = name in _EMPTY

@@ -48,17 +48,17 @@ def _is_hot(training: Training, copy: events.Copy) -> bool:
     """Whether its tensor is made anew, and COPY happens, in each iteration of a loop that trains, evaluates or samples,
     or whenever a model is called.
     """
-    if copy.tensor.birth is None:
+    birth = copy.tensor.birth
+    if birth is None:
         return False
-    loops, was_in_forward = copy.tensor.birth
+    if birth.is_in_model and copy.is_in_forward:
+        return True
     called = {each.loops[-1][0] for each in training.of(events.Forward) if each.loops}
     endless = {loop for loop in called if training.executor.endless.get(loop)}
     alike = [each for each in training.of(events.Copy) if each.spot.node is copy.spot.node]
     turns = {turn for each in alike for turn in each.loops}
-    mine = [turn for made, turn in zip(loops, copy.loops, strict=False) if made == turn]
+    mine = [turn for made, turn in zip(birth.loops, copy.loops, strict=False) if made == turn]
     often = {loop for loop, _ in mine if sum(one == loop for one, _ in turns) > 1}
-    if was_in_forward and copy.is_in_forward:
-        return True
     # in a loop that trains on no loader they stand for the data: torch.randint(0, words, size) of a benchmark
     is_data = copy.tensor.created in _RANDOM and id(copy) not in training.loaders
     return bool(often & (endless - training.batch_loops if is_data else endless | training.batch_loops))
