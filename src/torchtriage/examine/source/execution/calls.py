@@ -16,6 +16,7 @@ from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.instances import Instances
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, lore, of_tensors
+from torchtriage.examine.source.execution.modules import names_forward
 from torchtriage.examine.source.execution.ranks import Guard, names_rank
 from torchtriage.examine.source.execution.registration import OPAQUE, is_module
 from torchtriage.examine.source.execution.tensors import moved_to
@@ -86,7 +87,7 @@ class Calls(Instances):
 
     def _own_function(self, called: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         owner = called.owner
-        if owner is not None and called.name == "forward" and FUNCTION in owner.externals and _is_by_name(node):
+        if owner is not None and called.name == "forward" and FUNCTION in owner.externals and names_forward(node):
             is_inside = any(each.owner is not None and FUNCTION in each.owner.externals for each in self.stack)
             is_known = not keywords and not any(isinstance(each, Unknown) and each.why == "*" for each in arguments)
             if not is_inside and is_known:
@@ -95,10 +96,8 @@ class Calls(Instances):
 
     def _method(self, called: Method, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         is_forward = called.function.name == "forward" and is_module(called.receiver)
-        if is_forward and called.receiver not in self.under:  # self.forward(x) in predict() calls the model, too
-            if _is_by_name(node):
-                self.happen(events.DirectForward(self.spot(node), called.receiver))
-            return self.call_module(called.receiver, arguments, keywords, node)
+        if is_forward and called.receiver not in self.under:
+            return self.forward_itself(called.receiver, arguments, keywords, node)
         result = self.call_function(called.function, (called.receiver, *arguments), keywords, node)
         self._note_stopped(called)
         return result
@@ -368,14 +367,6 @@ def _is_abstract(function: Function) -> bool:
     called = raised.func if isinstance(raised, ast.Call) else raised
     is_left = isinstance(called, ast.Name) and called.id == "NotImplementedError" and len(function.node.body) < 3
     return "abstractmethod" in named or is_left
-
-
-def _is_by_name(node: ast.AST) -> bool:
-    """Whether NODE calls something.forward(…)."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "forward":
-        return False
-    held = node.func.value.func if isinstance(node.func.value, ast.Call) else node.func.value
-    return not isinstance(held, ast.Name) or held.id not in ("self", "super")  # a method of its own that uses it
 
 
 Calls._calls = {

@@ -39,10 +39,10 @@ _COUNTS = re.compile(r"(updates|iters|iterations|epochs|rounds|repeats)$")
 """What a parameter for a number of iterations is called: whoever calls the function may ask for more than one."""
 _NO_RANK = (None, 0, -1)
 """What a parameter for the rank is by default: rank=8 is that of a matrix."""
-
-
-_CONTAINERS = frozenset({"dict", "list", "set", "tuple", "len", "isinstance", "getattr", "hasattr"})
+_LOOKS = frozenset({"dict", "list", "set", "tuple", "len", "isinstance", "getattr", "hasattr"})
+"""Functions that accessors call: they look at things, and change none."""
 _STATES = frozenset({"training", "requires_grad", "data", "grad", "state_dict"})
+"""Attributes that faults are about: what touches them is no mere accessor."""
 _ACTIONS = (
     ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.AugAssign, ast.BinOp, ast.Delete, ast.Yield,
     ast.YieldFrom, ast.Await,
@@ -254,7 +254,7 @@ def _is_action(node: ast.AST) -> bool:
     if isinstance(node, ast.For):  # for block in self.blocks: block.grad_checkpointing = enable
         return not all(isinstance(each, ast.Assign) for each in node.body)
     if isinstance(node, ast.Call):
-        return not (isinstance(node.func, ast.Name) and node.func.id in _CONTAINERS)
+        return not (isinstance(node.func, ast.Name) and node.func.id in _LOOKS)
     if isinstance(node, ast.Attribute):
         return node.attr in _STATES
     return isinstance(node, _ACTIONS)

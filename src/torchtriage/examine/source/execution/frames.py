@@ -34,7 +34,6 @@ class Frame:
     is_class: bool = False
     outside: dict[str, dict[str, Value]] = field(default_factory=dict)
     """Names that are declared global or nonlocal, and where they live."""
-
     skipped: list[ast.expr] = field(default_factory=list)
     """What `if kind == "adam": return Adam(…)` would have returned, where nobody knows the kind."""
 

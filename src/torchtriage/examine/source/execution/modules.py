@@ -276,11 +276,11 @@ class Modules(Registration):
         self.happen(events.Move(self.spot(node), held, "float16"))
         return held
 
-    def _forward_itself(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        is_own = bool(self.stack) and self.stack[-1].owner in (list(held.cls.lineage) if held.cls is not None else [])
+    def forward_itself(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """HELD.forward(…), which passes by the hooks of HELD."""
         if held in self.under:  # super().forward(x)
             return self.forward(held, arguments, keywords, node)
-        if not is_own:  # self.forward(x) in predict() of the class itself has no hooks to lose
+        if names_forward(node):
             self.happen(events.DirectForward(self.spot(node), held))
         return self.call_module(held, arguments, keywords, node)
 
@@ -308,6 +308,14 @@ class Modules(Registration):
         hook = arguments[0] if arguments else None
         self.happen(events.HookMade(self.spot(node), held, handle, hook, is_in_forward=bool(self.under)))
         return handle
+
+
+def names_forward(node: ast.AST) -> bool:
+    """Whether NODE calls something.forward(…): not self.forward(x) in predict(), which has no hooks to lose."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "forward":
+        return False
+    held = node.func.value.func if isinstance(node.func.value, ast.Call) else node.func.value
+    return not isinstance(held, ast.Name) or held.id not in ("self", "super")
 
 
 Modules._of_modules = {
@@ -342,7 +350,7 @@ Modules._of_modules = {
         Modules._hook_handle,
     ),
     "no_sync": lambda *_: Object("no_sync"),
-    "forward": Modules._forward_itself,
+    "forward": Modules.forward_itself,
     "__call__": Modules.call_module,
     "__init__": Modules._initialize,
     **dict.fromkeys(
