@@ -98,25 +98,29 @@ class Graphs(Configuration):
         result.share = share_of(given)
         result.is_scalar = bool(tensors) and not own and all(each.is_scalar for each in tensors)
         if self.is_grad:
-            result.graph = own.union(*(each.graph for each in tensors))
-            if any(each.dead for each in tensors):
-                result.dead = result.graph - own.union(*(each.graph - each.dead for each in tensors))
-            unknown = [each for each in given if isinstance(each, Unknown) and not each.is_plain]
-            result.is_open = bool(unknown) or any(each.is_open for each in tensors)
-            if result.graph or result.is_open:
-                result.regions |= {self.region} if self.region.format else frozenset()
-                now = self.age if self.loops else BEFORE
-                result.ages = frozenset({now}).union(*(each.ages for each in tensors if each.graph))
-                functions = [each.grad_fn for each in tensors] + [each.grad_fn for each in unknown]
-                is_inner = any(each.graph for each in tensors)  # the gradient of the input is asked for, too
-                weights = tuple((each, each.version) for each in own if each.name == "weight") if is_inner else ()
-                inputs = tuple(each for each in functions if each is not None)
-                result.grad_fn = GraphNode(inputs, weights, is_of_layer=bool(own))
+            self._record_graph(result, given, tensors, own)
         elif own or any(each.graph for each in tensors):
             result.cut = self.cut_spot(node)
         if own or any(each.graph and each.flat is None for each in tensors):
             result.flat = None
         return result
+
+    def _record_graph(self, result: Tensor, given: Arguments, tensors: Arguments, own: frozenset[Parameter]) -> None:
+        """The graph of RESULT, which is computed of GIVEN, the TENSORS among them, and the parameters OWN."""
+        result.graph = own.union(*(each.graph for each in tensors))
+        if any(each.dead for each in tensors):
+            result.dead = result.graph - own.union(*(each.graph - each.dead for each in tensors))
+        unknown = [each for each in given if isinstance(each, Unknown) and not each.is_plain]
+        result.is_open = bool(unknown) or any(each.is_open for each in tensors)
+        if not (result.graph or result.is_open):
+            return
+        result.regions |= {self.region} if self.region.format else frozenset()
+        now = self.age if self.loops else BEFORE
+        result.ages = frozenset({now}).union(*(each.ages for each in tensors if each.graph))
+        is_inner = any(each.graph for each in tensors)  # the gradient of the input is asked for, too
+        weights = tuple((each, each.version) for each in own if each.name == "weight") if is_inner else ()
+        inputs = tuple(each.grad_fn for each in (*tensors, *unknown) if each.grad_fn is not None)
+        result.grad_fn = GraphNode(inputs, weights, is_of_layer=bool(own))
 
     def _note_attributes(
         self, given: Arguments, tensors: Iterable[Tensor], result: Tensor, own: frozenset[Parameter]

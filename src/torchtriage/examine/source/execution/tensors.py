@@ -102,9 +102,9 @@ class Tensors(Graphs):
         if name in ("tensor", "as_tensor"):
             self.happen(events.LibraryCall(self.spot(node), f"torch.{name}", arguments, keywords))
         made = Tensor(self.spot(node))
-        is_told = {"device", "**", "out", "generator", "pin_memory"} & keywords.keys()
+        is_placed = {"device", "**", "out", "generator", "pin_memory"} & keywords.keys()
         is_like = name.endswith("_like")  # it lies where the other one does
-        is_bare = not (is_told or is_like or any(tensors_in(arguments))) and arguments != (0,)
+        is_bare = not (is_placed or is_like or any(tensors_in(arguments))) and arguments != (0,)
         made.created = name if is_bare else ""
         made.birth = Birth(self.turn, self.is_in_model)
         made.format, made.device = format_of((keywords.get("dtype"),)), device_of((keywords.get("device"),))
