@@ -90,8 +90,8 @@ class Graphs(Configuration):
             result.device = "cuda" if "cuda" in (result.device, each.device) else each.device or result.device
             result.of_gradients = each.of_gradients or result.of_gradients or ("norm" if each.gradient_of else "")
         result.format = self._common_format(given, tensors, own)
-        is_made_here = bool(tensors) and not own and all(each.created for each in tensors)
-        if is_made_here:
+        others = unknown_in(each for each in given if isinstance(each, list | tuple))  # torch.cat([mask, read(path)])
+        if tensors and not own and all(each.created for each in tensors) and not any(others):
             result.created, result.birth = tensors[0].created, tensors[0].birth
         if any(each.device == "cuda" for each in (*own, *given) if isinstance(each, Tensor | Unknown)):
             result.device = "cuda"
@@ -110,7 +110,7 @@ class Graphs(Configuration):
         result.graph = own.union(*(each.graph for each in tensors))
         if any(each.dead for each in tensors):
             result.dead = result.graph - own.union(*(each.graph - each.dead for each in tensors))
-        unknown = [each for each in given if isinstance(each, Unknown) and not each.is_plain]
+        unknown = [*unknown_in(given)]
         result.is_open = bool(unknown) or any(each.is_open for each in tensors)
         if not (result.graph or result.is_open):
             return
@@ -139,7 +139,7 @@ class Graphs(Configuration):
         something that is not known, may change it.
         """
         formats = {each.format for each in tensors}
-        is_open = any(isinstance(each, Unknown) and not each.is_plain for each in given)
+        is_open = any(unknown_in(given))
         return formats.pop() if len(formats) == 1 and not (own or is_open or self.region.is_on) else ""
 
     def cut_spot(self, node: ast.AST) -> Spot:
@@ -218,3 +218,14 @@ def tensors_in(values: Iterable[Value]) -> Iterator[Tensor]:
             yield from tensors_in(each)
         elif isinstance(each, dict):
             yield from tensors_in(each.values())
+
+
+def unknown_in(values: Iterable[Value]) -> Iterator[Unknown]:
+    """What may be tensors among VALUES, and in the lists and dicts among them."""
+    for each in values:
+        if isinstance(each, Unknown) and not each.is_plain:
+            yield each
+        elif isinstance(each, list | tuple):
+            yield from unknown_in(each)
+        elif isinstance(each, dict):
+            yield from unknown_in(each.values())

@@ -188,6 +188,8 @@ class Operators(Binding):
 
 def _of_text(op: ast.operator, left: Value, right: Value) -> Value:
     """LEFT OP RIGHT where one of them is a text; else NotImplemented."""
+    if isinstance(op, ast.Mod) and isinstance(left, str):
+        return _fill(right)
     if isinstance(op, ast.Add) and isinstance(left, str) and is_of_rank(right):  # "cuda:" + os.environ["RANK"]
         return right
     if isinstance(op, ast.Add) and (isinstance(left, str) or isinstance(right, str)):  # args.folder + "/last.pt"
@@ -198,6 +200,18 @@ def _of_text(op: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(op, ast.Div) and isinstance(left, str) and isinstance(right, str):  # Path(…) / "last.pt"
         return bounded(posixpath.join(left, right))
     return NotImplemented
+
+
+def _fill(right: Value) -> Value:
+    """What a text % RIGHT gives; NotImplemented where Python can tell.
+
+    What stands for things of the program is not written out: `"%s: %s" % (self, batch)` is no text that anyone sees.
+    """
+    values = right if isinstance(right, list | tuple) else (right,)
+    rank = next(filter(is_of_rank, values), None)
+    if rank is not None:
+        return rank  # "cuda:%d" % rank
+    return NotImplemented if is_concrete(right) else Unknown.of("text", *values)
 
 
 def _is_length(value: Value) -> bool:

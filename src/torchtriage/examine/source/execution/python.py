@@ -199,7 +199,7 @@ class Python(Sequences):
     def _default_dict(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return Object("defaultdict", state={"items": {}, "make": arguments[0] if arguments else None})
 
-    def _record(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+    def _named_tuple(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """namedtuple("Parts", "net criterion")."""
         name, fields = arguments if len(arguments) == 2 else ("", None)
         words = fields.replace(",", " ").split() if isinstance(fields, str) else fields
@@ -362,7 +362,7 @@ Python._works_of = {
     "builtins.setattr": Python._set_attribute,
     "functools.partial": Python._partial,
     "collections.defaultdict": Python._default_dict,
-    "collections.namedtuple": Python._record,
+    "collections.namedtuple": Python._named_tuple,
     "contextlib.suppress": Python._suppressed,
     "copy.deepcopy": Python._copied,
     **dict.fromkeys(("dataclasses.asdict", "builtins.vars"), Python._as_dict),

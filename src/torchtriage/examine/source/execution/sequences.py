@@ -119,8 +119,15 @@ class Sequences(Statements):
         if isinstance(over, Object) and self.is_opaque(over):
             return self.part(over, number)
         if isinstance(over, Tensor):
-            return Tensor(base=over, share=over.share, device=over.device)
+            return self._row(over, number, node)
         return Unknown.of("an element", over)
+
+    def _row(self, over: Tensor, number: int, node: ast.AST) -> Value:
+        """OVER[NUMBER], where a loop goes over it; made elsewhere, as OVER may be a list in fact."""
+        found = self.item(over, number, node)
+        if isinstance(found, Tensor):
+            found.base, found.spot = over, None
+        return found
 
     def is_part(self, value: Operation) -> bool:
         """Whether VALUE may be a part of a model of which nobody sees what it is made of."""
