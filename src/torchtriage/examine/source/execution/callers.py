@@ -15,8 +15,8 @@ from torchtriage.examine.source.execution.executor import Executor
 from torchtriage.examine.source.execution.frameworks import LIGHTNING
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.instances import is_foreign
-from torchtriage.examine.source.execution.registration import OPAQUE
 from torchtriage.examine.source.execution.values import (
+    OPAQUE,
     OVER,
     Answer,
     Class,

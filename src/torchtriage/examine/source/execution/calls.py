@@ -18,7 +18,7 @@ from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, lore, of_tensors
 from torchtriage.examine.source.execution.modules import names_forward
 from torchtriage.examine.source.execution.ranks import Guard, names_rank
-from torchtriage.examine.source.execution.registration import OPAQUE, is_module
+from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.tensors import moved_to
 from torchtriage.examine.source.execution.values import (
     OVER,
@@ -38,6 +38,7 @@ from torchtriage.examine.source.execution.values import (
     Partial,
     Unknown,
     Value,
+    given_model,
 )
 
 REST = "**rest"
@@ -75,7 +76,7 @@ class Calls(Instances):
             self.note_answer(called)
         self.note_used((each for each in arguments if isinstance(each, Tensor)), node)
         if isinstance(called, Loaded) and called.module is None:  # model = torch.load("model.pt")
-            called.module = Object("module", OPAQUE, None, called.spot, state={"training": None, "is_given": True})
+            called.module = given_model(called.spot)
         if isinstance(called, Unknown) and called.module is not None:
             called = called.module
         work = self._calls.get(type(called))
@@ -171,7 +172,7 @@ class Calls(Instances):
         """HELD.NAME(…) where the method tells what HELD is: a model, a dict, a tensor; else NotImplemented."""
         is_whole = isinstance(held, Loaded) and name in _OF_LOADED_MODULES
         if (name in _GIVE_MODULES or is_whole) and held.module is None and not arguments:
-            held.module = Object("module", OPAQUE, None, self.spot(node), state={"training": None, "is_given": True})
+            held.module = given_model(self.spot(node))
         if held.module is not None:
             return self.call(self.attribute(held.module, name, node), arguments, keywords, node)
         if name == "setdefault" and len(arguments) == 2:  # a dict that a caller keeps

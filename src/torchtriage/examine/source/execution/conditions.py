@@ -13,15 +13,18 @@ from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.expressions import Expressions
 from torchtriage.examine.source.execution.frames import Frame, Return
 from torchtriage.examine.source.execution.loops import Loop
+from torchtriage.examine.source.execution.lore import kind_of
 from torchtriage.examine.source.execution.ranks import Guard, certainty_of, is_of_rank
 from torchtriage.examine.source.execution.values import (
     BROADCAST,
+    Class,
     Condition,
     External,
     Member,
     Object,
     Unknown,
     Value,
+    given_model,
     truth,
 )
 from torchtriage.examine.source.nodes import once
@@ -31,6 +34,7 @@ _STEPS = re.compile(r"step|zero_grad|backward|update|unscale|train|sync|optim|cl
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 """`if now - self.last < self.pause: return False` is a choice, `if not is_initialized(): return False` a guard."""
 Takes = Literal["always", "never", "once"]
+_TENSOR = External("torch.Tensor")
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
 
@@ -135,16 +139,17 @@ class Conditions(Expressions):
     def _narrow(self, test: ast.expr, frame: Frame) -> None:
         """What TEST, which holds, says of a name: isinstance(value, torch.Tensor)."""
         match test:
-            case ast.Call(func=called, args=[ast.Name(id=name), *classes]) if isinstance(
-                frame.values.get(name), Unknown
-            ):
-                asked = self.evaluate(called, frame)
-                kinds = [self.evaluate(each, frame) for each in classes]
-                is_tensor = asked == External("torch.is_tensor") or (
-                    asked == External("builtins.isinstance") and kinds == [External("torch.Tensor")]
-                )
-                if is_tensor:
-                    frame.store(name, Tensor(self.spot(test), is_open=True, is_entry=True))
+            case ast.Call(func=called, args=[ast.Name(id=name), *classes]):
+                value, asked = frame.values.get(name), self.evaluate(called, frame)
+            case _:
+                return
+        kinds: tuple[Value, ...] = ()
+        if isinstance(value, Unknown | Tensor) and asked == External("builtins.isinstance"):
+            kinds = tuple(self.evaluate(each, frame) for each in classes)
+        if kinds and _is_of_modules(kinds):  # isinstance(layer, nn.BatchNorm2d): layer.float()
+            frame.store(name, given_model(None))
+        elif isinstance(value, Unknown) and (asked == External("torch.is_tensor") or kinds == (_TENSOR,)):
+            frame.store(name, Tensor(self.spot(test), is_open=True, is_entry=True))
 
     def _match(self, node: ast.Match, frame: Frame) -> Iterator[Value]:
         subject = self.evaluate(node.subject, frame)
@@ -190,6 +195,15 @@ def _is_beside(node: ast.If) -> bool:
     inside = (each for one in (*node.body, *node.orelse) for each in ast.walk(one))
     called = (ast.unparse(each.func).rpartition(".")[2].lower() for each in inside if isinstance(each, ast.Call))
     return not any(map(_STEPS.search, called))
+
+
+def _is_of_modules(kind: Value) -> bool:
+    """Whether KIND is a class of modules, or a tuple of such."""
+    if isinstance(kind, tuple):
+        return all(map(_is_of_modules, kind))
+    if isinstance(kind, Class):
+        return any(kind_of(each) == "module" for each in kind.externals)
+    return isinstance(kind, External) and kind_of(kind.name) == "module"
 
 
 def _stored(node: ast.If) -> Iterator[str]:

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
 from torchtriage.examine.source.execution.ranks import names_rank
-from torchtriage.examine.source.execution.registration import OPAQUE
-from torchtriage.examine.source.execution.values import Class, Function, Object, Spot, Unknown, Value
+from torchtriage.examine.source.execution.values import Class, Function, Object, Spot, Unknown, Value, given_model
 from torchtriage.examine.source.facts import Call, Scope
 from torchtriage.examine.source.roles import Roles
 
@@ -263,7 +262,7 @@ def _is_action(node: ast.AST) -> bool:
 def made_for(role: str, spot: Spot) -> Object | None:
     """A thing of ROLE of which nothing else is known, with the parameter at SPOT that gives it."""
     if role == "model":
-        return Object("module", OPAQUE, spot=spot, state={"training": None, "is_given": True})
+        return given_model(spot)
     if role == "criterion":
         return Object("module", _CRITERION, spot=spot, state={"is_given": True})
     if role == "optimizer":

@@ -47,8 +47,9 @@ def kind_of(name: str) -> str:
         if matches(name, tuple(table()["roles"][role]["made"])):
             return role
     words = name.split(".")
-    is_layer = words[:2] == ["torch", "nn"] and len(words) == 3 and words[2][:1].isupper()
-    if (is_layer and words[2] not in _NO_LAYERS) or name in _BASES or gives_model(name):
+    is_public = words[:2] == ["torch", "nn"] and len(words) == 3
+    is_layer = (is_public or words[:3] == ["torch", "nn", "modules"]) and words[-1].lstrip("_")[:1].isupper()
+    if (is_layer and words[-1] not in _NO_LAYERS) or name in _BASES or gives_model(name):
         return "module"
     return ""
 

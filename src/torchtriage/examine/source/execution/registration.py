@@ -12,6 +12,7 @@ from torchtriage.examine.source.execution.autograd import Parameter, Tensor, rel
 from torchtriage.examine.source.execution.lore import MODULE, is_loss, lore
 from torchtriage.examine.source.execution.tensors import Tensors
 from torchtriage.examine.source.execution.values import (
+    OPAQUE,
     Answer,
     Arguments,
     Function,
@@ -21,6 +22,7 @@ from torchtriage.examine.source.execution.values import (
     Spot,
     Unknown,
     Value,
+    given_model,
     truth,
 )
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -28,8 +30,6 @@ from torchtriage.examine.source.torch_api.symbols import symbols
 _LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 SEQUENTIAL = "torch.nn.Sequential"
-OPAQUE = "a model"
-"""The class of a model of which nobody sees what it is."""
 
 
 class Registration(Tensors):
@@ -175,8 +175,8 @@ class Registration(Tensors):
             self.note_answer(inner)
         is_plain = isinstance(inner, Parameter) or (isinstance(inner, Unknown) and inner.is_plain)
         if isinstance(inner, Unknown | Tensor) and not is_plain:  # DDP(build_model(cfg)): what is wrapped is a model
-            state = {"training": None, "is_given": True}
-            inner = Object("module", OPAQUE, spot=self.spot(node), state=state, has_escaped=True)
+            inner = given_model(self.spot(node))
+            inner.has_escaped = True
             self.happen(events.Move(self.spot(node), inner, "", Unknown("a device")))  # whoever built it has placed it
         if isinstance(inner, Function | Method) and name == "torch.compile":
             self.happen(events.Made(self.spot(node), Object("compiled", name, None, self.spot(node), (), keywords)))

@@ -340,6 +340,10 @@ class Super:
     owner: Class
 
 
+OPAQUE = "a model"
+"""The class of a model of which nobody sees what it is."""
+
+
 @dataclass(eq=False)
 class Object:
     """An instance of a class of the project, or of one that is executed here.
@@ -370,6 +374,11 @@ class Object:
         if position is not None and position < len(self.arguments):
             return self.arguments[position]
         return default
+
+
+def given_model(spot: Spot | None) -> Object:
+    """A model of which nobody sees what it is, and in which mode; SPOT: where it comes from."""
+    return Object("module", OPAQUE, spot=spot, state={"training": None, "is_given": True})
 
 
 class Parameters(list[Value]):
