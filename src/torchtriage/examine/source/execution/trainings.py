@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TypeAlias, TypeVar
 
 from torchtriage.core.evidence import Edit, Inconclusive, Place
@@ -26,6 +26,10 @@ from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script
 
+_SPOT = re.compile("line ([0-9]+) of «(.*?)»")
+"""A spot in a fact."""
+_LINES = re.compile(r"\bline (\d+)((?:, line \d+)*) and line (\d+)\b(?! of)")
+"""Several of them, all in one file."""
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
@@ -50,10 +54,34 @@ class Trainings:
 
     def sighting(self, fact: Fact) -> Sighting:
         """The sighting of FACT, in this file, where it may be mended, or in another one of the project."""
-        spot, told = fact[:2]
+        spot = fact[0]
+        told = _LINES.sub(_joined, _SPOT.sub(lambda found: self._line(found, spot.path), fact[1]))
         if spot.path == self.script.text.path:
             return self.script.seen(spot.node, told, fact[2](self.script, spot.node) if len(fact) > 2 else ())
-        return Sighting(Place(path=spot.path, line=spot.line, end_line=getattr(spot.node, "end_lineno", None)), told)
+        end = getattr(spot.node, "end_lineno", None)
+        return Sighting(Place(path=spot.path, line=spot.line, end_line=end, anchor=self._code(spot)), told)
+
+    def _line(self, found: re.Match[str], path: str) -> str:
+        """The place that was FOUND in a fact about the file PATH, as its reader looks for it."""
+        line, of = found.groups()
+        if of != path:
+            return f"{PurePath(of).name}:{line}"
+        cell, number = self.script.text.spot(int(line)) if of == self.script.text.path else (None, line)
+        return f"line {number}" if cell is None else f"line {number} of cell {cell}"
+
+    def _code(self, spot: Spot) -> str | None:
+        """The line at SPOT, of another file of the project."""
+        files = (each for run in self.runs for each in run.executor.files.values())
+        real = next((each.real for each in files if each.path == spot.path), None)
+        linked = self.runs[0].executor.links.used.get(real) if real is not None else None
+        lines = linked.content.decode(errors="replace").splitlines() if linked is not None else []
+        return lines[spot.line - 1].strip() if spot.line <= len(lines) else None
+
+
+def _joined(found: re.Match[str]) -> str:
+    """Lines 3, 4 and 7"""
+    first, others, last = found.groups()
+    return f"lines {first}{others.replace('line ', '')} and {last}"
 
 
 def note_unfinished(script: Script) -> Inconclusive | None:

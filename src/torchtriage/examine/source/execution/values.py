@@ -157,6 +157,10 @@ class Spot:
     node: ast.AST
     calls: tuple[tuple[str, ast.AST], ...] = ()
 
+    def __str__(self) -> str:
+        """The place in a sentence, for those who know in which file that sentence stands: relative_to()."""
+        return f"line {self.line} of «{self.path}»"
+
     @property
     def line(self) -> int:
         return int(getattr(self.node, "lineno", 1))

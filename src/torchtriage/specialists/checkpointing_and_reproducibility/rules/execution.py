@@ -34,7 +34,7 @@ def best_state_aliased(trainings: Trainings) -> Iterator[Sighting]:
                 if steps and state.spot is not None and after.index(steps[0]) < after.index(restore):
                     yield (
                         state.spot,
-                        f"line {restore.spot.line} takes it over when the steps in between have changed it",
+                        f"{restore.spot} takes it over when the steps in between have changed it",
                     )
         yield from _kept_for_later(training)
 
@@ -91,9 +91,7 @@ def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
         if missing and saves and resumes[0].state.loaded is not None:
             kept = set().union(*(saved_states(each.saved) for each in saves))
             parts = [
-                f"the {each.kind} of line {each.spot.line}{_NEVER[id(each) in kept]}"
-                for each in missing
-                if each.spot is not None
+                f"the {each.kind} of {each.spot}{_NEVER[id(each) in kept]}" for each in missing if each.spot is not None
             ]
             verb = "start" if len(parts) > 1 else "starts"
             yield (
@@ -232,7 +230,7 @@ def keys_mismatched(trainings: Trainings) -> Iterator[Sighting]:
                     names = f"`{_head(model)}…`" if _head(model) else "bare names"
                     yield (
                         restore.spot,
-                        f"line {save.spot.line} saves {names}, and here `{_head(restore.part)}…` is asked",
+                        f"{save.spot} saves {names}, and here `{_head(restore.part)}…` is asked",
                     )
 
     yield from shown(trainings, find, throughout=True)

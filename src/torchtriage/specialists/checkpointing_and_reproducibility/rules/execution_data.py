@@ -35,7 +35,7 @@ def seeds_incomplete(trainings: Trainings) -> Iterator[Sighting]:
         if not seeds or is_seeded_elsewhere or training.mentions(_ELSEWHERE_SEEDED) or "seed" in training.blind:
             return
         kinds = list(dict.fromkeys(_SEEDS[each.name] for each in seeds))
-        by = f"{' and '.join(kinds)} {'are' if len(kinds) > 1 else 'is'} seeded (line {seeds[0].spot.line})"
+        by = f"{' and '.join(kinds)} {'are' if len(kinds) > 1 else 'is'} seeded ({seeds[0].spot})"
         yield from _unseeded_draws(training, calls, kinds, by)
         yield from _unseeded_generators(training, by)
         is_host_open = "torch" not in kinds and ("CUDA" in kinds or {"NumPy", "Python"} <= set(kinds))

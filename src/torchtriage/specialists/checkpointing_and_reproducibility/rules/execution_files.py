@@ -88,7 +88,7 @@ def save_not_atomic(trainings: Trainings) -> Iterator[Sighting]:
             if is_only and is_repeated and isinstance(save.saved, dict) and len(save.saved) > 1 and loads and loads[0]:
                 yield (
                     save.spot,
-                    f"this overwrites the file that line {loads[0].line} resumes from; while it is being written, "
+                    f"this overwrites the file that {loads[0]} resumes from; while it is being written, "
                     "neither the old checkpoint nor the new one can be loaded",
                     _written_beside,
                 )

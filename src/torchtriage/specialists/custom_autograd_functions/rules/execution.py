@@ -93,7 +93,7 @@ def no_gradient_by_design(trainings: Trainings) -> Iterator[Sighting]:
         backwards = training.of(events.Backward)
         learning = {each for backward in backwards for each in backward.loss.graph - backward.loss.dead}
         for backward in backwards:
-            loss, by = backward.loss, f"the backward of line {backward.spot.line}"
+            loss, by = backward.loss, f"the backward of {backward.spot}"
             is_cut_off = loss.cut is not None and not loss.graph
             tried = backward.spot.node  # a network that nothing trains in sight: what it gives may be a prediction
             is_loss_known = not isinstance(tried, ast.ClassDef) or is_loss(tried.name)

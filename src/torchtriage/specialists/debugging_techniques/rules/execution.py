@@ -36,7 +36,7 @@ def gradients_not_zeroed(trainings: Trainings) -> Iterator[Sighting]:
             stale = [gradient for _, gradient in step.gradients if 0 < gradient.used < len(gradient.by)]
             if stale and len(stale) == len(step.gradients):
                 spot, _ = stale[0].by[-1]
-                yield spot, f"its gradients are added to those that line {step.spot.line} has stepped with before"
+                yield spot, f"its gradients are added to those that {step.spot} has stepped with before"
 
     yield from certain(trainings, find)
 
@@ -63,7 +63,7 @@ def step_missing(trainings: Trainings) -> Iterator[Sighting]:
             propagated = [each for each in training.of(events.Backward) if held & each.loss.graph]
             if propagated and not held & stepped and not optimizer.has_escaped:
                 name = optimizer.made.rpartition(".")[2] or "an optimizer"
-                made = f"{name} of line {optimizer.spot.line}" if optimizer.spot else name
+                made = f"{name} of {optimizer.spot}" if optimizer.spot else name
                 yield propagated[0].spot, f"{made} never steps: its parameters stay as they are"
 
     yield from certain(trainings, find, where_reached=True)
@@ -90,7 +90,7 @@ def softmax_before_cross_entropy(trainings: Trainings) -> Iterator[Sighting]:
                 word = tensor.activation
                 yield (
                     tensor.activated or call.spot,
-                    f"the loss of line {call.spot.line} applies the {word} itself: it expects logits",
+                    f"the loss of {call.spot} applies the {word} itself: it expects logits",
                     drop_activation,
                 )
 
@@ -117,7 +117,7 @@ def scheduler_before_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 if id(event.optimizer) in early:
                     yield (
                         early[id(event.optimizer)].spot,
-                        f"the first step of the optimizer comes later, in line {event.spot.line}, and takes the second "
+                        f"the first step of the optimizer comes later, in {event.spot}, and takes the second "
                         "learning rate of the schedule: the first is skipped",
                         move_after("scheduler-last", event.spot),
                     )
@@ -145,7 +145,7 @@ def clip_after_step(trainings: Trainings) -> Iterator[Sighting]:
                 continue
             used = [each for each in clip.gradients if each.used == len(each.by) > 0]
             if used and len(used) == len(clip.gradients):
-                fact = f"the step of line {step.spot.line} has used these gradients already, unclipped"
+                fact = f"the step of {step.spot} has used these gradients already, unclipped"
                 mend = move_before("clip-first", step.spot)
                 yield (clip.spot, fact, mend) if step.scaler is None else (clip.spot, fact)
 
@@ -189,8 +189,8 @@ def zeroed_before_step(trainings: Trainings) -> Iterator[Sighting]:
                     cause, made = next(((zeroed[each], fresh[each]) for each in held if each in zeroed), (None, None))
                     if cause is not None and made is not None:
                         fact = (
-                            f"the gradients of line {made.spot.line} are cleared here, before the step of line "
-                            f"{event.spot.line} applies them: the weights do not move"
+                            f"the gradients of {made.spot} are cleared here, before the step of "
+                            f"{event.spot} applies them: the weights do not move"
                         )
                         is_alone = len({id(each.spot.node) for each in training.of(events.Backward)}) == 1
                         mend = move_before("zero-before-backward", made.spot)
@@ -216,12 +216,12 @@ def loss_detached(trainings: Trainings) -> Iterator[Sighting]:
                 continue
             loss = backward.loss
             if loss.is_leaf and loss.grad_fn is None and loss.spot is not None and not _is_optimized(training, loss):
-                yield loss.spot, f"it has no graph: the backward of line {backward.spot.line} reaches no parameter"
+                yield loss.spot, f"it has no graph: the backward of {backward.spot} reaches no parameter"
             is_of_unknown = any(not each.state.get("is_known") for each in training.optimizers)
             if is_of_unknown and not any(each.state.get("is_given") for each in training.optimizers):
                 continue
             if loss.cut is not None and not loss.graph and not loss.is_open and not loss.has_escaped:
-                yield loss.cut, f"the loss that line {backward.spot.line} goes back from has no graph from here on"
+                yield loss.cut, f"the loss that {backward.spot} goes back from has no graph from here on"
 
     yield from certain(trainings, find, where_reached=True)
 
@@ -337,7 +337,7 @@ def inplace_breaks_autograd(trainings: Trainings) -> Iterator[Sighting]:
         for stale in training.of(events.StaleWeight):
             yield (
                 stale.spot,
-                f"the step of line {stale.stepped.line} has changed weights in place that backward needs: it raises",
+                f"the step of {stale.stepped} has changed weights in place that backward needs: it raises",
             )
         for place, edit in enumerate(training.executor.events):
             if not isinstance(edit, events.ResultEdit):

@@ -23,7 +23,7 @@ def wrong_loss_input(trainings: Trainings) -> Iterator[Sighting]:
             first = call.inputs[0] if call.inputs else None
             why = _unfit(call.name, first) if isinstance(first, Tensor) and first.graph else ""
             if why and isinstance(first, Tensor):
-                yield first.activated or call.spot, f"{why} (line {call.spot.line})"
+                yield first.activated or call.spot, f"{why} ({call.spot})"
 
     yield from certain(trainings, find, where_reached=True)
 
@@ -55,7 +55,7 @@ def backward_twice(trainings: Trainings) -> Iterator[Sighting]:
             if shared and loss.graph and not (loss.has_escaped or loss.is_open or is_carried):
                 yield (
                     backward.spot,
-                    f"line {shared[0].spot.line} has gone back through a part of this graph, and freed it",
+                    f"{shared[0].spot} has gone back through a part of this graph, and freed it",
                 )
             keeps = {"retain_graph", "create_graph", "**"} & backward.keywords.keys()
             if not any(truth(backward.keywords[each]) is not False for each in keeps):

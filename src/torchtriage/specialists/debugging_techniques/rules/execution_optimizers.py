@@ -56,7 +56,7 @@ def _made_too_early(training: Training) -> Facts:
             new = [each for each in late if each not in held and _is_made_here(each, model)]
             if new and (not used or used.issuperset(new)):
                 spot = new[0].spot if new[0].owner is model else new[0].owner.spot if new[0].owner else None
-                fact = f"`{part}` comes into the model after line {event.spot.line} has listed its parameters"
+                fact = f"`{part}` comes into the model after {event.spot} has listed its parameters"
                 yield spot or event.spot, f"{fact}: the optimizer never changes it"
 
 
@@ -115,7 +115,7 @@ def _of_loss(training: Training, held: Set[Parameter]) -> Facts:
             is_apart = not module.has_escaped and not held & set(training.executor.parameters(module))
             if own and is_apart and backward.loss.graph.issuperset(own) and held & backward.loss.graph:
                 spot = own[0].spot or backward.spot
-                yield spot, f"the loss of line {backward.spot.line} learns with it, and no optimizer has it"
+                yield spot, f"the loss of {backward.spot} learns with it, and no optimizer has it"
 
 
 def _is_left_out(

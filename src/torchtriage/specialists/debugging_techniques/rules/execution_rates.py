@@ -66,7 +66,7 @@ def schedule_exceeded(trainings: Trainings) -> Iterator[Sighting]:
             if isinstance(length, int) and length > 1 and length in epochs and step.scheduler.spot is not None:
                 yield (
                     step.spot,
-                    f"the schedule of line {step.scheduler.spot.line} ends after {length} steps, "
+                    f"the schedule of {step.scheduler.spot} ends after {length} steps, "
                     f"one for each epoch, and is stepped for every batch",
                 )
 

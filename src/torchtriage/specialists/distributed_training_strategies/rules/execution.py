@@ -127,7 +127,7 @@ def moved_after_wrapping(trainings: Trainings) -> Iterator[Sighting]:
                 if late is not None and is_here and late.spot is not None:
                     yield (
                         event.spot,
-                        f"line {late.spot.line} has wrapped the model, whose parameters were not there yet",
+                        f"{late.spot} has wrapped the model, whose parameters were not there yet",
                         partial(_swapped, late.spot.node),
                     )
                 moved |= {id(each) for each in training.executor.modules(event.module)}
@@ -186,7 +186,7 @@ def no_sync_missing(trainings: Trainings) -> Iterator[Sighting]:
 
 
 def _averages(step: events.OptimizerStep, batches: int) -> str:
-    return f"line {step.spot.line} steps once in {batches} batches, and each averages its gradients over all ranks"
+    return f"{step.spot} steps once in {batches} batches, and each averages its gradients over all ranks"
 
 
 def _is_late(forward: events.Forward, backward: events.Backward) -> bool:
@@ -281,7 +281,7 @@ def batchnorm_not_synced(trainings: Trainings) -> Iterator[Sighting]:
                 name = norms[0].made.rpartition(".")[2]
                 yield (
                     wrapper.spot,
-                    f"{name} in line {norms[0].spot.line} sees {max(known)} samples at a time, those of one rank",
+                    f"{name} in {norms[0].spot} sees {max(known)} samples at a time, those of one rank",
                 )
 
     yield from shown(trainings, find)

@@ -36,7 +36,7 @@ def sampler_epoch_not_set(trainings: Trainings) -> Iterator[Sighting]:
                 shuffles = truth(sampler.argument("shuffle", 3, True)) is True
                 begun[id(sampler)] = begun.get(id(sampler), 0) + 1
                 if begun[id(sampler)] > 1 and id(sampler) not in told and shuffles and sampler.spot is not None:
-                    yield sampler.spot, f"the loop of line {event.spot.line} begins again, and nothing calls set_epoch"
+                    yield sampler.spot, f"the loop of {event.spot} begins again, and nothing calls set_epoch"
 
     yield from certain(trainings, find, where_reached=True)  # some of them may sample without one
 
@@ -135,8 +135,8 @@ def metrics_not_reduced(trainings: Trainings) -> Iterator[Sighting]:
                 sampler = turn.loader.argument("sampler", 3)
                 yield (
                     summed.spot.apart_from(turn.spot),
-                    f"the sampler of line {sampler.spot.line} gives this rank its share only, and no rank adds the "
-                    f"others' figures before line {averaged.spot.line} makes one of them",
+                    f"the sampler of {sampler.spot} gives this rank its share only, and no rank adds the "
+                    f"others' figures before {averaged.spot} makes one of them",
                 )
 
     yield from shown(trainings, find, throughout=True)  # the figure may be made where the first rank prints it

@@ -29,7 +29,7 @@ def optimizer_before_sharding(trainings: Trainings) -> Iterator[Sighting]:
             if holding and all(made.index(each) < place for each in holding) and holding[0].spot and wrapper.spot:
                 yield (
                     _where_made(holding[0].spot, wrapper),
-                    f"line {wrapper.spot.line} shards the model, and replaces what is optimized here",
+                    f"{wrapper.spot} shards the model, and replaces what is optimized here",
                 )
 
     yield from certain(trainings, find)

@@ -60,7 +60,7 @@ def _are_scaled(gradients: tuple[Gradient, ...]) -> bool:
 def _still_scaled(gradient: Gradient) -> str:
     spot, _ = gradient.by[-1]
     return (
-        f"the gradients of line {spot.line} are still multiplied by the loss scale here (65536 at first), so what is "
+        f"the gradients of {spot} are still multiplied by the loss scale here (65536 at first), so what is "
         "left after clipping is that much too small"
     )
 
@@ -104,7 +104,7 @@ def _unscaled(training: Training, step: events.OptimizerStep) -> Facts:
 
 
 def _divided(step: events.OptimizerStep) -> str:
-    return f"scaler.step in line {step.spot.line} divides these gradients by a scale that they were not multiplied by"
+    return f"scaler.step in {step.spot} divides these gradients by a scale that they were not multiplied by"
 
 
 def _since_last(training: Training, step: events.OptimizerStep) -> list[events.Event]:
@@ -206,7 +206,7 @@ def loss_not_averaged_over_accumulation(trainings: Trainings) -> Iterator[Sighti
             if sums and len(sums) == len(step.gradients) and not _has_divided_rate(step.optimizer):
                 spot, _ = sums[0].by[-1]
                 number = len(sums[0].by)
-                yield spot, f"the gradients of {number} mean losses are added up for the step in line {step.spot.line}"
+                yield spot, f"the gradients of {number} mean losses are added up for the step in {step.spot}"
 
     yield from certain(trainings, find)
 
@@ -255,7 +255,7 @@ def scaler_not_updated(trainings: Trainings) -> Iterator[Sighting]:
 
 def _again(before: events.Event, event: events.Event) -> str:
     if isinstance(event, events.Unscale):
-        return f"the gradients are unscaled already (line {before.spot.line}): the second unscale_() raises"
+        return f"the gradients are unscaled already ({before.spot}): the second unscale_() raises"
     return "the scaler has stepped before, and update() was not called since: its scale never changes"
 
 
@@ -272,7 +272,7 @@ def scaler_with_bf16(trainings: Trainings) -> Iterator[Sighting]:
             region = next(iter(regions))
             is_on = enabled is True or (isinstance(enabled, Unknown) and enabled is region.enabled)
             if is_on and region.spot is not None:
-                yield scaler.spot, f"the forward pass of line {region.spot.line} runs in bfloat16"
+                yield scaler.spot, f"the forward pass of {region.spot} runs in bfloat16"
 
     yield from certain(trainings, find, among=_uses_scaler)
 
@@ -285,7 +285,7 @@ def backward_in_autocast(trainings: Trainings) -> Iterator[Sighting]:
         for backward in training.of(events.Backward):
             region = backward.region
             if region.is_on and region.spot is not None:
-                yield backward.spot, f"the autocast region of line {region.spot.line} is still on here"
+                yield backward.spot, f"the autocast region of {region.spot} is still on here"
 
     yield from certain(trainings, find, where_reached=True, among=_has_region)
 
@@ -330,7 +330,7 @@ def _updated_early(training: Training) -> Facts:
         elif isinstance(event, events.ScalerUpdate):
             added = waiting.pop(id(event.scaler), None)
             if added is not None:
-                fact = f"the gradients of line {added.spot.line} wait for a step, multiplied by the old scale"
+                fact = f"the gradients of {added.spot} wait for a step, multiplied by the old scale"
                 yield event.spot, fact
 
 
@@ -347,7 +347,7 @@ def _unscaled_early(training: Training) -> Facts:
         elif isinstance(event, events.Backward) and event.loss.scaled is not None:
             before = early.pop(id(event.loss.scaled), None)
             if before is not None and event.loss.graph.intersection(training.parameters_of(before.optimizer)):
-                yield before.spot, f"line {event.spot.line} adds gradients to these that are still scaled"
+                yield before.spot, f"{event.spot} adds gradients to these that are still scaled"
 
 
 def _take(waiting: dict[int, E], step: events.OptimizerStep) -> None:
@@ -380,6 +380,6 @@ _ASKS = re.compile("get_scale|_scale$|skipped")
 
 def _skipped(step: Spot) -> str:
     return (
-        f"scaler.step in line {step.line} skips the optimizer when a gradient is not finite (the first steps of most "
+        f"scaler.step in {step} skips the optimizer when a gradient is not finite (the first steps of most "
         "float16 runs), and this scheduler advances all the same"
     )

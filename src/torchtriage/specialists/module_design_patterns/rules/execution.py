@@ -39,7 +39,7 @@ def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
             is_given = model.state.get("is_given", False)
             is_tuned = not is_given and any(id(each) in optimized for each in training.executor.parameters(model))
             if id(model) in trained or (is_tuned and _FROZEN.search(training.line(change.spot)) is None):
-                yield change.spot, f"line {backward.spot.line} continues training, and nothing calls train() again"
+                yield change.spot, f"{backward.spot} continues training, and nothing calls train() again"
 
     yield from certain(trainings, find, where_reached=True)
 

@@ -84,7 +84,7 @@ def unregistered_tensor(trainings: Trainings) -> Iterator[Sighting]:
             if held is not None and not held.is_cared_for and not _is_set_elsewhere(training, held):
                 lost = "no optimizer receives it" if held.is_learned else "state_dict() does not hold it"
                 fact = f"`self.{held.name}` is a plain tensor: model.to(device) leaves it where it is, and {lost}"
-                fact += f"; line {use.spot.line} computes with it"
+                fact += f"; {use.spot} computes with it"
                 yield held.spot, fact, partial(_register_buffer, held=held)
 
     yield from certain(trainings, find)

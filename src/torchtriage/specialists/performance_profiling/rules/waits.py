@@ -58,7 +58,8 @@ def sync_bound(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for loop in _loops(training, always):
             if loop.is_worth_reporting:
-                yield loop.waits[0].spot, _fact(loop)
+                places = _places(loop)
+                yield places[0], _fact(loop, places)
 
     yield from certain(trainings, find, among=_is_on_device)
 
@@ -81,18 +82,27 @@ def printed_every_step(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find, among=_is_on_device)
 
 
-def _fact(loop: _Loop) -> str:
+def _places(loop: _Loop) -> list[Spot]:
+    """Where LOOP waits; for a helper that several lines call to read a value, those lines: as_number(loss)."""
+    callers: dict[int, list[Spot]] = {}
+    for each in loop.waits:
+        chain = each.spot.chain
+        caller = Spot(*chain[-2]) if len(chain) > 1 else each.spot
+        callers.setdefault(id(each.spot.node), []).append(caller)
+    found: dict[tuple[str, int], Spot] = {}
+    for each in loop.waits:
+        called = {one.key: one for one in callers[id(each.spot.node)]}
+        for spot in called.values() if len(called) > 1 else (each.spot,):
+            found.setdefault((spot.path, spot.line), spot)
+    return [*found.values()]
+
+
+def _fact(loop: _Loop, places: list[Spot]) -> str:
     if all(isinstance(each, events.LibraryCall) for each in loop.waits):
         return "`torch.cuda.synchronize()` makes every batch wait for the device, and no clock is read"
-    path = loop.waits[0].spot.path
-    lines = sorted({each.spot.line for each in loop.waits if each.spot.path == path})
-    others = list(dict.fromkeys(
-        f"{each.spot.path.rpartition('/')[2]}:{each.spot.line}" for each in loop.waits if each.spot.path != path
-    ))  # fmt: skip
-    times = max(len(lines) + len(others), len(loop.values))
-    often = "once" if times == 1 else f"{times} times"
-    where = f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines))}"
-    return f"every batch waits for the device {often} ({', '.join([where, *others])})"
+    *most, last = map(str, places)
+    where = f"{', '.join(most)} and {last}" if most else last
+    return f"every batch waits for the device in {where}"
 
 
 def _is_on_device(training: Training) -> bool:

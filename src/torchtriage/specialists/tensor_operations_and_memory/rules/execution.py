@@ -88,7 +88,7 @@ def hidden_state_not_detached(trainings: Trainings) -> Iterator[Sighting]:
             if old and not backward.is_retained:
                 yield (
                     _taken_over(training, backward),
-                    f"the loss of line {backward.spot.line} depends on operations of earlier iterations",
+                    f"the loss of {backward.spot} depends on operations of earlier iterations",
                 )
             if ages:
                 seen.append(ages)
