@@ -35,8 +35,8 @@ class AutogradFunctions(Elements):
         """CLS.apply(ARGUMENTS), or with MOST arguments at most where nobody in sight calls it; None: any number."""
         forward, backward, setup = cls.method("forward"), cls.method("backward"), cls.method("setup_context")
         result = self.merged(arguments, node)
-        if forward is None or backward is None or id(cls) in self.applied:
-            return result
+        if forward is None or backward is None or id(cls) in self.applied or forward.kind != "static":
+            return result  # of torch 0.1 it is where it is not static: it keeps tensors on itself, and torch refuses it
         self.applied.add(id(cls))
         self.happen(events.FunctionApplied(self.spot(node), cls, self.region.format or self.region.host))
         arguments = self._differentiated(arguments, backward, node)

@@ -142,6 +142,9 @@ def function_called_directly(trainings: Trainings) -> Iterator[Sighting]:
                 yield instance.spot, fact, partial(_apply, cls=instance.cls)
                 continue
             fact = f"an object of {name} is called, which torch refuses with RuntimeError: the way in is {name}.apply"
+            forward = instance.cls.method("forward")
+            if forward is not None and forward.kind != "static":
+                fact += ", once forward and backward are static methods that take a ctx"
             yield instance.spot, fact, partial(_apply_made, made=made, mended=mended)
         for call in training.of(events.FunctionForward):
             wrong = _wrong_forward(trainings.script, call)

@@ -15,11 +15,8 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
 from torchtriage.examine.source.torch_api.operators import names
 
-_POINTWISE = (
-    names(home="torch", trait="pointwise")
-    | names(home="torch", trait="reduction")
-    | {"fabs", "float", "item", "dot", "dist"}
-)
+_REDUCTIONS = names(home="torch", trait="reduction")
+_POINTWISE = names(home="torch", trait="pointwise") | _REDUCTIONS | {"fabs", "float", "item", "dot", "dist"}
 
 
 _COMPARED = re.compile(r"naive|slow|reference|brute|loopy|(?:^|_)(?:test|ref|loop)(?:_|$)")
@@ -28,12 +25,13 @@ _COMPARED = re.compile(r"naive|slow|reference|brute|loopy|(?:^|_)(?:test|ref|loo
 class _Loops(Struct):
     """Loops around one statement. counters: the numbers they count; elements: the names they give parts of tensors to.
 
-    over: what they go through.
+    over: what they go through. is_of_list: only its len() is asked for, so it may be a list.
     """
 
     counters: set[str] = set()
     elements: set[str] = set()
     over: list[ast.expr] = []
+    is_of_list: bool = False
 
 
 @detector("source/python-loop-over-tensor")
@@ -99,6 +97,8 @@ class _Finder:
         ):
             return False
         inside = [node for each in (value, *tests, *before, *places) for node in ast.walk(each)]
+        if found.is_of_list and any(isinstance(node, ast.Attribute) and node.attr in _REDUCTIONS for node in inside):
+            return False  # (outputs[i] - target).abs().mean(): elements that are whole tensors, of a list of outputs
         read = [_base(node) for node in inside if isinstance(node, ast.Subscript)]
         chosen = {dotted(each) for each in read} | {n.id for n in inside if isinstance(n, ast.Name)}
         return (
@@ -129,9 +129,12 @@ class _Finder:
 
     def _enter(self, owner: ast.For, at: Store, scope: Scope, found: _Loops) -> bool:
         """Notes what a loop counts or goes through; False when it is neither a length nor tensors."""
-        if isinstance(owner.target, ast.Name) and (of := self._length(owner.iter, at, scope)) is not None:
+        length = self._length(owner.iter, at, scope)
+        if isinstance(owner.target, ast.Name) and length is not None:
+            of, is_len = length
             found.counters.add(owner.target.id)
             found.over.append(of)
+            found.is_of_list |= is_len
             return True
         match owner.iter:
             case ast.Call(func=ast.Name(id="zip"), args=parts):
@@ -156,8 +159,10 @@ class _Finder:
                 return not any(name.split(".")[0] in ("numpy", "jax", "cupy") for name in self.script.facts.imports)
         return False
 
-    def _length(self, node: ast.expr, at: Store, scope: Scope) -> ast.expr | None:
-        """The tensor that has the length of a range: range(x.size(0)), range(x.shape[1]), range(len(x)), range(n)."""
+    def _length(self, node: ast.expr, at: Store, scope: Scope) -> tuple[ast.expr, bool] | None:
+        """The tensor that has the length of a range, and whether len() gives it: range(x.size(0)), range(x.shape[1]),
+        range(len(x)), range(n).
+        """
         if not isinstance(node, ast.Call) or dotted(node.func) != "range" or len(node.args) != 1:
             return None
         length = node.args[0]
@@ -167,7 +172,8 @@ class _Finder:
             if given is None:
                 return None
             length = given if stores[0].index is None else ast.Subscript(given, ast.Constant(0))
-        return _measured(length)
+        of = _measured(length)
+        return (of, dotted(getattr(length, "func", length)) == "len") if of is not None else None
 
     def _is_test(self, test: ast.expr, found: _Loops, scope: Scope) -> bool:
         """Whether TEST compares elements: x[i, j] > threshold."""
