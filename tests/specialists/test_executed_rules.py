@@ -505,4 +505,6 @@ def test_what_one_line_of_a_project_does_to_the_whole_is_found(
 @pytest.mark.parametrize(("slug", "before", "after"), RIGHT, ids=[row[0] for row in RIGHT])
 def test_what_only_looks_like_a_fault_is_none(slug: str, before: str, after: str, tmp_path: Path) -> None:
     assert any(before in text for text in LETTERS.values())
-    assert slug not in found({name: text.replace(before, after) for name, text in LETTERS.items()}, tmp_path)
+    assert slug not in found(
+        {name: text.replace(before, after) for name, text in LETTERS.items()}, tmp_path, has_advice=True
+    )

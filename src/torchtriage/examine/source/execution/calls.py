@@ -133,6 +133,7 @@ class Calls(Instances):
             if isinstance(held, list) and name == "append" and arguments:
                 self.note_kept(held, arguments[0], node)
                 self.note_appended(held, arguments[0], node)
+                self.note_growth(held)
             return self.container_method(held, name, arguments, keywords, node)
         return self._method_of_rest(held, name, arguments, keywords, node)
 

@@ -52,7 +52,7 @@ class Executor(Frameworks):
         """Of loops over what is known, by their node, the number of iterations."""
         self.loop_nodes: dict[int, ast.AST] = {}
         """By identity, as events name their loops."""
-        self.registered = []
+        self.registered, self.growing = [], {}
         self.start(path)
 
     def start(self, path: str, *, steps: int = 0, most: int = MOST) -> None:

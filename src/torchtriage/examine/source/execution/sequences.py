@@ -10,7 +10,7 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import is_hashable
 from torchtriage.examine.source.execution.frames import Raised
-from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS
+from torchtriage.examine.source.execution.loops import ACCUMULATED, ROUNDS, Loop
 from torchtriage.examine.source.execution.operators import ASSUMED, LENGTH, counts_batches
 from torchtriage.examine.source.execution.statements import Statements
 from torchtriage.examine.source.execution.values import (
@@ -34,6 +34,9 @@ BATCHES = 2
 class Sequences(Statements):
     """Elements that are known are a list; of the others there is one for each number."""
 
+    growing: dict[int, tuple[list[Value], Loop]]
+    """Lists, by identity, that a loop without a known end has filled: nobody knows how long they become."""
+
     def _range(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """Also one that goes on where a training was broken off."""
         first = arguments[0] if arguments else None
@@ -48,6 +51,8 @@ class Sequences(Statements):
 
     def _length(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         value = arguments[0] if arguments else None
+        if isinstance(value, list) and self._is_filled(value):
+            return Unknown(LENGTH, is_plain=True)
         if isinstance(value, list | tuple | dict | set | str | range):
             return len(value)
         if isinstance(value, Object):
@@ -59,6 +64,16 @@ class Sequences(Statements):
         if isinstance(value, Unknown):
             value.is_sized = True
         return Unknown(LENGTH, is_plain=True)
+
+    def note_growth(self, held: list[Value]) -> None:
+        """HELD gets an element more: for line in open(path): rows.append(line)"""
+        if self.loops and self.loops[-1].is_endless:
+            self.growing.setdefault(id(held), (held, self.loops[-1]))
+
+    def _is_filled(self, held: list[Value]) -> bool:
+        """Whether a loop without a known end has filled HELD, and is over."""
+        found = self.growing.get(id(held))
+        return found is not None and found[1] not in self.loops
 
     def _sequence(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return self.listed(arguments[0], node) if arguments else []
