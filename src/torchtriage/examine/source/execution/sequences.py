@@ -42,6 +42,8 @@ class Sequences(Statements):
         first = arguments[0] if arguments else None
         if len(arguments) == 1 and counts_batches(first):
             return range(ASSUMED)
+        if isinstance(first, Loaded) and any(isinstance(each, Loaded) for each in arguments[1:]):
+            return Unknown("a range")  # range(start, start + 100): where it starts only names the epochs
         if isinstance(first, Loaded):
             return Endless(lambda number: replace(first, offset=first.offset + number))
         try:

@@ -146,7 +146,9 @@ class Tensors(Graphs):
             if name == "detach":
                 self._carry(held, left, name, arguments)
             return left
-        several = self._several(held, name, node, is_along=bool(arguments or keywords))
+        others = (*arguments, *keywords.values())
+        is_of_two = any(isinstance(each, Tensor) for each in others)  # torch.min(surrogate, clipped)
+        several = self._several(held, name, node, is_along=bool(others) and not is_of_two)
         if several is not None:
             return several
         is_move = name in _MOVES and not (name == "to" and all(map(_is_format, (*arguments, *keywords.values()))))

@@ -7,6 +7,7 @@ a tensor (autograd.py); what cannot be known is Unknown, and no rule may conclud
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -147,6 +148,10 @@ class External:
     name: str
 
 
+_STARTS = re.compile(r"(^|\.)(spawn|start_processes|Process)$")
+"""How functions are called that start processes."""
+
+
 @dataclass(frozen=True)
 class Spot:
     """Where something happens: a node of the file PATH. calls: those that led there, with their files, the outermost
@@ -169,6 +174,12 @@ class Spot:
     def key(self) -> tuple[str, int, int]:
         """The place, the same in each execution: the file, the line and the column."""
         return self.path, self.line, int(getattr(self.node, "col_offset", 0))
+
+    @property
+    def process(self) -> tuple[int, ...]:
+        """The calls that started the process in which it happens; () for the first one."""
+        started = (each for _, each in self.calls if isinstance(each, ast.Call))
+        return tuple(id(each) for each in started if _STARTS.search(ast.unparse(each.func)))
 
     @property
     def chain(self) -> tuple[tuple[str, ast.AST], ...]:

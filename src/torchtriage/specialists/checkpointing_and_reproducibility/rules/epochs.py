@@ -11,6 +11,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Event, Ring
 from torchtriage.examine.source.facts import Call, Scope, Store, dotted
+from torchtriage.examine.source.nodes import names_in
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.counters import Counter, counters, offset
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.places import parts_of, saves
@@ -115,6 +116,8 @@ def _loops(script: Script) -> Iterator[tuple[Store, ast.expr]]:
     for call in script.calls("range", "trange"):
         yield from _skipping(call)
         if len(call.node.args) < 2 or isinstance(call.node.args[0], ast.Constant):
+            continue
+        if names_in(call.node.args[0]) & names_in(call.node.args[1]):  # range(start, start + 100)
             continue
         for stores in call.scope.stores.values():
             for store in stores:

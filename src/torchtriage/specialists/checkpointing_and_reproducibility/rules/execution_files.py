@@ -37,11 +37,12 @@ def loads_to_saved_device(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         joined = [each for each in training.of(events.LibraryCall) if each.name.endswith(".init_process_group")]
-        if not (training.replicas or joined) or not training.mentions(_CUDA):
+        if not (training.replicas or joined) or not training.mentions(_CUDA) or _saves_from_host(training):
             return
         used = [each.state for each in training.of(events.Restore)]
         saves = training.of(events.Save)
-        paths = {id(each.path) for each in used if isinstance(each, Loaded) and not _is_brought_over(each.path, saves)}
+        loaded = [each.path for each in used if isinstance(each, Loaded) and not _is_brought_over(each.path, saves)]
+        paths = {id(each) for each in loaded if not _is_given(each, saves)}
         for call in training.of(events.LibraryCall):
             where = call.arguments[1] if len(call.arguments) > 1 else call.keywords.get("map_location")
             is_load = call.name == "torch.load" and not call.guards and where is None and "**" not in call.keywords
@@ -55,6 +56,11 @@ def loads_to_saved_device(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find, where_reached=True)
 
 
+def _is_given(path: Value, saves: list[events.Save]) -> bool:
+    """Whether PATH is a file that this program does not write: "./pretrained/resnet50.pth" holds what is on the CPU."""
+    return isinstance(path, str) and not any(is_same_path(path, each.path) for each in saves)
+
+
 def _is_brought_over(path: Value, saves: list[events.Save]) -> bool:
     """Whether what is written to PATH is no state as it is: tensors that were brought to the CPU."""
     mine = [each for each in saves if is_same_path(path, each.path)]
@@ -62,6 +68,12 @@ def _is_brought_over(path: Value, saves: list[events.Save]) -> bool:
 
 
 _CUDA = re.compile(rb"cuda|nccl")
+
+
+def _saves_from_host(training: Training) -> bool:
+    """Whether a function that saves brings each entry to the CPU: state[key] = value.cpu()."""
+    functions = (each for each in ast.walk(training.script.tree) if isinstance(each, ast.FunctionDef))
+    return any("torch.save(" in code and ".cpu()" in code for code in map(training.script.source, functions))
 
 
 def _path_of(call: events.LibraryCall) -> set[int]:

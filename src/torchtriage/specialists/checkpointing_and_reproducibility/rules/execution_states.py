@@ -23,6 +23,7 @@ from torchtriage.examine.source.execution.values import (
     truth,
 )
 from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.nodes import names_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (
@@ -177,7 +178,8 @@ def mismatch_swallowed(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for restore in training.of(events.Restore):
             is_lax = restore.part.kind in MODELS and truth(restore.strict) is False and _is_read(restore.state)
-            if is_lax and _is_unread(training, restore) and not _is_partial(training, restore):
+            is_meant = is_lax and (_is_partial(training, restore) or _is_published(training, restore))
+            if is_lax and _is_unread(training, restore) and not is_meant:
                 yield (
                     restore.spot,
                     "keys that do not fit are skipped here without a word: when none fits, the model keeps its random "
@@ -194,6 +196,16 @@ def _is_read(state: Value) -> bool:
     if isinstance(state, Loaded):
         return True
     return isinstance(state, Unknown) and (state.why in symbols().weight_readers or state.why in _STATES)
+
+
+def _is_published(training: Training, restore: events.Restore) -> bool:
+    """Whether the state is downloaded from an address that stands in the code: whoever wrote it knows that file."""
+    if not isinstance(restore.state, Unknown) or not restore.state.why.endswith("_url"):
+        return False
+    code = training.code_around(restore.spot)
+    wanted = {each.arg for each in ast.walk(code) if isinstance(each, ast.arg)}
+    calls = [each for each in ast.walk(code) if isinstance(each, ast.Call) and dotted(each.func).endswith("_url")]
+    return bool(calls) and all(each.args and wanted.isdisjoint(names_in(each.args[0])) for each in calls)
 
 
 _STATES = ("state_dict", "state", "weights", "tensors", "sd", "checkpoint")
@@ -245,8 +257,13 @@ def _is_partial(training: Training, restore: events.Restore) -> bool:
     said = training.code(restore.spot).lower()
     called = getattr(restore.spot.node, "func", None)
     held = dotted(called.value) if isinstance(called, ast.Attribute) else ""
-    is_whole = "backbone" not in held.rpartition(".")[2].lower()
-    return _PARTIAL.search(said) is not None or (is_whole and "backbone" in said)
+    of, _, part = held.rpartition(".")
+    is_whole = "backbone" not in part.lower()
+    if _PARTIAL.search(said) is not None or (is_whole and "backbone" in said):
+        return True
+    # `if "v_head." in key:` before self.v_head.load_state_dict(state): of the whole state the part with that name
+    around = ast.walk(training.code_around(restore.spot)) if of else ()
+    return any(isinstance(each, ast.Constant) and each.value in (part, f"{part}.") for each in around)
 
 
 _PARTIAL = re.compile(r"lora|adapter|peft|ema|partial|delta|prompt")

@@ -67,6 +67,12 @@ def _name(node: ast.AST) -> str:
     return node.arg if isinstance(node, ast.arg) else ""
 
 
+def _comes_to_barrier(training: Training, made: events.Made) -> bool:
+    """Whether a barrier of all ranks comes after what is MADE, which holds up all that was sent before."""
+    later = (each for each in training.events_after(made) if isinstance(each, events.Collective))
+    return any(each.name.endswith("barrier") and each.is_of_all for each in later)
+
+
 @detector("source/handle-not-waited")
 def handle_not_waited(trainings: Trainings) -> Iterator[Sighting]:
     """What an asynchronous collective or transfer gives is never waited for."""
@@ -76,7 +82,7 @@ def handle_not_waited(trainings: Trainings) -> Iterator[Sighting]:
         for made in training.of(events.Made):
             handle = made.made
             is_open = handle.kind == "handle" and not handle.has_escaped and id(handle) not in waited
-            if is_open and "wait" not in training.blind:
+            if is_open and "wait" not in training.blind and not _comes_to_barrier(training, made):
                 yield made.spot, f"nothing waits for {handle.made}: its tensor may be read before it has come"
 
     yield from certain(trainings, find, where_reached=True)

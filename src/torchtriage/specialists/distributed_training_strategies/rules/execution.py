@@ -59,13 +59,15 @@ def _outside(spot: Spot, model: Object) -> Spot:
 @detector("source/every-rank-saves")
 def every_rank_saves(trainings: Trainings) -> Iterator[Sighting]:
     """Every rank writes the same checkpoint file at the same time."""
+    is_wrapped = not trainings.is_program or all(run.replicas for run in trainings.runs)
 
     def find(training: Training) -> Facts:
-        if training.mentions(_OWN_FOLDERS):
-            return
+        has_joined = any(each.name.endswith(".init_process_group") for each in training.of(events.LibraryCall))
+        if training.mentions(_OWN_FOLDERS) or not (has_joined or is_wrapped or training.of(events.Collective)):
+            return  # `if options["dist"]: DDP(net)` where nothing joins a group: this program is one process
         joined = _joined(training)
         for save in training.of(events.Save):
-            is_of_all = _processes(save.spot) in joined and not save.guards
+            is_of_all = save.spot.process in joined and not save.guards
             if is_of_all and not (differs_by_rank(save.path) or _is_own(save.path)):
                 what = repr(save.path) if isinstance(save.path, str) else "the same file"
                 yield (
@@ -84,7 +86,7 @@ def _joined(training: Training) -> set[tuple[int, ...]]:
     """
     replicas = training.replicas
     return {
-        _processes(each.spot)
+        each.spot.process
         for each in training.executor.events[training.executor.first :]
         if isinstance(each, events.Collective)
         or (isinstance(each, events.Made) and each.made in replicas)
@@ -93,13 +95,6 @@ def _joined(training: Training) -> set[tuple[int, ...]]:
     }
 
 
-def _processes(spot: Spot) -> tuple[int, ...]:
-    """The calls that started the process in which SPOT is executed."""
-    started = (each for _, each in spot.calls if isinstance(each, ast.Call))
-    return tuple(id(each) for each in started if _STARTS.search(ast.unparse(each.func)))
-
-
-_STARTS = re.compile(r"(^|\.)(spawn|start_processes|Process)$")
 _OWN_FOLDERS = re.compile(rb"os\.chdir\(")
 _OWN = re.compile(r"BytesIO|temp|uuid|getpid|hostname|time|rank|local|buffer|stream|gpu", re.IGNORECASE)
 """What a path is called, or made of, that is another one on every rank, or no path."""

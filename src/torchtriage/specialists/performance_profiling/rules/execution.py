@@ -16,10 +16,13 @@ def benchmark_with_deterministic(trainings: Trainings) -> Iterator[Sighting]:
     """Both `cudnn.deterministic` and `cudnn.benchmark` are set."""
 
     def find(training: Training) -> Facts:
-        last = {each.name: each for each in training.of(events.Setting)}
-        both = [last.get(f"torch.backends.cudnn.{name}") for name in ("benchmark", "deterministic")]
-        if all(map(_is_on, both)) and both[0] is not None:
-            yield both[0].spot, "deterministic is set, too: which algorithm benchmark chooses differs from run to run"
+        settings = training.of(events.Setting)
+        for process in dict.fromkeys(each.spot.process for each in settings):  # mp.spawn: each has its own
+            last = {each.name: each for each in settings if each.spot.process == process}
+            both = [last.get(f"torch.backends.cudnn.{name}") for name in ("benchmark", "deterministic")]
+            if all(map(_is_on, both)) and both[0] is not None:
+                why = "deterministic is set, too: which algorithm benchmark chooses differs from run to run"
+                yield both[0].spot, why
 
     # one of them may depend on an option: `if args.seed is not None: cudnn.deterministic = True`
     names = [{each.name for each in run.of(events.Setting) if _is_on(each)} for run in trainings.runs]

@@ -21,7 +21,8 @@ from torchtriage.examine.source.torch_api.symbols import symbols
 _RANDOM = names(trait="random")
 _ELSEWHERE = re.compile(rb"set_default_tensor_type|set_default_device")
 """What makes factories make tensors on the device."""
-_MADE = SIZED_FACTORIES | {name.rpartition(".")[2] for name in symbols().tensor_classes}
+_CLASSES = {name.rpartition(".")[2] for name in symbols().tensor_classes}
+_MADE = SIZED_FACTORIES | _CLASSES
 
 
 @detector("source/created-then-moved")
@@ -33,11 +34,13 @@ def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
             return
         for copy in training.of(events.Copy):
             if copy.tensor.created in _MADE and _is_hot(training, copy) and not _is_kept(training, copy.spot):
-                goal = _goal(copy.spot.node)
+                name, goal = copy.tensor.created, _goal(copy.spot.node)
+                # torch.FloatTensor(n) takes no device
+                instead = f"torch.empty(…, device={goal})" if name in _CLASSES else f"device={goal}"
                 yield (
                     copy.spot,
-                    f"torch.{copy.tensor.created}() fills memory of the host, and {_tail(copy.spot.node)}() copies it "
-                    f"over for every batch" + (f"; device={goal} makes it where it is used" if goal else ""),
+                    f"torch.{name}() fills memory of the host, and {_tail(copy.spot.node)}() copies it over for every "
+                    "batch" + (f"; {instead} makes it where it is used" if goal else ""),
                     _make_on_device,
                 )
 
