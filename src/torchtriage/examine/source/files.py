@@ -17,6 +17,7 @@ from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
 from torchtriage.examine.confinement import DO, WHY, leads_out
 from torchtriage.examine.detector import Detector
 from torchtriage.examine.source.ignored import Ignored
+from torchtriage.examine.source.linked import forget_places
 from torchtriage.examine.source.seen import Memory, Seen, look, mentions_torch
 
 STDIN = Path("-")
@@ -63,6 +64,7 @@ def examine(paths: Sequence[Path], detectors: Sequence[Detector], means: Means |
     Raises TriageError when a path does not exist or no Python file is there. A file that is no readable Python is
     Inconclusive and the others are examined all the same.
     """
+    forget_places()
     means = replace(means or Means(), asked=frozenset(paths))
     files = found(paths, passes_over=means.passes_over)
     merged = _Merged(detectors, {each.as_posix() for each in files})

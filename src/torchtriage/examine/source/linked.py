@@ -7,8 +7,8 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from torchtriage.examine.confinement import leads_out
@@ -20,6 +20,8 @@ _DEEP = 4  # from one file's import to another's: a package's __init__ that hand
 _UP = 6
 _LARGEST = 500_000  # bytes
 _REMEMBERED = 128
+_PLACES = 50_000
+"""Of files and folders that are looked for, during one check: a package of 200 files asks 700,000 times."""
 _FOREIGN = frozenset({"torch", "numpy", "builtins"})  # also where they are themselves what is examined
 _ROOTS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 
@@ -331,37 +333,54 @@ def _as_seen(name: str, within: str, importer: Path) -> str:
 
 def is_module(path: Path) -> bool:
     """Whether PATH is a folder, or with .py behind it a file: what `import` may mean."""
-    return _exists(path.with_name(f"{path.name}.py")) or _is_folder(path)
+    return _is_there(f"{path}.py") or _is_folder(str(path))
 
 
-def _exists(path: Path) -> bool:
+@lru_cache(maxsize=_PLACES)
+def _is_there(path: str) -> bool:
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a name is too long
 
 
-def _is_folder(path: Path) -> bool:
+@lru_cache(maxsize=_PLACES)
+def _is_folder(path: str) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
-def _project(folder: Path) -> Iterator[Path]:
+@lru_cache(maxsize=_PLACES)
+def _project(folder: Path) -> tuple[Path, ...]:
     """FOLDER and those above it, up to the one that holds the whole project."""
-    folder = folder.absolute()
-    for _ in range(_UP):
-        yield folder
-        if folder == folder.parent or any(_exists(folder / each) for each in _ROOTS):
-            return
-        folder = folder.parent
+    found = [folder.absolute()]
+    while len(found) < _UP and not any(_is_there(os.path.join(found[-1], each)) for each in _ROOTS):  # noqa: PTH118
+        if found[-1] == found[-1].parent:
+            break
+        found.append(found[-1].parent)
+    return tuple(found)
 
 
 def _below(folder: Path, words: list[str]) -> tuple[Path, list[str]] | None:
-    left = words
+    path, count = _file_below(str(folder), tuple(words))
+    return (Path(path), words[count:]) if path else None
+
+
+@lru_cache(maxsize=_PLACES)
+def _file_below(folder: str, words: tuple[str, ...]) -> tuple[str, int]:
+    """The file in FOLDER in which the dotted WORDS begin, and how many of them name it; "" where there is none."""
+    named = 0
     for count, word in enumerate(words, start=1):
-        is_package = _exists(folder / word / "__init__.py")
-        if not is_package and _exists(folder / f"{word}.py"):
-            return folder / f"{word}.py", words[count:]
-        if not _is_folder(folder / word):
+        inner = f"{folder}{os.sep}{word}"
+        if not _is_there(f"{inner}{os.sep}__init__.py") and _is_there(f"{inner}.py"):
+            return f"{inner}.py", count
+        if not _is_folder(inner):
             break
-        folder, left = folder / word, words[count:]
-    return (folder / "__init__.py", left) if _exists(folder / "__init__.py") else None
+        folder, named = inner, count
+    package = f"{folder}{os.sep}__init__.py"
+    return (package, named) if _is_there(package) else ("", 0)
+
+
+def forget_places() -> None:
+    """Files may have come and gone: before the next check they are looked for again."""
+    for each in (_is_there, _is_folder, _project, _file_below):
+        each.cache_clear()
 
 
 _files: OrderedDict[tuple[Path, int, int], Linked] = OrderedDict()
