@@ -126,7 +126,9 @@ class Attributes(Imports):
         if name in value.values and kind != "property":
             return value.values[name]
         if method is not None and kind == "property":
-            return self.call_function(method, (value,), {}, method.node)
+            found = self.call_function(method, (value,), {}, method.node)
+            # self.environment.rank() if self.environment is not None else 0: of one process as long as nothing is set
+            return Unknown(name, is_of_rank=True) if isinstance(found, int) and names_rank(name) else found
         if value.cls is not None and value.cls.has(name):
             return self.bound(value, value.cls.get(name))
         return NotImplemented
