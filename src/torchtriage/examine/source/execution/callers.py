@@ -286,7 +286,10 @@ class UnseenCaller(Executor):
         """What a training does with MODEL at least: it is moved, goes forward and back, and is evaluated."""
         given = {**given, REST: Unknown(REST)}
         self.call(self.attribute(model, "to", node), (Unknown("a device", is_plain=True),), {}, node)
+        before = len(self.events)
         output = self.call(model, (), given, node)
+        if any(isinstance(each, events.Backward) for each in self.events[before:]):
+            return  # a trainer that is a module: its forward() trains
         self.optimizers = []  # what the model itself keeps steps at other times
         result = next(tensors_in((output,)), None)
         if result is not None:

@@ -550,7 +550,8 @@ class Setting(Event):
 
 @dataclass(eq=False)
 class LayerMade(Event):
-    """A layer is used that was made while the same forward pass of another one, in the mode TRAINING, was under way."""
+    """A layer is used that was made while the forward pass of USER, in the mode TRAINING, was under way."""
 
     layer: Object
+    user: Object
     training: bool | None = None

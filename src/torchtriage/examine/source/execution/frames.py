@@ -40,7 +40,7 @@ class Frame:
     def home(self, name: str) -> dict[str, Value] | None:
         """The names among which NAME is found from here; None where it is none of the project's."""
         if name in self.outside:
-            return self.outside[name]
+            return self.outside[name] if name in self.outside[name] else None
         frame: Frame | None = self
         while frame is not None:
             if name in frame.values and (frame is self or not frame.is_class):

@@ -118,7 +118,7 @@ class Modules(Registration):
         is_dropout = module.made.rpartition(".")[2] in symbols().dropout_layers
         if (is_dropout or self.parameters(module)) and depth < len(chain):
             path, node = chain[depth]
-            self.happen(events.LayerMade(Spot(path, node), module, self.is_training(user)))
+            self.happen(events.LayerMade(Spot(path, node), module, user, self.is_training(user)))
 
     def _is_fresh(self, module: Object) -> bool:
         """Whether MODULE was made while the forward pass under way was."""

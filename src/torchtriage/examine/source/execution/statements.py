@@ -140,6 +140,8 @@ class Statements(Conditions):
 
     def _global(self, node: ast.Global, frame: Frame) -> None:
         for name in node.names:
+            if name in frame.values:  # from apex import amp; global amp
+                frame.file.values[name] = frame.values.pop(name)
             frame.outside[name] = frame.file.values
 
     def _nonlocal(self, node: ast.Nonlocal, frame: Frame) -> None:

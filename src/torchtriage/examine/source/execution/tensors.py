@@ -226,7 +226,8 @@ class Tensors(Graphs):
         if isinstance(value, Tensor):
             is_made_here = value.spot is not None and len(value.spot.calls) == len(spot.calls) and not value.is_entry
             is_result = is_made_here and isinstance(_operand(node), ast.Name | ast.Call)
-            is_sure = not is_result and not value.is_output
+            has_none = name == "detach" and not value.is_open and value.grad_fn is None and not value.is_entry
+            is_sure = not is_result and not value.is_output and not has_none
         else:
             is_sure = value.why == "an operation" and name in symbols().unmistakable_methods
         value.lost = events.Lost(spot, value, name, is_used=is_sure)

@@ -26,6 +26,7 @@ class Symbols(Struct, frozen=True, forbid_unknown_fields=True):
     shared_methods: frozenset[str]
     harmless_methods: frozenset[str]
     unmistakable_methods: frozenset[str]
+    checkpoint_options: frozenset[str]
     checkpoints: frozenset[str]
     cache_emptying: frozenset[str]
     module_parts: frozenset[str]

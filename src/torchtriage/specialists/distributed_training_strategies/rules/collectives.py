@@ -38,13 +38,19 @@ def collective_on_some_ranks(trainings: Trainings) -> Iterator[Sighting]:
 
 def _has_partner(training: Training, collective: events.Collective) -> bool:
     """Whether the function of COLLECTIVE calls the same one under another condition, and no execution may have come to
-    both: `if not is_leader and world > 1: barrier()`, and below it `if is_leader and world > 1`.
+    both: `if not is_leader and world > 1: barrier()`, and below it `if is_leader and world > 1`; or in its else.
     """
     tests = (each for each in ast.walk(training.code_around(collective.spot)) if isinstance(each, ast.If))
-    others = (each for each in tests if id(collective.spot.node) not in nodes_in(each))
+    others = (one for each in tests for one in _other_branches(each, collective.spot.node))
     return any(
         isinstance(node, ast.Attribute) and node.attr == collective.name for each in others for node in ast.walk(each)
     )
+
+
+def _other_branches(test: ast.If, node: ast.AST) -> list[ast.stmt]:
+    """What TEST decides over and NODE is no part of."""
+    branches = (test.body, test.orelse)
+    return [each for branch in branches if not any(id(node) in nodes_in(one) for one in branch) for each in branch]
 
 
 def _answers(other: events.Event, collective: events.Collective, guard: Guard) -> bool:

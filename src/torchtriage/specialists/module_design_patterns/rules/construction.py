@@ -105,9 +105,9 @@ def layer_built_in_forward(trainings: Trainings) -> Iterator[Sighting]:
     """A layer with parameters is made anew in each forward pass."""
 
     def find(training: Training) -> Facts:
-        seen: set[tuple[str, int]] = set()
+        seen: set[tuple[str, int, int]] = set()
         for made in training.of(events.LayerMade):
-            key = (made.spot.path, made.spot.line)
+            key = (made.spot.path, made.spot.line, id(made.user))
             if (
                 not is_dropout(made.layer)
                 and key in seen

@@ -56,6 +56,8 @@ def _unregistered(training: Training, plain: events.PlainContainer) -> list[Valu
     if not contents:
         return []
     known = {id(each) for each in (*library.modules(owner), *library.parameters(owner))}
+    if isinstance(plain.held, dict) and any(id(each) in known for each in contents):
+        return []  # {"resnet18": …, "resnet50": …}: the one that is chosen is registered
     born = owner.state.get("born", 0)
     return [
         each

@@ -11,6 +11,7 @@ from msgspec import Struct
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Scope, Store, dotted
 from torchtriage.examine.source.flow import loops, reaching
+from torchtriage.examine.source.nodes import names_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.tensors import Tensors
 from torchtriage.examine.source.torch_api.operators import names
@@ -97,8 +98,11 @@ class _Finder:
         ):
             return False
         inside = [node for each in (value, *tests, *before, *places) for node in ast.walk(each)]
-        if found.is_of_list and any(isinstance(node, ast.Attribute) and node.attr in _REDUCTIONS for node in inside):
-            return False  # (outputs[i] - target).abs().mean(): elements that are whole tensors, of a list of outputs
+        # (outputs[i] - target).abs().mean(): elements that are whole tensors, of a list of outputs
+        reduces = any(isinstance(node, ast.Attribute) and node.attr in _REDUCTIONS for node in inside)
+        is_ragged = any(_is_ragged(node, found.counters) for each in places for node in ast.walk(each))
+        if (found.is_of_list and reduces) or is_ragged or any(_is_ragged(node, found.counters) for node in inside):
+            return False
         read = [_base(node) for node in inside if isinstance(node, ast.Subscript)]
         chosen = {dotted(each) for each in read} | {n.id for n in inside if isinstance(n, ast.Name)}
         return (
@@ -233,6 +237,11 @@ def _written(statement: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
         case ast.Assign(targets=[ast.Name(id=name) as target], value=ast.BinOp(ast.Name(id=old), ast.Add(), value)):
             return (target, value) if name == old else (None, None)
     return None, None
+
+
+def _is_ragged(node: ast.AST, counters: set[str]) -> bool:
+    """Whether NODE is a slice that is of another length in each turn: out[row, : len(boxes[row])] = boxes[row]."""
+    return isinstance(node, ast.Slice) and not counters.isdisjoint(names_in(node))
 
 
 def _same(one: ast.expr, other: ast.expr) -> bool:

@@ -16,6 +16,7 @@ from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import Object, Spot, truth
 from torchtriage.examine.source.torch_api.families import DEVICE_MOVES
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.tensor_operations_and_memory.rules.mends import decorate_with_no_grad, take_result
 
 
@@ -228,7 +229,7 @@ def checkpoint_reentrant_unset(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for call in training.of(events.LibraryCall):
-            if call.name.startswith("torch.utils.checkpoint.") and not {"use_reentrant", "**"} & call.keywords.keys():
+            if call.name.startswith("torch.utils.checkpoint.") and call.keywords.keys() <= symbols().checkpoint_options:
                 yield call.spot, "without use_reentrant it warns, and recomputes in the old way"
 
     yield from certain(trainings, find, where_reached=True)

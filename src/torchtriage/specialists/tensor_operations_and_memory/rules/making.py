@@ -99,8 +99,8 @@ def checkpoint_reentrant_unset(script: Script) -> Iterator[Sighting]:
     """Activation checkpointing is not told which of its two ways to go."""
     yield from _prepared(script)
     for call in script.named(*_CHECKPOINTS):
-        if any(keyword.arg in ("use_reentrant", None) for keyword in call.node.keywords):
-            continue
+        if any(keyword.arg not in symbols().checkpoint_options for keyword in call.node.keywords):
+            continue  # it is set, or the keyword is for the function: that is refused without use_reentrant=False
         if call.node.args or call.node.keywords:
             yield script.seen(
                 call.node,
