@@ -2,6 +2,7 @@
 
     python learn/torch_api.py            (make torch-api)
     python learn/torch_api.py --print    to standard output
+    python learn/torch_api.py --compare  what another version of torch, the one of this Python, does otherwise
 
 Writes examine/source/torch_api/operators.txt. What schemas and tags do not say is measured: every operator is called on
 tiny tensors, in a child process in an empty folder, for some end the process or write files when they are misused.
@@ -173,9 +174,38 @@ def table() -> str:
     return "\n".join([f"# By learn/torch_api.py, off torch {version}.", *(" ".join(line) for line in lines), ""])
 
 
+def facts(text: str) -> dict[tuple[str, str], list[str]]:
+    """Name and home → the columns, of each line of a table behind the first."""
+    cells = (line.split(" ") for line in text.splitlines()[1:])
+    return {(name, home): rest for name, homes, *rest in cells for home in homes.split(",")}
+
+
+def compared(old: str, new: str) -> Iterator[str]:
+    """What the tables OLD and NEW say differently; tags, which torch has added by and by, are counted."""
+    before, after = facts(old), facts(new)
+    both = sorted(before.keys() & after.keys())
+    other = [key for key in both if before[key] != after[key]]
+    tagged = [key for key in other if before[key][:-1] == after[key][:-1]]
+    alike = len(both) - len(other)
+    yield f"{len(both):,} rows are in both, {alike:,} of them the same; {len(tagged)} differ in traits alone"
+    for title, keys in (
+        ("in the table only", before.keys() - after.keys()),
+        ("here only", after.keys() - before.keys()),
+    ):
+        yield f"{len(keys)} {title}: {', '.join(f'{home}.{name}' for name, home in sorted(keys))}"
+    for name, home in (key for key in other if key not in tagged):
+        yield f"{home}.{name}: {' '.join(before[name, home])}  here: {' '.join(after[name, home])}"
+    for name, home in tagged:
+        lost, added = (set(one[name, home][-1].split(",")) - {"-"} for one in (before, after))
+        if added - lost:
+            yield f"{home}.{name}: here also {', '.join(sorted(added - lost))}"
+
+
 def main() -> None:
     text = table()
-    if "--print" in sys.argv:
+    if "--compare" in sys.argv:
+        print(*compared(TABLE.read_text(encoding="utf-8"), text), sep="\n")
+    elif "--print" in sys.argv:
         print(text, end="")
     else:
         TABLE.write_text(text, encoding="utf-8")
