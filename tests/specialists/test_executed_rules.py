@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -508,3 +509,66 @@ def test_what_only_looks_like_a_fault_is_none(slug: str, before: str, after: str
     assert slug not in found(
         {name: text.replace(before, after) for name, text in LETTERS.items()}, tmp_path, has_advice=True
     )
+
+
+HELPER = """
+import torch
+
+
+def build(model, is_half):
+    optimizer = torch.optim.AdamW(model.parameters())
+    scaler = torch.amp.GradScaler("cuda") if is_half else None
+    return optimizer, scaler
+"""
+TRAIN = """
+import torch
+from helper import build
+from torch import nn
+
+
+def main(loader, is_half):
+    model = nn.Linear(4, 4).cuda()
+    optimizer, scaler = build(model, is_half)
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=is_half):
+            loss = nn.functional.mse_loss(model(x.cuda()), y.cuda())
+        if is_half:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def test_a_fact_names_the_file_of_a_line_that_stands_elsewhere_and_quotes_its_own(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text(HELPER)
+    (tmp_path / "train.py").write_text(TRAIN)
+    case = torchtriage.check([tmp_path])
+    [finding] = [each for each in case.findings if each.fault.slug == "scaler-with-bf16"]
+    [seen] = finding.evidence
+    assert (seen.place.path or "").endswith("helper.py")
+    assert seen.place.anchor == 'scaler = torch.amp.GradScaler("cuda") if is_half else None'
+    assert seen.fact == "the forward pass of train.py:12 runs in bfloat16"
+
+
+def test_a_fact_names_the_cell_of_a_line_in_a_notebook(tmp_path: Path) -> None:
+    cells = [
+        "import torch\nfrom torch import nn\nmodel = nn.Linear(4, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n",
+        "for x, y in zip(torch.randn(8, 3, 4), torch.randn(8, 3, 2)):\n"
+        "    loss = nn.functional.mse_loss(model(x).detach(), y)\n"
+        "    loss.backward()\n"
+        "    optimizer.step()\n",
+    ]
+    (tmp_path / "train.ipynb").write_text(notebook(cells))
+    [finding] = [each for each in torchtriage.check([tmp_path]).findings if each.fault.slug == "loss-detached"]
+    assert finding.evidence[0].fact == "the loss that line 3 of cell 2 goes back from has no graph from here on"
+
+
+def notebook(cells: list[str]) -> str:
+    code = [
+        {"cell_type": "code", "source": each, "metadata": {}, "outputs": [], "execution_count": None} for each in cells
+    ]
+    return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
