@@ -102,22 +102,26 @@ def main() -> None:
     count, seed = (int(word) for word in [*sys.argv[1:], *map(str, (PROGRAMS, SEED)[len(sys.argv) - 1 :])])
     rules = tuple(detectors("rules"))
     ends: Counter[tuple[str, str]] = Counter()
-    failed: list[str] = []
+    failed: dict[tuple[str, str], list[str]] = {}
+    """The programs that make a rule fail, by the rule and the kind of error."""
     start = time.process_time()
     for origin, text in programs(count, seed):
         try:
             seen = look("fuzz.py", text.encode("utf-8", "replace"), rules)
         except Exception as error:  # noqa: BLE001 - counted: this is what is looked for
-            failed.append(f"{error!r}\n{text}")
+            failed.setdefault(("the examination", type(error).__name__), []).append(text)
             continue
-        broken = [each.why for each in seen.inconclusive if "the detector failed" in each.why]
-        failed += [f"{why}\n{text}" for why in broken]
+        for each in seen.inconclusive:
+            if "the detector failed" in each.why:
+                error_kind = each.why.partition("failed: ")[2].partition("(")[0]
+                failed.setdefault((each.detector, error_kind), []).append(text)
         ends[origin, "examined" if seen.is_read else "inconclusive"] += 1
     for (origin, end), number in sorted(ends.items()):
         print(f"{origin:14} {number:6} {end}")
-    print(f"{len(failed)} failed, {len(rules)} rules, {time.process_time() - start:.0f} CPU seconds, seed {seed}")
-    for text in failed[:3]:
-        print(f"\n{text}")
+    number = sum(map(len, failed.values()))
+    print(f"{number} failed, {len(rules)} rules, {time.process_time() - start:.0f} CPU seconds, seed {seed}")
+    for (name, kind), texts in failed.items():
+        print(f"\n{name}: {kind}, {len(texts)} times, as in\n\n{min(texts, key=len)}")
     sys.exit(bool(failed))
 
 

@@ -572,3 +572,41 @@ def notebook(cells: list[str]) -> str:
         {"cell_type": "code", "source": each, "metadata": {}, "outputs": [], "execution_count": None} for each in cells
     ]
     return json.dumps({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+
+
+GROUPS = """
+import torch.distributed as dist
+
+_TENSOR = None
+
+
+def build(ranks):
+    global _TENSOR
+    _TENSOR = dist.new_group(ranks)
+
+
+def tensor_group():
+    assert _TENSOR is not None, "not set up"
+    return _TENSOR
+
+
+def is_last_stage():
+    return dist.get_rank() == dist.get_world_size() - 1
+"""
+COUNT = """
+import groups
+import torch
+import torch.distributed as dist
+
+
+def count(correct: torch.Tensor):
+    if groups.is_last_stage():
+        dist.all_reduce(correct, group=groups.tensor_group())
+    return correct
+"""
+
+
+def test_a_group_that_another_file_sets_is_not_that_of_all_ranks(tmp_path: Path) -> None:
+    assert found({"groups.py": GROUPS, "count.py": COUNT}, tmp_path) == set()
+    every = {"groups.py": GROUPS, "count.py": COUNT.replace(", group=groups.tensor_group()", "")}
+    assert found(every, tmp_path) == {"collective-on-some-ranks"}

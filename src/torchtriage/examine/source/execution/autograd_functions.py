@@ -63,7 +63,7 @@ class AutogradFunctions(Elements):
         for spot, word, tensor in left if not backward.is_once else ():
             if tensor is None or not tensor.is_learned:  # else it is the input of a forward pass of its own
                 self.happen(events.GraphLeft(spot, backward, word))
-        self._note_kept(context, arguments, outputs, forward)
+        self._note_kept(context, arguments, outputs, forward, backward)
         if most is not None:
             self._note_count(given, range(len(arguments), max(most, len(arguments)) + 1), backward)
         return result
@@ -99,15 +99,18 @@ class AutogradFunctions(Elements):
             if not any(edited is each or edited in each.memory for each in dirty if isinstance(each, Tensor)):
                 self.happen(events.DirtyInput(spot))
 
-    def _note_kept(self, context: Object, inputs: Arguments, outputs: Arguments, forward: Function) -> None:
+    def _note_kept(
+        self, context: Object, inputs: Arguments, outputs: Arguments, forward: Function, backward: Function | None
+    ) -> None:
         saved = [each for each in context.state.get("saved", ()) if isinstance(each, Tensor)]
         tensors = [each for each in inputs if isinstance(each, Tensor)] + [*filter(_may_be_tensor, outputs)]
         alone = [each for each in tensors if not any(each is one for one in saved)]
-        calls = (each.func for each in ast.walk(forward.node) if isinstance(each, ast.Call))
-        called = {each.attr for each in calls if isinstance(each, ast.Attribute)}  # ctx.run_function(x): no tensor
+        called = _names_called(forward) | (_names_called(backward) if backward is not None else set())
         for name, value in context.values.items():
-            if name not in _ENGINES | called and any(one is each for one in _shared(value) for each in alone):
-                spot = context.state.get("spots", {}).get(name) or Spot(forward.frame.file.path, forward.node)
+            spot = context.state.get("spots", {}).get(name) or Spot(forward.frame.file.path, forward.node)
+            if name in _ENGINES or not called.isdisjoint((name, _name_assigned(spot.node))):  # ctx.run = function
+                continue
+            if any(one is each for one in _shared(value) for each in alone):
                 self.happen(events.ContextValue(spot, name))
 
     def _note_count(self, given: Value, wanted: range, backward: Function) -> None:
@@ -128,9 +131,11 @@ class AutogradFunctions(Elements):
         number = len(gradients)
         is_of_indices = all(each is None for each in gradients)  # of points that are near: what it gives are integers
         if number not in wanted and not is_of_indices:
-            mine = [each for each in returned if _length(each) == number] or returned
-            spot = Spot(backward.frame.file.path, mine[-1] if mine else backward.node)
-            self.happen(events.GradientCount(spot, number, wanted[0]))
+            mine = [each for each in returned if _length(each) == number]
+            if mine or not any(isinstance(each.value, ast.BinOp) for each in returned):  # (None,) + gradients: unknown
+                at: list[ast.AST] = [backward.node, *returned, *mine]
+                spot = Spot(backward.frame.file.path, at[-1])
+                self.happen(events.GradientCount(spot, number, wanted[0]))
 
     def context_method(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """HELD.NAME(…) of the context of an autograd function."""
@@ -208,6 +213,18 @@ def _gives_several(node: ast.expr | None) -> bool:
     called = node.func if isinstance(node, ast.Call) else None
     word = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
     return word in _SEVERAL
+
+
+def _names_called(function: Function) -> set[str]:
+    """The names that FUNCTION calls: function(…), ctx.run_function(…)."""
+    calls = (each.func for each in ast.walk(function.node) if isinstance(each, ast.Call))
+    return {each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "") for each in calls} - {""}
+
+
+def _name_assigned(node: ast.AST) -> str:
+    """The name whose value the assignment NODE stores."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    return value.id if isinstance(value, ast.Name) else ""
 
 
 def _length(node: ast.Return) -> int:

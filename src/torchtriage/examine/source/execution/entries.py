@@ -339,8 +339,13 @@ def _used_as_tensors(node: ast.AST) -> Iterator[str]:
                 yield from (part.id for part in parts if isinstance(part, ast.Name))
 
 
+_NUMBER = re.compile(r"\b(int|float|bool)\b")
+
+
 def _is_tensor(annotation: ast.expr | None) -> bool:
-    return annotation is not None and "Tensor" in ast.unparse(annotation)
+    """Whether ANNOTATION is that of tensors, and of nothing else: not Tensor | int."""
+    text = ast.unparse(annotation) if annotation is not None else ""
+    return "Tensor" in text and _NUMBER.search(text) is None
 
 
 def _is_plain(annotation: ast.expr | None, function: Function) -> bool:

@@ -194,8 +194,10 @@ class Library(Contexts):
         if head != "torch.distributed":
             return self._operation_of(name, [*arguments, *keywords.values()], node)
         if last in lore()["collectives"]:
-            is_of_all = keywords.get("group") is None and "**" not in keywords
+            is_of_all = keywords.get("group") is None and "**" not in keywords and not _asks_for_group(node)
             self.happen(events.Collective(self.spot(node), last, is_of_all and not any(map(_is_group, arguments))))
+            for each in tensors_in(arguments):  # what is summed over ranks is no sum of one tensor any more
+                each.activation = ""
         if last == "broadcast_object_list" and arguments and isinstance(arguments[0], list):
             arguments[0][:] = [Unknown(BROADCAST) for _ in arguments[0]]
         if last in ("isend", "irecv", "batch_isend_irecv") or (
@@ -306,6 +308,12 @@ class Library(Contexts):
 def _is_group(value: Value) -> bool:
     """Whether VALUE, an argument of a collective, is a group of some ranks."""
     return isinstance(value, Unknown) and (value.why == "new_group" or "group" in value.why)
+
+
+def _asks_for_group(node: ast.AST) -> bool:
+    """Whether the call NODE names a group: one that others set, and that is None as far as anyone sees."""
+    given = (each.value for each in node.keywords if each.arg == "group") if isinstance(node, ast.Call) else ()
+    return any(not isinstance(each, ast.Constant) and "WORLD" not in ast.unparse(each) for each in given)
 
 
 def _is_made_at(tensor: Tensor, node: ast.AST) -> bool:

@@ -184,10 +184,10 @@ def zeroed_before_step(trainings: Trainings) -> Iterator[Sighting]:
                     and event.is_known
                     and not event.gradients
                     and all(each in zeroed for each in held if each in fresh)
-                    and zeroed
                 ):
-                    cause, made = next(((zeroed[each], fresh[each]) for each in held if each in zeroed), (None, None))
-                    if cause is not None and made is not None:
+                    lost = next((each for each in held if each in zeroed and each in fresh), None)
+                    if lost is not None:
+                        cause, made = zeroed[lost], fresh[lost]
                         fact = (
                             f"the gradients of {made.spot} are cleared here, before the step of "
                             f"{event.spot} applies them: the weights do not move"

@@ -105,16 +105,16 @@ def layer_built_in_forward(trainings: Trainings) -> Iterator[Sighting]:
     """A layer with parameters is made anew in each forward pass."""
 
     def find(training: Training) -> Facts:
-        seen: set[tuple[str, int, int]] = set()
+        seen: dict[tuple[str, int, int], Object] = {}
         for made in training.of(events.LayerMade):
             key = (made.spot.path, made.spot.line, id(made.user))
             if (
                 not is_dropout(made.layer)
-                and key in seen
+                and seen.get(key, made.layer) is not made.layer
                 and not any(_RANDOM.search(each.name) for each in training.definitions_around(made.spot))
             ):
                 yield made.spot, f"{made.layer.made.rpartition('.')[2]} is made here in every forward pass"
-            seen.add(key)
+            seen.setdefault(key, made.layer)
 
     yield from certain(trainings, find, where_reached=True)
 

@@ -13,6 +13,7 @@ from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Spot, Unknown, Value
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 
@@ -36,12 +37,25 @@ def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
             change = training.last_change(model, before=forward)
             if change is None or change.mode is not False or not training.has_modes(model):
                 continue
+            if _is_chosen(training, change.spot):
+                continue
             is_given = model.state.get("is_given", False)
             is_tuned = not is_given and any(id(each) in optimized for each in training.executor.parameters(model))
             if id(model) in trained or (is_tuned and _FROZEN.search(training.line(change.spot)) is None):
                 yield change.spot, f"{backward.spot} continues training, and nothing calls train() again"
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_chosen(training: Training, spot: Spot) -> bool:
+    """Whether the eval() at SPOT is one of two ways to train: if tune: model.train() else: model.eval()."""
+    for test in ast.walk(training.code_around(spot)):
+        branches = (test.body, test.orelse) if isinstance(test, ast.If) else ()
+        mine = [any(id(spot.node) in nodes_in(each) for each in branch) for branch in branches]
+        other = branches[mine[0]] if any(mine) else []
+        if any(isinstance(each, ast.Attribute) and each.attr == "train" for one in other for each in ast.walk(one)):
+            return True
+    return False
 
 
 @detector("source/mode-left-in-train")
