@@ -125,7 +125,7 @@ def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
     }
 
     def find(training: Training) -> Facts:
-        if training.executor.takes == "once" or training.executor.is_called_by_base or "backward" in training.blind:
+        if training.executor.takes == "once" or training.executor.is_called_by_base:
             return
         if any(each.name == "numpy" and each.tensor.graph for each in training.of(events.Read)):
             return  # it would raise: somebody has switched gradients off
@@ -151,6 +151,8 @@ def _left_over(training: Training) -> Iterator[events.Forward]:
     for forward in training.of(events.Forward):
         if id(forward) in used or not forward.grad or not forward.loops:
             continue
+        if "backward" in training.blind and forward.training is not False:
+            continue  # accelerator.backward(loss), of an object that is not known
         is_apart = (forward.loops[:-1], forward.loops[-1][0]) not in trained
         if forward.training is False:
             is_evaluation = is_apart or id(bare(forward.model)) in models
