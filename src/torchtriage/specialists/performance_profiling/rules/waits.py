@@ -36,10 +36,11 @@ _SHORT = 40
 @dataclass
 class _Loop:
     """The waits of each iteration of one loop, as they come. values: what they wait for; the same number read again
-    waits for nothing any more.
+    waits for nothing any more. first: the others.
     """
 
     waits: list[events.Read | events.LibraryCall] = field(default_factory=list)
+    first: list[events.Read | events.LibraryCall] = field(default_factory=list)
     values: set[int] = field(default_factory=set)
     copies: int = 0
     """Those that copy a tensor, or wait for everything."""
@@ -85,12 +86,12 @@ def printed_every_step(trainings: Trainings) -> Iterator[Sighting]:
 def _places(loop: _Loop) -> list[Spot]:
     """Where LOOP waits; for a helper that several lines call to read a value, those lines: as_number(loss)."""
     callers: dict[int, list[Spot]] = {}
-    for each in loop.waits:
+    for each in loop.first:
         chain = each.spot.chain
         caller = Spot(*chain[-2]) if len(chain) > 1 else each.spot
         callers.setdefault(id(each.spot.node), []).append(caller)
     found: dict[tuple[str, int], Spot] = {}
-    for each in loop.waits:
+    for each in loop.first:
         called = {one.key: one for one in callers[id(each.spot.node)]}
         for spot in called.values() if len(called) > 1 else (each.spot,):
             found.setdefault((spot.path, spot.line), spot)
@@ -137,11 +138,14 @@ def _loops(training: Training, always: set[tuple[str, int, int]]) -> Iterable[_L
         loop = found.setdefault(training.batch_loop(wait), _Loop())
         loop.waits.append(wait)
         if isinstance(wait, events.LibraryCall):
+            loop.first.append(wait)
             loop.copies += 1
             continue
         value = wait.tensor
         while value.same_as is not None:
             value = value.same_as
+        if id(value) not in loop.values:
+            loop.first.append(wait)
         is_number = wait.name in _NUMBERS or id(value) in numbers or bool(value.loss)
         is_guard = wait.name == "bool" and _is_guard(wait.spot.node)
         loop.values.add(id(value))
