@@ -34,15 +34,15 @@ from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved impor
 @detector("source/loads-to-saved-device")
 def loads_to_saved_device(trainings: Trainings) -> Iterator[Sighting]:
     """Every rank loads a checkpoint to the device that it was saved from."""
+    written = [each for run in trainings.runs for each in run.of(events.Save)]
 
     def find(training: Training) -> Facts:
         joined = [each for each in training.of(events.LibraryCall) if each.name.endswith(".init_process_group")]
         if not (training.replicas or joined) or not training.mentions(_CUDA) or _saves_from_host(training):
             return
         used = [each.state for each in training.of(events.Restore)]
-        saves = training.of(events.Save)
-        loaded = [each.path for each in used if isinstance(each, Loaded) and not _is_brought_over(each.path, saves)]
-        paths = {id(each) for each in loaded if not _is_given(each, saves)}
+        loaded = [each.path for each in used if isinstance(each, Loaded) and not _is_brought_over(each.path, written)]
+        paths = {id(each) for each in loaded if not _is_given(each, written)}
         for call in training.of(events.LibraryCall):
             where = call.arguments[1] if len(call.arguments) > 1 else call.keywords.get("map_location")
             is_load = call.name == "torch.load" and not call.guards and where is None and "**" not in call.keywords
