@@ -610,3 +610,42 @@ def test_a_group_that_another_file_sets_is_not_that_of_all_ranks(tmp_path: Path)
     assert found({"groups.py": GROUPS, "count.py": COUNT}, tmp_path) == set()
     every = {"groups.py": GROUPS, "count.py": COUNT.replace(", group=groups.tensor_group()", "")}
     assert found(every, tmp_path) == {"collective-on-some-ranks"}
+
+
+TRAINERS = """
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Trainer:
+    def __init__(self):
+        self.local_rank = dist.get_rank() if dist.is_initialized() else 0
+        self.device = torch.device("cuda", self.local_rank)
+
+    def initialize(self):
+        self.network = DistributedDataParallel(nn.Linear(4, 4).to(self.device), device_ids=[self.local_rank])
+"""
+LAUNCH = """
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from trainers import Trainer
+
+
+def work(rank, world):
+    dist.init_process_group("nccl", rank=rank, world_size=world)
+    Trainer().initialize()
+
+
+if __name__ == "__main__":
+    mp.spawn(work, args=(torch.cuda.device_count(),), nprocs=torch.cuda.device_count())
+"""
+
+
+def test_the_rank_is_a_device_where_another_file_starts_all_processes_on_one_machine(tmp_path: Path) -> None:
+    alone, started = tmp_path / "alone", tmp_path / "started"
+    alone.mkdir(), started.mkdir()
+    assert found({"trainers.py": TRAINERS}, alone) == {"global-rank-as-device"}
+    assert found({"trainers.py": TRAINERS, "launch.py": LAUNCH}, started) == set()

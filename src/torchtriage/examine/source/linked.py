@@ -7,8 +7,9 @@ import os
 import re
 from codecs import BOM_UTF8
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 
 from torchtriage.examine.confinement import leads_out
@@ -20,6 +21,7 @@ _DEEP = 4  # from one file's import to another's: a package's __init__ that hand
 _UP = 6
 _LARGEST = 500_000  # bytes
 _REMEMBERED = 128
+_PROJECT = 500  # files that are asked who starts a program
 _PLACES = 50_000
 """Of files and folders that are looked for, during one check: a package of 200 files asks 700,000 times."""
 _FOREIGN = frozenset({"torch", "numpy", "builtins"})  # also where they are themselves what is examined
@@ -355,6 +357,26 @@ def _project(folder: Path) -> tuple[Path, ...]:
             break
         found.append(found[-1].parent)
     return tuple(found)
+
+
+def texts_of_project(path: Path) -> Iterator[bytes]:
+    """The texts of the files of the project that PATH is one of, up to a number of them; of its folder, where no mark
+    says how far the project reaches.
+    """
+    if not path.is_file():
+        return
+    top = _project(path.parent)[-1]
+    is_marked = any(_is_there(f"{top}{os.sep}{each}") for each in _ROOTS)
+    for each in islice(_sources(top if is_marked else path.parent.absolute()), _PROJECT):
+        file = _read(each)
+        if file is not None:
+            yield file.data
+
+
+def _sources(top: Path) -> Iterator[Path]:
+    for folder, inner, names in os.walk(top):
+        inner[:] = sorted(each for each in inner if not each.startswith(".") and each not in ("site-packages", "venv"))
+        yield from (Path(folder, each) for each in sorted(names) if each.endswith(".py"))
 
 
 def _below(folder: Path, words: list[str]) -> tuple[Path, list[str]] | None:

@@ -156,6 +156,8 @@ class Attributes(Imports):
             return items[name]
         if name in REGISTRIES:
             return value.values
+        if name == "p" and value.made.rpartition(".")[2] in symbols().dropout_layers:
+            return value.argument(name, 0, 0.5)
         return self.own_parameters(value).get(name, NotImplemented)
 
     def bound(self, value: Object, found: Value) -> Value:

@@ -76,7 +76,7 @@ class Elements(Attributes):
         result = self.merged((value,), node)
         result.activation, result.activated = value.activation, value.activated
         result.base = value if _is_basic(key) else None
-        result.is_assumed = value.is_output
+        result.is_assumed = value.is_output or value.is_assumed
         return result
 
     def _of_file(self, value: Loaded, key: Value, node: ast.AST) -> Value:

@@ -14,6 +14,7 @@ from torchtriage.examine.source.execution.autograd import Parameter
 from torchtriage.examine.source.execution.callers import UnseenCaller
 from torchtriage.examine.source.execution.loading import Reading
 from torchtriage.examine.source.execution.lore import MODULE, lore
+from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.values import Object, Spot
 from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.script import Script
@@ -75,6 +76,7 @@ class Training:
                 waiting.append(event)
             elif isinstance(event, events.Backward):
                 mine = [each for each in waiting if each.grad and _made_of(event, each, self.executor)]
+                mine = [each for each in mine if not _is_passed_over(each, mine)]
                 found += [(each, event) for each in mine]
                 waiting = [each for each in waiting if each not in mine][-50:]
         return found
@@ -244,6 +246,14 @@ class Training:
     def calls(self, spot: Spot) -> list[str]:
         """The code of the calls that led to SPOT: `self.run_phase("val", loader)`."""
         return [ast.unparse(each) for _, each in spot.calls if isinstance(each, ast.Call)]
+
+
+def _is_passed_over(forward: events.Forward, others: list[events.Forward]) -> bool:
+    """Whether one of OTHERS has called the model of FORWARD again, in a loop that FORWARD stands before: FORWARD was to
+    show a shape, or how good the model is before it is trained.
+    """
+    again = (each for each in others if bare(each.model) is bare(forward.model))
+    return any(len(each.loops) > len(forward.loops) for each in again)
 
 
 def _has_mode(layer: Object) -> bool:

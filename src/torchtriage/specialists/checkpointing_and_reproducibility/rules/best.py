@@ -11,7 +11,7 @@ from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.events import Ring
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
-from torchtriage.examine.source.flow import loops, reaches
+from torchtriage.examine.source.flow import loops, reaches, surely
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.steps import training_steps
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.outside import (
@@ -264,7 +264,10 @@ def _is_trained_in(script: Script, loop: Block, store: Store, model: ast.expr) -
 def _is_used_after(script: Script, store: Store, loop: Block) -> bool:
     """Whether what was kept is loaded, saved or returned when the loop is over, or just before it is left."""
     name = store.name.removesuffix("[]")
+    others = [each for each in store.scope.stores.get(name, ()) if each is not store and loop not in each.path]
     for call in script.calls("load_state_dict", "save"):
+        if call.scope is store.scope and any(surely(each, call) and each.order > store.order for each in others):
+            continue  # state = {…}; torch.save(state): the name has become another one
         elsewhere = call.scope is not store.scope and name.startswith(f"{call.scope.receiver}.") and call.scope.host
         after = call.scope is store.scope and call.order > store.order and loop not in call.path
         leaving = call.scope is store.scope and loop in call.path and call.block.leaves != ""

@@ -93,8 +93,11 @@ def dropout_always_on(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for call in training.of(events.FunctionCall):
             if call.training is False and _drops(call, trainings) and not _is_meant(training, call.spot):
-                fact = "`training` is not given here: values are dropped in evaluation, too"
-                yield (call.spot, fact, _no_rate) if call.name in _RATES else (call.spot, fact)
+                if call.name in _RATES:
+                    fact = f"{call.name}() knows no mode: its rate is not 0 in evaluation, where it drops values, too"
+                    yield call.spot, fact, _no_rate
+                else:
+                    yield call.spot, "`training` is not given here: values are dropped in evaluation, too"
         for made in training.of(events.LayerMade):
             if made.training is False and is_dropout(made.layer) and not _is_meant(training, made.spot):
                 yield made.spot, "a Dropout made in forward() is in train mode: values are dropped in evaluation, too"
@@ -116,7 +119,8 @@ def _drops(call: events.FunctionCall, trainings: Trainings) -> bool:
     rate = _argument(call, word, place, 0.5 if is_dropout else 0)
     mode = _argument(call, "training", 2, None) if is_dropout else None
     is_forced = mode is True and (is_required or trainings.is_program)
-    return "**" not in call.keywords and (mode is None or is_forced) and rate != 0
+    is_off = rate == 0 or (isinstance(rate, Unknown) and rate.is_option)  # by default
+    return "**" not in call.keywords and (mode is None or is_forced) and not is_off
 
 
 def _no_rate(script: Script, node: ast.AST) -> tuple[Edit, ...]:

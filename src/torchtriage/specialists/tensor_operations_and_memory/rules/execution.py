@@ -166,7 +166,7 @@ def _left_over(training: Training) -> Iterator[events.Forward]:
 def _evaluated(training: Training, forward: events.Forward) -> Spot:
     """Where FORWARD is asked for: of a step that training and validation share, the call in the loop over batches."""
     is_shared = any(each.spot.node is forward.spot.node for each, _ in training.backwards)
-    is_in_pass = bool(forward.loops) and forward.loops[-1][0] in training.loader_loops
+    is_in_pass = any(loop in training.loader_loops for loop, _ in forward.loops)
     return training.in_loop(forward) if is_shared or is_in_pass else forward.spot
 
 
