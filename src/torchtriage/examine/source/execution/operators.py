@@ -115,6 +115,9 @@ class Operators(Binding):
             return bounded(left)
         if isinstance(op, ast.Mod) and isinstance(left, int):
             return self._remainder(left, right)
+        if isinstance(op, ast.Mod) and isinstance(left, Unknown) and self.is_repeated and not is_of_rank(left):
+            # of a step that goes on where a checkpoint has left off
+            return Unknown("a period", is_periodic=True) if not is_of_rank(right) else NotImplemented
         if isinstance(op, ast.Add | ast.Sub) and isinstance(left, Loaded) and isinstance(right, int):
             return replace(left, offset=left.offset + (right if isinstance(op, ast.Add) else -right))
         if _is_length(left) and (isinstance(right, int) or isinstance(op, ast.Add | ast.Sub)):  # len(loader) - 1
