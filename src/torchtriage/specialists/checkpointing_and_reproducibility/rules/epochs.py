@@ -240,11 +240,12 @@ def _stores(script: Script, node: ast.expr, scope: Scope) -> list[Store]:
     return [store for each in script.facts.scopes for store in each.stores.get(name, ())] if name else []
 
 
-def _is_loaded(script: Script, node: ast.expr, scope: Scope) -> bool:
-    """Whether NODE is what torch.load returns, or an entry of it."""
+def _is_loaded(script: Script, node: ast.expr, scope: Scope, deep: int = 0) -> bool:
+    """Whether NODE is what torch.load returns, or an entry of it: also `for key in keys: state = state[key]`."""
     for origin in script.trace.origins(node, scope):
         if origin.call is not None and script.names.resolve(origin.call.func, origin.scope) == "torch.load":
             return True
-        if isinstance(origin.node, ast.Subscript) and _is_loaded(script, origin.node.value, origin.scope):
+        base = origin.node.value if isinstance(origin.node, ast.Subscript) and deep < _DEEP else None
+        if base is not None and _is_loaded(script, base, origin.scope, deep + 1):
             return True
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
@@ -86,13 +87,14 @@ def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
         ]
         placed = _placed(training)
         missing = [
-            each for each in _stateful(training, models) if each not in placed and not _is_restored(each, restores)
+            each
+            for each in _stateful(training, models)
+            if each not in placed and not _is_restored(each, restores) and not _is_made_anew(training, each, restores)
         ]
         if missing and saves and resumes[0].state.loaded is not None:
             kept = set().union(*(saved_states(each.saved) for each in saves))
-            parts = [
-                f"the {each.kind} of {each.spot}{_NEVER[id(each) in kept]}" for each in missing if each.spot is not None
-            ]
+            named = (f"the {each.kind} of {each.spot}{_NEVER[id(each) in kept]}" for each in missing if each.spot)
+            parts = [*dict.fromkeys(named)]
             verb = "start" if len(parts) > 1 else "starts"
             yield (
                 resumes[0].state.loaded,
@@ -133,6 +135,13 @@ def _is_restored(part: Object, restores: list[events.Restore]) -> bool:
     """Whether PART loads a state, or the program sets it to where the loaded training was."""
     given = (*part.arguments, *part.keywords.values(), *part.values.values())
     return part.has_escaped or any(each.part is part for each in restores) or any(map(_is_of_file, given))
+
+
+def _is_made_anew(training: Training, part: Object, restores: list[events.Restore]) -> bool:
+    """Whether PART is an optimizer that takes the place of one which has loaded its state: with a lower rate, later."""
+    mine = set(training.parameters_of(part)) if part.kind == "optimizer" else set()
+    others = [each.part for each in restores if each.part.kind == "optimizer"]
+    return bool(mine) and any(set(training.parameters_of(each)) == mine for each in others)
 
 
 def _is_of_file(value: Value) -> bool:
@@ -195,12 +204,19 @@ def resume_off_by_one(trainings: Trainings) -> Iterator[Sighting]:
     yield from shown(trainings, find, throughout=True)
 
 
-def _counts(saved: Value) -> Iterator[Loaded]:
+_DEEP = 5
+"""Dicts within each other that are looked into: one may hold itself."""
+_STEPS = re.compile(r"step|iter|batch", re.IGNORECASE)
+"""How numbers are called that count batches: one of 100,000 is not missed."""
+
+
+def _counts(saved: Value, deep: int = 0) -> Iterator[Loaded]:
     """The numbers in SAVED that are loaded from under the same name."""
-    for name, value in saved.items() if isinstance(saved, dict) else ():
-        if isinstance(value, Loaded) and value.keys[-1:] == (name,):
+    for name, value in saved.items() if isinstance(saved, dict) and deep < _DEEP else ():
+        is_step = isinstance(name, str) and _STEPS.search(name) is not None
+        if isinstance(value, Loaded) and value.keys[-1:] == (name,) and not is_step:
             yield value
-        yield from _counts(value)
+        yield from _counts(value, deep + 1)
 
 
 def _is_at_the_end(training: Training, save: events.Save) -> bool:

@@ -21,7 +21,7 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         yield from _made_too_early(training)
         optimizers = training.optimizers
-        if not training.knows_optimizers or not training.of(events.OptimizerStep):
+        if not training.knows_optimizers or not training.of(events.OptimizerStep) or training.mentions(_HANDED_OVER):
             return
         held = {each for optimizer in optimizers for each in training.parameters_of(optimizer)}
         yield from _of_another_model(training, held)
@@ -41,6 +41,10 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 return
 
     yield from certain(trainings, find)
+
+
+_HANDED_OVER = re.compile(rb"\._?grad\s*=\s*(?!=|None)")
+"""Gradients are given to other parameters: each worker computes some for a model that all share."""
 
 
 def _made_too_early(training: Training) -> Facts:

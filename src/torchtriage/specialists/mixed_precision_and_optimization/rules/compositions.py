@@ -24,6 +24,8 @@ _BOUNDS = re.compile(
 _SMALL = re.compile("eps|delta|tiny|small|rate|return|prob|perturb|noise|growth|drift|interest|yield|strain")
 """Words of quantities that are small: durations, counts and coordinates are not, and lose nothing in 1 + x."""
 _DISTANCE = re.compile("dist(?!rib)|norm|square|sq$|pow|d2$")
+_SAMPLES = re.compile(rb"torch\.distributions|from torch import distributions")
+"""By which actions are drawn: what has a probability of 0 is not drawn, and its logarithm not asked for."""
 _SIGMOIDS = {"F.sigmoid": "F.logsigmoid", "torch.sigmoid": "torch.nn.functional.logsigmoid"}
 _ONE_MINUS = (
     "1 - sigmoid(x) is 0 above 17 in float32 and above 8.3 in float16, and log(0) is -inf; logsigmoid(-x), or "
@@ -40,7 +42,8 @@ def compositions(training: Training, call: events.Composed) -> Facts:
     """What is wrong with CALL."""
     if "exp" in call.inner and (call.origin is None or _is_bounded(_operand(call.origin.node))):
         return
-    found = _of_logarithm(call) if call.name == "log" else None
+    is_of_sample = call.inner == "softmax" and training.mentions(_SAMPLES)
+    found = _of_logarithm(call) if call.name == "log" and not is_of_sample else None
     if call.name == "/":
         found = call.spot, _SOFTMAX
     elif call.name == "- 1" and not _is_term(training, call.spot) and _is_small_exponential(call):

@@ -33,11 +33,11 @@ def graph_retained(trainings: Trainings) -> Iterator[Sighting]:
             if kept.tensor.is_assumed or _is_bounded(training, kept) or not _grows(training, kept):
                 continue
             if len(ages) > 1 and not any(len(mine & ages) > 1 for mine in summed):
-                name = f"`{kept.name}` " if kept.name else ""
+                name = f"`{kept.name}`" if kept.name else "what is kept"
                 spots = [each.spot for each in training.of(events.Backward) if each.loops[:1] == kept.loops[:1]]
                 yield (
                     kept.spot.apart_from(spots[0]) if spots else kept.spot,
-                    f"{name}holds the graph of every iteration: nothing detaches what is added",
+                    f"{name} holds the graph of every iteration: nothing detaches what is added",
                 )
 
     yield from certain(trainings, find, where_reached=True)
@@ -47,8 +47,12 @@ def _grows(training: Training, kept: events.Kept) -> bool:
     """Whether what is kept at the place of KEPT has the graphs of its earlier iterations, too; of containers that is
     seen by what they hold. `fake = fake.view(…)` behind the loop that makes it begins anew each time.
     """
-    if isinstance(kept.owner, list | dict):
+    if isinstance(kept.spot.node, ast.ListComp):  # [train_step(x) for x in loader]
         return True
+    if isinstance(kept.owner, list | dict):  # one that is made anew for each step, to be joined, goes with it
+        trained = {loop for each in training.of(events.Backward) for loop, _ in each.loops}
+        held = (each for each in training.of(events.Kept) if each.owner is kept.owner)
+        return len({tuple(turn for turn in each.loops if turn[0] in trained) for each in held}) > 1
     ages = [each.tensor.ages for each in training.of(events.Kept) if each.spot.node is kept.spot.node]
     return any(first < second for first, second in itertools.pairwise(ages))
 
@@ -81,18 +85,20 @@ def hidden_state_not_detached(trainings: Trainings) -> Iterator[Sighting]:
     """A state that one iteration hands to the next carries its graph along: backward goes through all of them."""
 
     def find(training: Training) -> Facts:
-        seen: list[frozenset[int]] = []
+        seen: list[Tensor] = []
         for backward in training.of(events.Backward):
             ages = backward.loss.ages
             # what was computed once before the loop is of no earlier iteration: backward meets it twice, another fault
-            old = [before for before in seen if max(before) in ages and max(before) < max(ages)]
-            if old and not backward.is_retained:
+            old = [before.ages for before in seen if max(before.ages) in ages and max(before.ages) < max(ages)]
+            # each of the steps of an episode has a graph of its own, whenever it was computed
+            shared = [each for each in seen if not each.operations.isdisjoint(backward.loss.operations)]
+            if old and shared and not backward.is_retained:
                 yield (
                     _taken_over(training, backward),
                     f"the loss of {backward.spot} depends on operations of earlier iterations",
                 )
             if ages:
-                seen.append(ages)
+                seen.append(backward.loss)
 
     yield from certain(trainings, find)
 
@@ -246,7 +252,7 @@ def retain_graph_needless(trainings: Trainings) -> Iterator[Sighting]:
         shared = {id(each.spot.node) for each in retained if _is_used_again(training, each)}
         for backward in retained:
             if id(backward.spot.node) not in shared:
-                yield backward.spot, "nothing goes through this graph again, and its activations are kept until then"
+                yield backward.spot, "nothing goes back through this graph again, and its activations stay in memory"
 
     yield from certain(trainings, find)
 
