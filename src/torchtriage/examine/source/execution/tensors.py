@@ -189,7 +189,7 @@ class Tensors(Graphs):
             self.note_average(held, node)
         if name == "full_tensor":  # of a DTensor: every rank has a part of it
             self.happen(events.Collective(self.spot(node), name))
-        if name == "log" and (self.is_grad or not held.activation):  # log(softmax(x)) harms the gradient
+        if name == "log" and (self.is_grad or held.activation != "softmax"):  # what is harmed is the gradient
             self.happen(events.Composed(self.spot(node), name, held.activation, held.activated))
         if name in symbols().lower_bounds:
             self._note_small(held, (*arguments[:1], keywords.get("min"), keywords.get("other")), node)
