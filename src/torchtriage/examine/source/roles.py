@@ -11,6 +11,7 @@ from msgspec import Struct
 from torchtriage.examine.source.definitions import Origin
 from torchtriage.examine.source.facts import Call, Facts, Scope, dotted
 from torchtriage.examine.source.names import Names, matches, table
+from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.examine.source.trace import Trace
 
 _MODULE, _OPTIMIZER = "torch.nn.Module", "torch.optim.Optimizer"
@@ -93,6 +94,8 @@ class Roles:
 
     def of_class(self, name: str) -> str | None:
         """The role that an instance of the class with that real NAME plays."""
+        if name in symbols().parameters:  # they are of torch.nn, too
+            return None
         for habits in _habits():
             if habits.role != "model" and matches(name, habits.made):
                 return habits.role

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Tensor
@@ -117,8 +118,10 @@ class AutogradFunctions(Elements):
         if isinstance(given, Unknown):
             return
         gradients = list(given) if isinstance(given, tuple | list) else [given]
-        returned = [each for each in ast.walk(backward.node) if isinstance(each, ast.Return)]
+        returned = [*_returns(backward)]
         if not isinstance(given, tuple | list) and any(_gives_several(each.value) for each in returned):
+            return
+        if any(_is_joined(each.value) for each in returned):
             return
         if (
             wanted[-1] == 0
@@ -131,11 +134,9 @@ class AutogradFunctions(Elements):
         number = len(gradients)
         is_of_indices = all(each is None for each in gradients)  # of points that are near: what it gives are integers
         if number not in wanted and not is_of_indices:
-            mine = [each for each in returned if _length(each) == number]
-            if mine or not any(isinstance(each.value, ast.BinOp) for each in returned):  # (None,) + gradients: unknown
-                at: list[ast.AST] = [backward.node, *returned, *mine]
-                spot = Spot(backward.frame.file.path, at[-1])
-                self.happen(events.GradientCount(spot, number, wanted[0]))
+            at: list[ast.AST] = [backward.node, *returned, *(each for each in returned if _length(each) == number)]
+            spot = Spot(backward.frame.file.path, at[-1])
+            self.happen(events.GradientCount(spot, number, wanted[0]))
 
     def context_method(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """HELD.NAME(…) of the context of an autograd function."""
@@ -155,13 +156,29 @@ def differentiated(backward: Function) -> set[int]:
     if isinstance(backward.node, ast.Lambda):
         return set()
     nothing, found = _only_none(backward.node), set[int]()
-    for each in ast.walk(backward.node):
-        if isinstance(each, ast.Return) and each.value is not None:
-            parts = each.value.elts if isinstance(each.value, ast.Tuple) else [each.value]
-            if isinstance(each.value, ast.Tuple | ast.BinOp | ast.Name | ast.Call):
-                starred = next((place for place, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
-                found |= {place for place, part in enumerate(parts[:starred]) if not _is_nothing(part, nothing)}
+    for each in _returns(backward):
+        whole = each.value.left if _is_joined(each.value) else each.value
+        parts = whole.elts if isinstance(whole, ast.Tuple) else [whole] if whole is not None else []
+        if isinstance(each.value, ast.Tuple | ast.BinOp | ast.Name | ast.Call):
+            starred = next((place for place, part in enumerate(parts) if isinstance(part, ast.Starred)), len(parts))
+            found |= {place for place, part in enumerate(parts[:starred]) if not _is_nothing(part, nothing)}
     return found
+
+
+def _returns(function: Function) -> Iterator[ast.Return]:
+    """The return statements of FUNCTION itself, and of no function in it."""
+    waiting: list[ast.AST] = [*ast.iter_child_nodes(function.node)]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, ast.Return):
+            yield each
+        if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            waiting += ast.iter_child_nodes(each)
+
+
+def _is_joined(node: ast.expr | None) -> TypeGuard[ast.BinOp]:
+    """Whether NODE is a tuple that others are added to: (None, None) + gradients, as many as there are."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.left, ast.Tuple)
 
 
 def _is_nothing(node: ast.expr, nothing: set[str]) -> bool:
