@@ -82,7 +82,10 @@ class Attributes(Imports):
             is_plain = value.is_plain or name in METADATA
             made = Member(name, is_of_rank, value.is_option, is_plain, receiver=value, name=name)
             value.values[name] = made
-        return value.values[name]
+        found = value.values[name]
+        if isinstance(found, Unknown) and names_rank(name) and not found.is_of_rank:  # cfg.local_rank = node * devices
+            return Unknown(name, is_of_rank=True)
+        return found
 
     def _of_namespace(self, value: Namespace, name: str, node: ast.AST) -> Value:
         if name == "__dict__":

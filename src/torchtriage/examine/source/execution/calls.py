@@ -17,7 +17,7 @@ from torchtriage.examine.source.execution.instances import Instances
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, lore, of_tensors
 from torchtriage.examine.source.execution.modules import names_forward
-from torchtriage.examine.source.execution.ranks import Guard, names_rank
+from torchtriage.examine.source.execution.ranks import Guard, is_of_rank, names_rank
 from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.tensors import moved_to
 from torchtriage.examine.source.execution.values import (
@@ -210,7 +210,8 @@ class Calls(Instances):
         asked = name or (held.why if isinstance(held, Unknown) else "")
         inputs = [each.grad_fn for each in tensors_in((*arguments, *keywords.values())) if each.grad_fn is not None]
         grad_fn = GraphNode(tuple(inputs)) if inputs else None
-        return Unknown(name, is_of_rank=names_rank(asked), grad_fn=grad_fn)
+        is_file_of_rank = name == "open" and any(map(is_of_rank, arguments[:1]))
+        return Unknown(name, is_of_rank=names_rank(asked) or is_file_of_rank, grad_fn=grad_fn)
 
     def _called_object(self, called: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if called.kind == "grad_mode" and arguments and isinstance(arguments[0], Function):

@@ -114,6 +114,18 @@ class Contexts(Optimizers):
     def _autocast_default(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.default_format = ""
 
+    def _enter_by_hand(self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """torch.no_grad().__enter__(), for the rest of the program."""
+        if name == "__enter__":
+            held.state["before"] = self.is_grad
+            self.is_grad = held.state["enabled"] is not False
+        elif name == "__exit__":
+            self.is_grad = held.state.get("before", True)
+        return None
+
+
+Optimizers._of_kinds |= {"grad_mode": Contexts._enter_by_hand}
+
 
 def _resume(body: Iterator[Value]) -> None:
     """What stands behind the `yield` of a context manager."""

@@ -306,6 +306,10 @@ def tensors(function: Function, skip: int = 1, *, has_options: bool = False) -> 
     }
 
 
+_OF_MODELS = frozenset({"parallel", "utils", "jit", "onnx", "export", "fx", "compile", "optim", "distributed", "save"})
+"""Parts of torch whose functions take models, or anything: torch.nn.parallel.data_parallel(model, batch)."""
+
+
 def _compared_with_none(node: ast.AST) -> set[str]:
     """The names of which NODE asks whether they are None."""
     found: set[str] = set()
@@ -331,7 +335,8 @@ def _used_as_tensors(node: ast.AST) -> Iterator[str]:
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.attr in of_tensors():
             yield called.value.id
         words = ast.unparse(called).split(".") if not isinstance(getattr(called, "value", None), ast.Call) else [""]
-        is_of_torch = words[0] in ("torch", "F") or words[:2] == ["self", words[-1]]
+        is_of_torch = words[0] in ("torch", "F") and not _OF_MODELS & {*words}
+        is_of_torch = is_of_torch or words[:2] == ["self", words[-1]]
         if words[-1] == "save_for_backward" or is_of_torch:
             given = each.args if words[-1] == "save_for_backward" else each.args[:1]
             for one in given:

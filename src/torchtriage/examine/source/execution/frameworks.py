@@ -63,6 +63,10 @@ class Frameworks(Calls):
     ) -> Value:
         return self._of_accelerator[name](self, arguments, keywords, node)
 
+    def _scattered(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """data_parallel(model, batch): the model is called, on all devices."""
+        return self.call(arguments[0], arguments[1:2], {}, node) if arguments else Unknown(name)
+
     def _prepared(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         return arguments[0] if len(arguments) == 1 else arguments
 
@@ -227,6 +231,7 @@ Library._of_kinds |= {
     "context": Frameworks.context_method,
 }
 Library._functions |= {
+    "torch.nn.parallel.data_parallel": Frameworks._scattered,
     "torch.multiprocessing.spawn": Frameworks._spawn,
     "torch.multiprocessing.start_processes": Frameworks._spawn,
     **dict.fromkeys(("torch.multiprocessing.Process", "multiprocessing.Process"), Frameworks._process),

@@ -66,12 +66,25 @@ def _unseeded_draws(training: Training, calls: list[events.LibraryCall], kinds: 
         draw = next(mine, None) if kind not in kinds else None
         if draw is None and kind == "NumPy" and kind not in kinds:
             draw = next((each for each in calls if each.name == _SPLIT and _is_shuffled(each)), None)
-        if draw is not None:
+        if draw is not None and not _may_be_seeded(training, _CALLED[kind]):
             yield (
                 draw.spot,
                 f"{by}, but {draw.name} draws from a generator of {kind} that nothing seeds: "
                 "it differs from run to run",
             )
+
+
+_CALLED = {
+    "Python": re.compile(rb"(?<![\w.])random\.seed\("),
+    "NumPy": re.compile(rb"(np|numpy)\.random\.seed\("),
+}
+"""What seeds them: set_seed() of a file that is imported may have been called before what is executed here."""
+
+
+def _may_be_seeded(training: Training, word: re.Pattern[bytes]) -> bool:
+    """Whether a caller out of sight may have called what seeds by WORD, in a file that this one imports."""
+    others = training.executor.links.used.values() if training.executor.entry is not None else ()
+    return any(each.mentions(word) for each in others)
 
 
 def _is_shuffled(call: events.LibraryCall) -> bool:

@@ -182,8 +182,8 @@ def mismatch_swallowed(trainings: Trainings) -> Iterator[Sighting]:
             if is_lax and _is_unread(training, restore) and not is_meant:
                 yield (
                     restore.spot,
-                    "keys that do not fit are skipped here without a word: when none fits, the model keeps its random "
-                    "weights",
+                    "keys that do not fit are skipped here without a word: when none fits, the model keeps the "
+                    "weights that it was made with",
                 )
 
     yield from certain(trainings, find, where_reached=True)

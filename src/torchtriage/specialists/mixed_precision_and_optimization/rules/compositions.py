@@ -44,13 +44,18 @@ def compositions(training: Training, call: events.Composed) -> Facts:
         return
     is_of_sample = call.inner == "softmax" and training.mentions(_SAMPLES)
     found = _of_logarithm(call) if call.name == "log" and not is_of_sample else None
-    if call.name == "/":
+    if call.name == "/" and not _is_sinkhorn(training, call.spot):
         found = call.spot, _SOFTMAX
     elif call.name == "- 1" and not _is_term(training, call.spot) and _is_small_exponential(call):
         fact = "exp(x) - 1 cancels: below 6e-8 in float32 (4.9e-4 in float16) it is 0; expm1(x) is x"
         found = call.spot, fact, _expm1
     if found is not None:
         yield found
+
+
+def _is_sinkhorn(training: Training, spot: Spot) -> bool:
+    """Whether SPOT stands in an assignment of samples to prototypes, whose rows and columns are divided in turn."""
+    return any("sinkhorn" in ast.unparse(each).lower() for each in training.definitions_around(spot)[-1:])
 
 
 def _of_logarithm(call: events.Composed) -> Fact | None:

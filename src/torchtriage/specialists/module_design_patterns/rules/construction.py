@@ -150,7 +150,7 @@ def _is_filled_elsewhere(training: Training, spot: Spot) -> bool:
     calls = (each for each in ast.walk(tree) if isinstance(each, ast.Call) and ast.unparse(each.func).endswith("_"))
     filled = (node for call in calls for each in (call.func, *call.args[:1]) for node in ast.walk(each))
     return (
-        b"_init_weights" in text
+        b"init_weights" in text
         or b"PreTrainedModel" in text
         or any(
             isinstance(node, ast.Attribute)
