@@ -11,7 +11,7 @@ from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import External, Object, Spot, truth
-from torchtriage.specialists.distributed_training_strategies.rules.execution_data import SHARDED
+from torchtriage.specialists.distributed_training_strategies.rules.data import SHARDED
 
 
 @detector("source/optimizer-before-sharding")

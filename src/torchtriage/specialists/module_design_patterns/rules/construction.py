@@ -15,7 +15,7 @@ from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Class, Object, Spot
 from torchtriage.examine.source.script import Script
-from torchtriage.specialists.module_design_patterns.rules.execution import is_dropout
+from torchtriage.specialists.module_design_patterns.rules.modes import is_dropout
 
 
 @detector("source/super-init-missing")

@@ -20,7 +20,7 @@ from torchtriage.examine.source.facts import dotted
 from torchtriage.examine.source.linked import texts_of_project
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
-from torchtriage.specialists.distributed_training_strategies.rules.execution_data import differs_by_rank
+from torchtriage.specialists.distributed_training_strategies.rules.data import differs_by_rank
 
 
 @detector("source/wrapper-bypassed")
