@@ -17,7 +17,7 @@ from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
 from torchtriage.examine.confinement import DO, WHY, leads_out
 from torchtriage.examine.detector import Detector
 from torchtriage.examine.source.ignored import Ignored
-from torchtriage.examine.source.linked import forget_places
+from torchtriage.examine.source.project import forget_places
 from torchtriage.examine.source.seen import Memory, Seen, look, mentions_torch
 
 STDIN = Path("-")

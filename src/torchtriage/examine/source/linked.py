@@ -8,24 +8,19 @@ import re
 from codecs import BOM_UTF8
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 
 from torchtriage.examine.confinement import leads_out
 from torchtriage.examine.source.facts import Facts, Scope, dotted
+from torchtriage.examine.source.project import file_below, folders_of_project, is_module, sources_of_project
 from torchtriage.examine.source.text import Definition, Elsewhere, Text, UnreadableError, definitions
 from torchtriage.examine.source.walk import walk
 
 _DEEP = 4  # from one file's import to another's: a package's __init__ that hands on what its parts define
-_UP = 6
 _LARGEST = 500_000  # bytes
 _REMEMBERED = 128
-_PROJECT = 500  # files that are asked who starts a program
-_PLACES = 50_000
-"""Of files and folders that are looked for, during one check: a package of 200 files asks 700,000 times."""
 _FOREIGN = frozenset({"torch", "numpy", "builtins"})  # also where they are themselves what is examined
-_ROOTS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 
 
 class Linked:
@@ -292,6 +287,11 @@ class Links:
                 self.used[path] = file
         return file
 
+    def texts_of_project(self, path: Path) -> Iterator[bytes]:
+        """The texts of the files beside PATH in its project; they count as used: what one says may change."""
+        found = (self._file(each) for each in sources_of_project(path))
+        yield from (each.data for each in found if each is not None)
+
     def _module(self, name: str, importer: Path) -> tuple[Path, list[str]] | None:
         """The file in which the dotted NAME begins as IMPORTER sees it, and the words of NAME that are left."""
         key = (name, importer)
@@ -304,16 +304,16 @@ class Links:
         words, level = bare.split("."), len(name) - len(bare)
         if level:
             folder = Path(os.path.normpath(Path(importer.parent.absolute(), *[".."] * (level - 1))))
-            return _below(folder, words) if folder in _project(importer.parent) else None
+            return file_below(folder, words) if folder in folders_of_project(importer.parent) else None
         found = self._folder(words[0], importer.parent) if words[0] not in _FOREIGN else None
-        return _below(found, words) if found is not None else None
+        return file_below(found, words) if found is not None else None
 
     def _folder(self, word: str, start: Path) -> Path | None:
         """The folder at or above START, and inside of the project, in which the module or package WORD lies."""
         key = (word, start)
         if key not in self._folders:
             self._folders[key] = None
-            for folder in _project(start):
+            for folder in folders_of_project(start):
                 if is_module(folder / word):
                     self._folders[key] = folder
                     break
@@ -331,78 +331,6 @@ def _as_seen(name: str, within: str, importer: Path) -> str:
     words = within.strip(".").split(".") if within.strip(".") else []
     dots = within[: len(within) - len(within.lstrip("."))]
     return dots + ".".join([*words[: len(words) - up], rest]) if up <= len(words) else ""
-
-
-def is_module(path: Path) -> bool:
-    """Whether PATH is a folder, or with .py behind it a file: what `import` may mean."""
-    return _is_there(f"{path}.py") or _is_folder(str(path))
-
-
-@lru_cache(maxsize=_PLACES)
-def _is_there(path: str) -> bool:
-    return os.path.exists(path)  # noqa: PTH110 - Path.exists raises where a name is too long
-
-
-@lru_cache(maxsize=_PLACES)
-def _is_folder(path: str) -> bool:
-    return os.path.isdir(path)  # noqa: PTH112 - as above
-
-
-@lru_cache(maxsize=_PLACES)
-def _project(folder: Path) -> tuple[Path, ...]:
-    """FOLDER and those above it, up to the one that holds the whole project."""
-    found = [folder.absolute()]
-    while len(found) < _UP and not any(_is_there(os.path.join(found[-1], each)) for each in _ROOTS):  # noqa: PTH118
-        if found[-1] == found[-1].parent:
-            break
-        found.append(found[-1].parent)
-    return tuple(found)
-
-
-def texts_of_project(path: Path) -> Iterator[bytes]:
-    """The texts of the files of the project that PATH is one of, up to a number of them; of its folder, where no mark
-    says how far the project reaches.
-    """
-    if not path.is_file():
-        return
-    top = _project(path.parent)[-1]
-    is_marked = any(_is_there(f"{top}{os.sep}{each}") for each in _ROOTS)
-    for each in islice(_sources(top if is_marked else path.parent.absolute()), _PROJECT):
-        file = _read(each)
-        if file is not None:
-            yield file.data
-
-
-def _sources(top: Path) -> Iterator[Path]:
-    for folder, inner, names in os.walk(top):
-        inner[:] = sorted(each for each in inner if not each.startswith(".") and each not in ("site-packages", "venv"))
-        yield from (Path(folder, each) for each in sorted(names) if each.endswith(".py"))
-
-
-def _below(folder: Path, words: list[str]) -> tuple[Path, list[str]] | None:
-    path, count = _file_below(str(folder), tuple(words))
-    return (Path(path), words[count:]) if path else None
-
-
-@lru_cache(maxsize=_PLACES)
-def _file_below(folder: str, words: tuple[str, ...]) -> tuple[str, int]:
-    """The file in FOLDER in which the dotted WORDS begin, and how many of them name it; "" where there is none."""
-    named = 0
-    for count, word in enumerate(words, start=1):
-        inner = f"{folder}{os.sep}{word}"
-        if not _is_there(f"{inner}{os.sep}__init__.py") and _is_there(f"{inner}.py"):
-            return f"{inner}.py", count
-        if not _is_folder(inner):
-            break
-        folder, named = inner, count
-    package = f"{folder}{os.sep}__init__.py"
-    return (package, named) if _is_there(package) else ("", 0)
-
-
-def forget_places() -> None:
-    """Files may have come and gone: before the next check they are looked for again."""
-    for each in (_is_there, _is_folder, _project, _file_below):
-        each.cache_clear()
 
 
 _files: OrderedDict[tuple[Path, int, int], Linked] = OrderedDict()

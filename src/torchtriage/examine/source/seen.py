@@ -18,7 +18,7 @@ from torchtriage.examine import confinement
 from torchtriage.examine.detector import Detector, perform
 from torchtriage.examine.source import notebook
 from torchtriage.examine.source.execution.trainings import Trainings, note_unfinished
-from torchtriage.examine.source.linked import is_module
+from torchtriage.examine.source.project import is_module
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.suppressions import applied
 from torchtriage.examine.source.text import Text, UnreadableError

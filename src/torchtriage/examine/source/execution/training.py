@@ -7,6 +7,7 @@ import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 from torchtriage.examine.source.execution import events
@@ -104,6 +105,13 @@ class Training:
             found = words.search(self.script.text.data) is not None or any(each.mentions(words) for each in others)
             self.script.mentioned[words] = found
         return self.script.mentioned[words]
+
+    def texts_of_project(self, path: Path) -> list[bytes]:
+        """The texts of the files of the project that PATH is one of; what is found here depends on them from now on."""
+        links = self.executor.links
+        found = [*links.texts_of_project(path)]
+        self.script.links.used.update(links.used)
+        return found
 
     def is_dropped(self, spot: Spot) -> bool:
         """Whether nobody gets what the call at SPOT gives."""

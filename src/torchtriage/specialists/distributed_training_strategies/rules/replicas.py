@@ -17,7 +17,6 @@ from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import Member, Object, Spot, Unknown, Value
 from torchtriage.examine.source.facts import dotted
-from torchtriage.examine.source.linked import texts_of_project
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.distributed_training_strategies.rules.data import differs_by_rank
@@ -204,7 +203,7 @@ def global_rank_as_device(trainings: Trainings) -> Iterator[Sighting]:
         for event in training.executor.events:
             ranks = (each for each in _devices(event, training) if isinstance(each, Unknown))
             rank = next((each for each in ranks if each.why in _GLOBAL), None)
-            if rank is not None and not _is_started_on_one_machine(Path(event.spot.path)):
+            if rank is not None and not _is_started_on_one_machine(training, Path(event.spot.path)):
                 yield (
                     event.spot,
                     f"{rank.why} counts over all machines: on the second machine of 8 devices it is 8 or more, "
@@ -233,13 +232,10 @@ _ONE_MACHINE = re.compile(rb"spawn\(|start_processes|Process\(|single[ _-]node",
 """Where all processes are of one machine, the rank is the number of the device, too."""
 
 
-def _is_started_on_one_machine(path: Path) -> bool:
+def _is_started_on_one_machine(training: Training, path: Path) -> bool:
     """Whether a file of the project imports that of PATH, and starts processes: `mp.spawn(work, nprocs=gpus)`."""
     word = re.compile(rb"^\s*(?:from|import)\b.*\b%s\b" % re.escape(path.stem.encode()), re.MULTILINE)
-    return any(word.search(each) and _STARTS.search(each) for each in texts_of_project(path))
-
-
-_STARTS = re.compile(rb"spawn\(|start_processes\(")
+    return any(word.search(each) and _ONE_MACHINE.search(each) for each in training.texts_of_project(path))
 
 
 @detector("source/data-parallel-used")
