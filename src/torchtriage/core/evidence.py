@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from torchtriage.core.some import Some
+
+_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
+
+
+def is_test(path: str) -> bool:
+    """Whether the file PATH holds tests, by its name: what they do with models is no training."""
+    return _TEST.search(path) is not None
 
 
 class Place(Struct, frozen=True):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 
 from torchtriage.catalog.load import Catalog
-from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome, Verdict
+from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome, Verdict, is_test
 from torchtriage.core.fault import Fault, FaultClass, Sign
 from torchtriage.core.finding import Finding
 from torchtriage.core.some import some
@@ -29,13 +28,10 @@ def findings(outcomes: Iterable[Outcome], catalog: Catalog) -> tuple[Finding, ..
     return tuple(sorted(made, key=_order))
 
 
-_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
-
-
 def _is_slow_test(fault: Fault, item: Evidence) -> bool:
     """Whether ITEM says that a test wastes time: it compares two ways, or times them, and trains nothing."""
     is_source = item.detector.startswith("source/")
-    return is_source and fault.kind is FaultClass.WASTE and _TEST.search(item.place.path or "") is not None
+    return is_source and fault.kind is FaultClass.WASTE and is_test(item.place.path or "")
 
 
 def verdicts(outcomes: Iterable[Outcome], catalog: Catalog) -> tuple[Verdict, ...]:

@@ -31,6 +31,12 @@ def nodes_in(root: ast.AST) -> frozenset[int]:
     return frozenset(map(id, ast.walk(root)))
 
 
+def other_branches(test: ast.If, node: ast.AST) -> list[ast.stmt]:
+    """What TEST decides over and NODE is no part of: both branches where it stands in neither."""
+    branches = (test.body, test.orelse)
+    return [each for branch in branches if not any(id(node) in nodes_in(one) for one in branch) for each in branch]
+
+
 @once
 def names_in(root: ast.AST) -> frozenset[str]:
     """The names in the code of ROOT: of variables, attributes, parameters and keywords."""

@@ -140,11 +140,13 @@ class Conditions(Expressions):
         """What TEST, which holds, says of a name: isinstance(value, torch.Tensor)."""
         match test:
             case ast.Call(func=called, args=[ast.Name(id=name), *classes]):
-                value, asked = frame.values.get(name), self.evaluate(called, frame)
+                value = frame.values.get(name)
             case _:
                 return
-        kinds: tuple[Value, ...] = ()
-        if isinstance(value, Unknown | Tensor) and asked == External("builtins.isinstance"):
+        if not isinstance(value, Unknown | Tensor):
+            return
+        asked, kinds = self.evaluate(called, frame), tuple[Value, ...]()
+        if asked == External("builtins.isinstance"):
             kinds = tuple(self.evaluate(each, frame) for each in classes)
         if kinds and _is_of_modules(kinds):  # isinstance(layer, nn.BatchNorm2d): layer.float()
             frame.store(name, given_model(None))

@@ -336,8 +336,7 @@ def _used_as_tensors(node: ast.AST) -> Iterator[str]:
             yield called.value.id
         words = ast.unparse(called).split(".") if not isinstance(getattr(called, "value", None), ast.Call) else [""]
         is_of_torch = words[0] in ("torch", "F") and not _OF_MODELS & {*words}
-        is_of_torch = is_of_torch or words[:2] == ["self", words[-1]]
-        if words[-1] == "save_for_backward" or is_of_torch:
+        if words[-1] == "save_for_backward" or is_of_torch or words[:2] == ["self", words[-1]]:
             given = each.args if words[-1] == "save_for_backward" else each.args[:1]
             for one in given:
                 parts = one.elts if isinstance(one, ast.List | ast.Tuple) else [one]

@@ -188,11 +188,14 @@ class Upload(Event):
 
 @dataclass(eq=False)
 class Composed(Event):
-    """The function NAME is applied to what comes out of INNER ("log" of "softmax"), at the place ORIGIN."""
+    """The function NAME is applied to what comes out of INNER ("log" of "softmax"), at the place ORIGIN. grad: whether
+    a graph is recorded.
+    """
 
     name: str
     inner: str
     origin: Spot | None = None
+    grad: bool = True
 
 
 @dataclass(eq=False)

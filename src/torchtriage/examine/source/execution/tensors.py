@@ -189,8 +189,8 @@ class Tensors(Graphs):
             self.note_average(held, node)
         if name == "full_tensor":  # of a DTensor: every rank has a part of it
             self.happen(events.Collective(self.spot(node), name))
-        if name == "log" and (self.is_grad or held.activation != "softmax"):  # what is harmed is the gradient
-            self.happen(events.Composed(self.spot(node), name, held.activation, held.activated))
+        if name == "log":
+            self.happen(events.Composed(self.spot(node), name, held.activation, held.activated, self.is_grad))
         if name in symbols().lower_bounds:
             self._note_small(held, (*arguments[:1], keywords.get("min"), keywords.get("other")), node)
         is_written = any(each.arg in ("out", "inplace") for each in getattr(node, "keywords", ()))
@@ -333,7 +333,7 @@ class Tensors(Graphs):
         name = composition(operands, op)
         if name:
             origins = (each.activated for each in operands if isinstance(each, Tensor) and each.activated)
-            self.happen(events.Composed(self.spot(node), name, "exp", next(origins, None)))
+            self.happen(events.Composed(self.spot(node), name, "exp", next(origins, None), self.is_grad))
         if isinstance(op, ast.Add):
             for held in operands:
                 if isinstance(held, Tensor):

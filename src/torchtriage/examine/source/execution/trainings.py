@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TypeAlias, TypeVar
 
-from torchtriage.core.evidence import Edit, Inconclusive, Place
+from torchtriage.core.evidence import Edit, Inconclusive, Place, is_test
 from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.callers import EACH_UNSEEN, MOST_UNSEEN, UnseenCaller
@@ -123,13 +123,9 @@ def trainings(script: Script) -> Iterator[Trainings]:
     script.links.absent += links.absent
 
 
-_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest)\.py$")
-"""Files of tests: what they do with models is no training."""
-
-
 def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]:
     """The functions of the file that its program does not come to, each executed by itself."""
-    if _TEST.search(script.text.path):
+    if is_test(script.text.path):
         return
     entries = Entries(script.roles)
     module = copy(modules[0])

@@ -163,7 +163,7 @@ class Spot:
     calls: tuple[tuple[str, ast.AST], ...] = ()
 
     def __str__(self) -> str:
-        """The place in a sentence, for those who know in which file that sentence stands: relative_to()."""
+        """The place in a fact; Trainings.sighting() leaves the file out where it is that of the finding."""
         return f"line {self.line} of «{self.path}»"
 
     @property

@@ -66,7 +66,7 @@ def _unseeded_draws(training: Training, calls: list[events.LibraryCall], kinds: 
         draw = next(mine, None) if kind not in kinds else None
         if draw is None and kind == "NumPy" and kind not in kinds:
             draw = next((each for each in calls if each.name == _SPLIT and _is_shuffled(each)), None)
-        if draw is not None and not _may_be_seeded(training, _CALLED[kind]):
+        if draw is not None and not _may_be_seeded(training, _SEED_CALLS[kind]):
             yield (
                 draw.spot,
                 f"{by}, but {draw.name} draws from a generator of {kind} that nothing seeds: "
@@ -74,7 +74,7 @@ def _unseeded_draws(training: Training, calls: list[events.LibraryCall], kinds: 
             )
 
 
-_CALLED = {
+_SEED_CALLS = {
     "Python": re.compile(rb"(?<![\w.])random\.seed\("),
     "NumPy": re.compile(rb"(np|numpy)\.random\.seed\("),
 }

@@ -11,7 +11,7 @@ from torchtriage.examine.source.execution.ranks import Guard
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Spot
-from torchtriage.examine.source.nodes import nodes_in
+from torchtriage.examine.source.nodes import other_branches
 
 
 @detector("source/collective-on-some-ranks")
@@ -41,16 +41,10 @@ def _has_partner(training: Training, collective: events.Collective) -> bool:
     both: `if not is_leader and world > 1: barrier()`, and below it `if is_leader and world > 1`; or in its else.
     """
     tests = (each for each in ast.walk(training.code_around(collective.spot)) if isinstance(each, ast.If))
-    others = (one for each in tests for one in _other_branches(each, collective.spot.node))
+    others = (one for each in tests for one in other_branches(each, collective.spot.node))
     return any(
         isinstance(node, ast.Attribute) and node.attr == collective.name for each in others for node in ast.walk(each)
     )
-
-
-def _other_branches(test: ast.If, node: ast.AST) -> list[ast.stmt]:
-    """What TEST decides over and NODE is no part of."""
-    branches = (test.body, test.orelse)
-    return [each for branch in branches if not any(id(node) in nodes_in(one) for one in branch) for each in branch]
 
 
 def _answers(other: events.Event, collective: events.Collective, guard: Guard) -> bool:

@@ -42,8 +42,9 @@ def compositions(training: Training, call: events.Composed) -> Facts:
     """What is wrong with CALL."""
     if "exp" in call.inner and (call.origin is None or _is_bounded(_operand(call.origin.node))):
         return
-    is_of_sample = call.inner == "softmax" and training.mentions(_SAMPLES)
-    found = _of_logarithm(call) if call.name == "log" and not is_of_sample else None
+    # what log(softmax(x)) harms is the gradient
+    is_harmless = call.inner == "softmax" and (not call.grad or training.mentions(_SAMPLES))
+    found = _of_logarithm(call) if call.name == "log" and not is_harmless else None
     if call.name == "/" and not _is_sinkhorn(training, call.spot):
         found = call.spot, _SOFTMAX
     elif call.name == "- 1" and not _is_term(training, call.spot) and _is_small_exponential(call):

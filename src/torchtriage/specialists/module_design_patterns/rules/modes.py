@@ -13,7 +13,7 @@ from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Spot, Unknown, Value
-from torchtriage.examine.source.nodes import nodes_in
+from torchtriage.examine.source.nodes import nodes_in, other_branches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 
@@ -49,13 +49,9 @@ def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
 
 def _is_chosen(training: Training, spot: Spot) -> bool:
     """Whether the eval() at SPOT is one of two ways to train: if tune: model.train() else: model.eval()."""
-    for test in ast.walk(training.code_around(spot)):
-        branches = (test.body, test.orelse) if isinstance(test, ast.If) else ()
-        mine = [any(id(spot.node) in nodes_in(each) for each in branch) for branch in branches]
-        other = branches[mine[0]] if any(mine) else []
-        if any(isinstance(each, ast.Attribute) and each.attr == "train" for one in other for each in ast.walk(one)):
-            return True
-    return False
+    tests = (each for each in ast.walk(training.code_around(spot)) if isinstance(each, ast.If))
+    others = (one for each in tests if id(spot.node) in nodes_in(each) for one in other_branches(each, spot.node))
+    return any(isinstance(node, ast.Attribute) and node.attr == "train" for each in others for node in ast.walk(each))
 
 
 @detector("source/mode-left-in-train")
