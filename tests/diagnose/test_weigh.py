@@ -40,18 +40,6 @@ def test_a_run_shows_a_fault_once_with_all_the_evidence(catalog: Catalog, seen: 
     assert [item.place.rank for item in found.evidence] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("path", ["test_layers.py", "tests/speed_test.py", "a/conftest.py"])
-def test_time_that_a_test_wastes_is_no_finding(fault: Fault, seen: Seen, path: str) -> None:
-    sign = Sign("source/created-then-moved")
-    waste = replace(fault, slug="created-then-moved", kind=FaultClass.WASTE, signs=(sign,))
-    wrong = replace(fault, slug="moved", signs=(sign,))
-    catalog = Catalog((Room("room", faults=(waste, wrong), verdicts=()),))
-    found = weigh.findings([Observed(sign.detector, (seen(sign.detector, path=path, line=3),))], catalog)
-    assert [each.fault.slug for each in found] == ["moved"]
-    other = weigh.findings([Observed(sign.detector, (seen(sign.detector, path="test.py", line=3),))], catalog)
-    assert {each.fault.slug for each in other} == {"moved", "created-then-moved"}
-
-
 def test_the_loudest_comes_first(catalog: Catalog, seen: Seen) -> None:
     outcomes = [
         Observed("run/buckets", (seen("run/buckets"),)),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 
 from torchtriage.catalog.load import Catalog
-from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome, Verdict, is_test
-from torchtriage.core.fault import Fault, FaultClass, Sign
+from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome, Verdict
+from torchtriage.core.fault import Sign
 from torchtriage.core.finding import Finding
 from torchtriage.core.some import some
 
@@ -23,15 +23,9 @@ def findings(outcomes: Iterable[Outcome], catalog: Catalog) -> tuple[Finding, ..
     made = [
         Finding(fault, some(group, f"evidence for {fault.slug}"))
         for fault in catalog.faults.values()
-        for group in _grouped([each for each in _shown(fault.signs, evidence) if not _is_slow_test(fault, each)])
+        for group in _grouped(_shown(fault.signs, evidence))
     ]
     return tuple(sorted(made, key=_order))
-
-
-def _is_slow_test(fault: Fault, item: Evidence) -> bool:
-    """Whether ITEM says that a test wastes time: it compares two ways, or times them, and trains nothing."""
-    is_source = item.detector.startswith("source/")
-    return is_source and fault.kind is FaultClass.WASTE and is_test(item.place.path or "")
 
 
 def verdicts(outcomes: Iterable[Outcome], catalog: Catalog) -> tuple[Verdict, ...]:

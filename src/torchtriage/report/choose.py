@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from msgspec.structs import replace
 
 from torchtriage.core.case import Case
-from torchtriage.core.fault import Persona, Severity
+from torchtriage.core.evidence import is_test
+from torchtriage.core.fault import FaultClass, Persona, Severity
 from torchtriage.core.finding import Finding
 
 Wanted = Callable[[Finding], bool]
@@ -17,16 +18,24 @@ def wanted(persona: Persona, select: Collection[str] = (), ignore: Collection[st
     """Whether a finding is to be shown. SELECT and IGNORE hold slugs of faults and names of specialists.
 
     What is selected by the slug of its fault is shown to every persona, and so is what source only suspects and a run
-    has measured, above advice; an empty SELECT selects everything.
+    has measured, above advice; an empty SELECT selects everything. What a test wastes is shown as what costs little is.
     """
 
     def is_wanted(finding: Finding) -> bool:
         names = {finding.fault.slug, finding.fault.specialist}
-        seen = persona is Persona.PEDANTIC or finding.fault.persona is Persona.DEFAULT or finding.fault.slug in select
+        is_for_all = finding.fault.persona is Persona.DEFAULT and not _is_waste_of_test(finding)
+        seen = persona is Persona.PEDANTIC or is_for_all or finding.fault.slug in select
         seen = seen or _measured(finding)
         return seen and not names & set(ignore) and (not select or bool(names & set(select)))
 
     return is_wanted
+
+
+def _is_waste_of_test(finding: Finding) -> bool:
+    """Whether FINDING says that a test wastes time: tests compare two ways, or time them, and train nothing."""
+    is_waste = finding.fault.kind is FaultClass.WASTE
+    in_tests = (item.detector.startswith("source/") and is_test(item.place.path or "") for item in finding.evidence)
+    return is_waste and all(in_tests)
 
 
 def _measured(finding: Finding) -> bool:

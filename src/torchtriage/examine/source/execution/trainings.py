@@ -79,7 +79,7 @@ class Trainings:
 
 
 def _joined(found: re.Match[str]) -> str:
-    """Lines 3, 4 and 7"""
+    """Several lines as one reads them: lines 3, 4 and 7."""
     first, others, last = found.groups()
     return f"lines {first}{others.replace('line ', '')} and {last}"
 
