@@ -282,7 +282,8 @@ class Attributes(Imports):
         if new.moved is not None and new.moved is value.values.get(name):
             self.happen(events.ParameterReplaced(self.spot(node), name))
         is_left = (bool(new.created) and not new.is_scalar) or new.is_learned
-        if is_left and value.kind == "module" and not self.under:
+        is_registered = name in value.state.get("registered", ())  # self.queue = normalize(self.queue): still a buffer
+        if is_left and not is_registered and value.kind == "module" and not self.under:
             new.attribute = PlainAttribute(self.spot(node), name, new.is_learned)
         elif value.kind == "module":  # state that is replaced
             release(value.values.get(name))

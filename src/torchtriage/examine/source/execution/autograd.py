@@ -22,15 +22,17 @@ class PlainAttribute:
     is_cared_for: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class Birth:
     """Where a tensor was made. loops: those around it, by identity, with their iterations, the outermost first.
 
-    is_in_model: whether a model was being called.
+    is_in_model: whether a model was being called. is_read: whether the host has looked at its values, or at what was
+    computed of them.
     """
 
     loops: tuple[tuple[int, int], ...]
     is_in_model: bool
+    is_read: bool = False
 
 
 @dataclass(eq=False)

@@ -105,7 +105,6 @@ class UnseenCaller(Executor):
                 is_covered = forward is not None and id(forward.node) in covered
                 if key in wanted if wanted is not None else not is_covered:
                     made = self._execute_apart(entries, entry, method)
-                    made.is_called_by_base = method is not None and isinstance(entry, Class) and _is_foreign(entry)
                     covered |= made.entered if forward is not None else set()
                     reached |= made.entered if method is not None or isinstance(entry, Function) else set()
                     yield key, made
@@ -121,7 +120,8 @@ class UnseenCaller(Executor):
         """The outermost methods of CLASSES of which none was REACHED: calls of their names mean other classes."""
         for cls in classes:
             if not is_of_autograd(cls) and reached.isdisjoint(entries.nodes(cls)):
-                yield from ((cls, each) for each in entries.outermost(cls))
+                outer = entries.outermost(cls)  # the forward pass of a module was tried out
+                yield from ((cls, each) for each in outer if each.name != "forward" or not is_module(cls))
 
     def _late_methods(self, entries: Entries, entered: set[int]) -> Iterator[tuple[Class, Function]]:
         """The methods of the classes of the file, also of those that others inherit from, but for those ENTERED."""
@@ -149,6 +149,7 @@ class UnseenCaller(Executor):
         made = copy(self)
         made.start(self.paths[0], steps=self.unseen, most=min(self.unseen + self.share, MOST_UNSEEN))
         made.earlier, made.caller, made.entry = self.events, entries, entry
+        made.is_called_by_base = method is not None and isinstance(entry, Class) and _is_foreign(entry)
         made.is_for_each_batch, made.first, made.handed, made.receiver = is_repeated, 0, [], None
 
         def work() -> None:

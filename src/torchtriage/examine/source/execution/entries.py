@@ -197,20 +197,22 @@ class Entries:
         if isinstance(defaults.get(wanted.arg), Object):  # criterion=nn.CrossEntropyLoss()
             return defaults[wanted.arg]
         made = self._annotated(wanted, scope, spot) or self.of_role(self._name_of(wanted), scope, spot)
-        made = made or (made_for("optimizer", spot) if wanted.arg == "optimizer" else None)
+        is_named = isinstance(defaults.get(wanted.arg), str) or note in _TEXTS  # optimizer: str = "sgd"
+        made = made or (made_for("optimizer", spot) if wanted.arg == "optimizer" and not is_named else None)
         if made is not None:
             return made
         if _is_tensor(wanted.annotation):
             return Tensor(spot, is_open=True, is_entry=True)
         if names_rank(wanted.arg) and defaults.get(wanted.arg) in _NO_RANK:
             return Unknown(wanted.arg, is_of_rank=True)
+        text = f"{_TEXTS[note]} {wanted.arg}" if note in _TEXTS else wanted.arg
         if wanted.arg in defaults:
             value = defaults[wanted.arg]
             if value == 1 and isinstance(value, int) and _COUNTS.search(wanted.arg):  # def learn(self, updates=1)
                 value = Unknown(wanted.arg, is_given=True)
             is_off = not value and isinstance(value, int | str | None)  # `workers=0`: whoever calls it may want some
-            return Unknown(f"--{wanted.arg}", is_option=True) if is_off else value
-        return Unknown(f"{_TEXTS[note]} {wanted.arg}" if note in _TEXTS else wanted.arg, is_given=True)
+            return Unknown(text, is_option=True) if is_off else value
+        return Unknown(text, is_given=True)
 
     def _annotated(self, wanted: ast.arg, scope: Scope | None, spot: Spot) -> Value:
         """What the annotation of WANTED asks for: a wrapped model, a layer, a list of optimizers; None for others."""

@@ -200,10 +200,14 @@ class Composed(Event):
 
 @dataclass(eq=False)
 class Copy(Event):
-    """TENSOR, which was made from nothing, is copied to an accelerator. is_in_forward: while a model is called."""
+    """TENSOR, which was made from nothing, is copied to an accelerator. is_in_forward: while a model is called.
+
+    is_like: it takes the device, and the format, of another tensor: mask.to(x).
+    """
 
     tensor: Tensor
     is_in_forward: bool = False
+    is_like: bool = False
 
 
 @dataclass(eq=False)

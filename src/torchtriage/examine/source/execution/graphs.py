@@ -6,12 +6,14 @@ import ast
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Gradient, GraphNode, Parameter, Tensor
 from torchtriage.examine.source.execution.configuration import Configuration
 from torchtriage.examine.source.execution.events import Event
 from torchtriage.examine.source.execution.loops import Loop
+from torchtriage.examine.source.execution.lore import of_tensors
 from torchtriage.examine.source.execution.values import (
     Arguments,
     Function,
@@ -23,9 +25,28 @@ from torchtriage.examine.source.execution.values import (
     share_of,
     truth,
 )
+from torchtriage.examine.source.torch_api.operators import names
 
 BEFORE = -1
 """The age of what is computed ahead of all loops: it is of no iteration."""
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """What is called like this gets tensors, or is a method of one."""
+    return names(home="torch") | names(home="functional") | of_tensors()
+
+
+def _is_operation(node: ast.AST) -> bool:
+    """Whether NODE is an operator, or calls what gets tensors: not inputs["mask"], inputs.to(device), f(inputs)."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Attribute) and node.func.attr in _functions()
+    return isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.AugAssign)
+
+
+def _has_entries(value: Value) -> bool:
+    """Whether VALUE was asked for an entry by its name, as no tensor is: batch["label"]."""
+    return isinstance(value, Unknown) and any(name.startswith(("['", '["')) for name in value.values)
 
 
 class Graphs(Configuration):
@@ -147,16 +168,23 @@ class Graphs(Configuration):
         return self.outermost if self.under and self.outermost is not None else self.spot(node)
 
     def note_used(self, values: Iterable[Value], node: ast.AST) -> None:
-        """NODE, an operation of torch, gets VALUES: they are tensors."""
+        """NODE, an operation of torch, gets VALUES: they are tensors.
+
+        What a model of a package returned shows nothing by that: a tokenizer's inputs have entries, and to().
+        """
         for each in values:
             if isinstance(each, Tensor | Unknown):
-                if each.lost is not None and each.lost.spot.node is not node:
+                is_output = isinstance(each, Tensor) and each.is_output
+                may_be_other = not _is_operation(node) if is_output else _has_entries(each)
+                if each.lost is not None and each.lost.spot.node is not node and not may_be_other:
                     each.lost.is_used = True
             elif isinstance(each, list | tuple):
                 self.note_used(each, node)
 
     def note_read(self, values: Iterable[Value], name: str, node: ast.AST) -> None:
         for each in tensors_in(values):
+            if each.birth is not None:
+                each.birth.is_read = True
             if not each.is_assumed:
                 self.happen(events.Read(self.spot(node), each, name))
 

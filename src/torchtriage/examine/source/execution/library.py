@@ -169,7 +169,8 @@ class Library(Contexts):
         if head == "torch" and (last in lore()["tensors"]["creates"] or last in FACTORIES):
             return self.created(last, arguments, keywords, node)
         result = self._operation_of(name, [*arguments, *keywords.values()], node)
-        if head.startswith("torch.ops") and isinstance(result, Tensor):  # weights that are packed are no tensor
+        is_of_parts = head == "torch.sparse" or last.startswith("sparse_")  # it is made of indices, and of values
+        if (head.startswith("torch.ops") or is_of_parts) and isinstance(result, Tensor):  # packed weights are no tensor
             result.created = ""
         return result
 

@@ -170,7 +170,9 @@ class Modules(Registration):
         for part in module.state.get("parts", {}).values():  # those of a model of a package that the program names
             held += self.parameters(part)
         own = frozenset(each for each in held if each.requires_grad is not False)
-        result = self.merged((*arguments, *keywords.values()), node, own if self.is_grad else frozenset())
+        named = [value for name, value in keywords.items() if name != "**"]  # inputs of a tokenizer are no tensor
+        result = self.merged((*arguments, *named), node, own if self.is_grad else frozenset())
+        result.is_open |= self.is_grad and "**" in keywords
         result.is_open |= any(each.requires_grad is None for each in own)
         result.is_output = not module.made.startswith("torch.nn.")
         if own and not self.is_grad:

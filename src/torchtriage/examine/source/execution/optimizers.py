@@ -159,11 +159,19 @@ class Optimizers(Modules):
         first = self._as_optimizer(arguments[0] if arguments else Unknown())
         if not isinstance(first, Object) or first.kind != "optimizer":
             self.blur(None)
+            self._unscale_all(held)
             return None
         self.happen(events.Unscale(self.spot(node), held, first))
         for each in self.optimized(first):
             each.grad = replace(each.grad, scaled=None) if each.grad is not None else None
         return None
+
+    def _unscale_all(self, scaler: Object) -> None:
+        """Gradients that are multiplied by the scale of SCALER may not be any more: NoamOpt(AdamW(…)) holds them."""
+        losses = (each.loss for each in self.events if isinstance(each, events.Backward))
+        for each in frozenset[Parameter]().union(*(loss.graph for loss in losses)):
+            if each.grad is not None and each.grad.scaled is scaler:
+                each.grad = replace(each.grad, scaled=None)
 
     def _step_by(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         self.step(self._as_optimizer(arguments[0] if arguments else Unknown()), node, held)

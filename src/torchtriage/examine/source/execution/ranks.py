@@ -26,7 +26,7 @@ _ALONE = re.compile(r"_?(?:on_?)?(?:run_?on_?)?(?:rank_?(?:zero|0)|(?:main|maste
 """Decorators after which the first rank alone runs a function."""
 _TOLD = re.compile(r"main|master|rank|primary|chief|zero|local", re.IGNORECASE)
 """What conditions on the rank are called where they come from code that is not executed."""
-_WORLD = re.compile(r"world_size(\(\))?\s*[<>=!]|\bw ==|!= -1|> -1|is_initialized")
+_WORLD = re.compile(r"world_size(\(\))?\s*[<>=!]|\bw ==|!= -1|> -1|>= 0|is_initialized")
 """Conditions that come out alike on every rank, though the rank stands in them: whether there are several."""
 _SEVERAL = re.compile(r"dist|world|parallel|multi|gpus|initialized|available|(?:is_|use_)?(?:ddp|fsdp)$", re.IGNORECASE)
 """What is asked beside the rank: whether there are several processes at all."""

@@ -206,6 +206,7 @@ class Registration(Tensors):
         if isinstance(items, list) and len(arguments) > 1 and is_module(arguments[1]):  # blocks.add_module("0", block)
             items.append(arguments[1])
         name = arguments[0] if arguments else keywords.get("name")
+        held.state.setdefault("registered", set()).add(name if isinstance(name, str) else "")
         self.note_early(held, name if isinstance(name, str) else "", self.spot(node))
         return None
 

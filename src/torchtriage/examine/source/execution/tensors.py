@@ -23,7 +23,7 @@ from torchtriage.examine.source.execution.arithmetic import (
 )
 from torchtriage.examine.source.execution.autograd import Birth, Gradient, Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import Graphs, tensors_in
-from torchtriage.examine.source.execution.lore import lore
+from torchtriage.examine.source.execution.lore import lore, of_tensors
 from torchtriage.examine.source.execution.values import (
     Arguments,
     Endless,
@@ -161,6 +161,7 @@ class Tensors(Graphs):
             result.created, result.attribute = "", held.attribute if held.is_learned else None
         result.is_learned = held.is_learned and name in _MOVES
         result.is_scalar &= name not in RESHAPES
+        result.is_output = held.is_output and (name in CASTS or name not in of_tensors())  # prepared.to(device)
         result.moved = held if isinstance(held, Parameter) and name in CASTS - {"float"} else held.moved
         result.is_of_backward = held.is_of_backward and name in CASTS | RESHAPES
         result.is_empty = held.is_empty and name in CASTS | RESHAPES
@@ -197,8 +198,10 @@ class Tensors(Graphs):
         is_dropped = id(node) in self.dropped and name in lore()["tensors"]["pure"]
         if is_dropped and not is_written and not held.is_batch:
             self.note_lost(held, name, node)
-        if held.created and moved_to(name, (*arguments, *keywords.values())) == "cuda":
-            self.happen(events.Copy(self.spot(node), held, self.is_in_model))
+        like = next(tensors_in((*arguments[:1], keywords.get("other"))), None) if name == "to" else None
+        is_given = like is not None and like.is_entry and not like.created  # mask.to(x): where the caller has put x
+        if held.created and (is_given or moved_to(name, (*arguments, *keywords.values())) == "cuda"):
+            self.happen(events.Copy(self.spot(node), held, self.is_in_model, like is not None))
         if is_in_place(name):
             self.edit(held, node, name, arguments)
 
@@ -227,7 +230,8 @@ class Tensors(Graphs):
             is_made_here = value.spot is not None and len(value.spot.calls) == len(spot.calls) and not value.is_entry
             is_result = is_made_here and isinstance(_operand(node), ast.Name | ast.Call)
             has_none = name == "detach" and not value.is_open and value.grad_fn is None and not value.is_entry
-            is_sure = not is_result and not value.is_output and not has_none
+            is_tensor = not value.is_output or name in symbols().unmistakable_methods
+            is_sure = not is_result and is_tensor and not has_none
         else:
             is_sure = value.why == "an operation" and name in symbols().unmistakable_methods
         value.lost = events.Lost(spot, value, name, is_used=is_sure)

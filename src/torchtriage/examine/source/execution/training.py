@@ -22,6 +22,7 @@ from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.text import Definition
 
 _SCALING = re.compile(r"scaler|loss_?scale|scale_?loss|unscale", re.IGNORECASE)
+_ASKS_FOR_INPUT = frozenset({"requires_grad_", "retain_grad"})
 E = TypeVar("E", bound=events.Event)
 
 
@@ -245,6 +246,18 @@ class Training:
         """The last change of the mode of MODEL, or of what it stands in, ahead of the event BEFORE."""
         of_model = (each for each in reversed(self.events_before(before)) if isinstance(each, events.ModeChange))
         return next((each for each in of_model if model in self.executor.modules(each.module)), None)
+
+    def asks_for_input(self, backward: events.Backward) -> bool:
+        """Whether the function around BACKWARD asks for the gradient of an input: saliency maps, adversarial examples.
+
+        Not `for p in model.parameters(): p.requires_grad_()`, which thaws layers.
+        """
+        inside = [*ast.walk(self.code_around(backward.spot))]
+        loops = [each for each in inside if isinstance(each, ast.For)]
+        thawed = {name for each in loops if "parameters" in names_in(each.iter) for name in names_in(each.target)}
+        calls = (each.func for each in inside if isinstance(each, ast.Call) and not each.args and not each.keywords)
+        asked = (each for each in calls if isinstance(each, ast.Attribute) and each.attr in _ASKS_FOR_INPUT)
+        return any(not isinstance(each.value, ast.Name) or each.value.id not in thawed for each in asked)
 
     def in_loop(self, event: events.Event) -> Spot:
         """What of the way to EVENT the innermost loop around it does itself: the call of a helper."""

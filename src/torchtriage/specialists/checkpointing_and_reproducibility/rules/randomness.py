@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
@@ -66,7 +67,7 @@ def _unseeded_draws(training: Training, calls: list[events.LibraryCall], kinds: 
         draw = next(mine, None) if kind not in kinds else None
         if draw is None and kind == "NumPy" and kind not in kinds:
             draw = next((each for each in calls if each.name == _SPLIT and _is_shuffled(each)), None)
-        if draw is not None and not _may_be_seeded(training, _SEED_CALLS[kind]):
+        if draw is not None and not _may_be_seeded(training, kind):
             yield (
                 draw.spot,
                 f"{by}, but {draw.name} draws from a generator of {kind} that nothing seeds: "
@@ -81,10 +82,22 @@ _SEED_CALLS = {
 """What seeds them: set_seed() of a file that is imported may have been called before what is executed here."""
 
 
-def _may_be_seeded(training: Training, word: re.Pattern[bytes]) -> bool:
-    """Whether a caller out of sight may have called what seeds by WORD, in a file that this one imports."""
-    others = training.executor.links.used.values() if training.executor.entry is not None else ()
-    return any(each.mentions(word) for each in others)
+def _may_be_seeded(training: Training, kind: str) -> bool:
+    """Whether a caller out of sight may have seeded the generator of KIND: in a file that this one imports, in this
+    one, or in one that names it. What seeds a worker seeds nothing else.
+    """
+    if training.executor.entry is None:
+        return False
+    script, word = training.script, _SEED_CALLS[kind]
+    seeds = (each for each in script.calls("seed") if _SEEDS.get(script.name(each)) == kind)
+    if any("worker" not in each.scope.name for each in seeds):
+        return True
+    path = Path(script.text.path)
+    mine = re.compile(rb"\b" + re.escape(path.stem.encode()) + rb"\b")
+    users = (each for each in training.texts_of_project(path) if mine.search(each))
+    used, files = training.executor.links.used, training.executor.files
+    imported = any(used[each].mentions(word) for each in files if each in used)
+    return imported or any(map(word.search, users))
 
 
 def _is_shuffled(call: events.LibraryCall) -> bool:
@@ -126,8 +139,8 @@ _DRAWS = frozenset({
     "poisson", "exponential", "dirichlet", "multinomial", "gamma", "getrandbits", "expovariate",
 })  # fmt: skip
 _ASIDE = re.compile(
-    r"port\b|seed|uuid|(run|exp|file|job|dir)_?name|colou?r|suffix|delay|backoff|shown|preview|save_|_dir\b|_id\b|folder"
-    r"|\b(name|tag|title|slug|salt|nonce|stamp)\b"
+    r"port\b|seed|uuid|name\b|colou?r|suffix|delay|backoff|shown|preview|save_|_dir\b|_id\b|folder"
+    r"|\b(tag|title|slug|salt|nonce|stamp)\b"
 )
 """What a draw may be for without touching the training: a port, a name of the run, a picture, the seed itself."""
 _IN_PASSING = re.compile(r"port\b|seed|uuid|string\.(ascii|digits|hex)|sleep|print\(|\.init\(|logg|environ")

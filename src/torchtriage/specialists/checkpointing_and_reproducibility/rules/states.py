@@ -179,6 +179,7 @@ def mismatch_swallowed(trainings: Trainings) -> Iterator[Sighting]:
         for restore in training.of(events.Restore):
             is_lax = restore.part.kind in MODELS and truth(restore.strict) is False and _is_read(restore.state)
             is_meant = is_lax and (_is_partial(training, restore) or _is_published(training, restore))
+            is_meant = is_meant or _is_checked_beside(training, restore)
             if is_lax and _is_unread(training, restore) and not is_meant:
                 yield (
                     restore.spot,
@@ -187,6 +188,12 @@ def mismatch_swallowed(trainings: Trainings) -> Iterator[Sighting]:
                 )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_checked_beside(training: Training, lax: events.Restore) -> bool:
+    """Whether the state that LAX takes over has to fit another model whole: the old one of continual learning."""
+    others = (each for each in training.of(events.Restore) if each.state is lax.state and each.part is not lax.part)
+    return any(each.part.kind in MODELS and truth(each.strict) is True for each in others)
 
 
 def _is_read(state: Value) -> bool:

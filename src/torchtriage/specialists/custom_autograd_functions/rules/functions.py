@@ -13,6 +13,7 @@ from torchtriage.examine.source.execution.lore import is_loss
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, wherever
 from torchtriage.examine.source.execution.values import Class, External, Function, Object, Spot
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import DTYPE_CASTS
 from torchtriage.examine.source.torch_api.operators import names
@@ -102,10 +103,20 @@ def no_gradient_by_design(trainings: Trainings) -> Iterator[Sighting]:
             for spot in loss.idle:
                 yield spot, f"{_word(spot)} has no gradient: this term of the loss teaches the model nothing ({by})"
             for parameter, spot in loss.buried if loss.flat is None else ():
-                if parameter not in learning and parameter.requires_grad and parameter.owner is not None:
+                is_lost = parameter not in learning and parameter.requires_grad and parameter.owner is not None
+                if is_lost and not _is_one_of_two(training, spot):
                     yield spot, f"{_word(spot)} has no gradient: what it is computed of gets nothing to learn from"
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_one_of_two(training: Training, spot: Spot) -> bool:
+    """Whether SPOT stands in a branch that a caller who is not in sight chooses: a gate that is hard when it is used,
+    and soft while it is learnt.
+    """
+    around = training.executor.entry is not None and training.code_around(spot)
+    tests = (each for each in ast.walk(around) if isinstance(each, ast.If) and each.orelse) if around else ()
+    return any(id(spot.node) in nodes_in(each) for each in tests)
 
 
 def _word(spot: Spot) -> str:

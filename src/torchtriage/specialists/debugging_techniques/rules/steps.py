@@ -14,6 +14,7 @@ from torchtriage.examine.source.execution.loops import ACCUMULATED
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Class, External, Object, Unknown, truth
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.mends import (
     call_accelerator,
@@ -60,8 +61,10 @@ def step_missing(trainings: Trainings) -> Iterator[Sighting]:
             return
         for optimizer in training.optimizers:
             held = set(training.parameters_of(optimizer))
-            propagated = [each for each in training.of(events.Backward) if held & each.loss.graph]
-            if propagated and not held & stepped and not optimizer.has_escaped:
+            backwards = (each for each in training.of(events.Backward) if not training.asks_for_input(each))
+            propagated = [each for each in backwards if held & each.loss.graph]
+            is_out_of_sight = optimizer.has_escaped or _is_stepped_beside(training, optimizer)
+            if propagated and not held & stepped and not is_out_of_sight:
                 name = optimizer.made.rpartition(".")[2] or "an optimizer"
                 made = f"{name} of {optimizer.spot}" if optimizer.spot else name
                 yield propagated[0].spot, f"{made} never steps: its parameters stay as they are"
@@ -75,6 +78,22 @@ def _steps_elsewhere(training: Training) -> bool:
     classes = [each for each in entry.lineage if isinstance(each, Class)] if isinstance(entry, Class) else []
     inside = (each for own in classes for each in ast.walk(own.node))
     return any(isinstance(each, ast.Attribute) and each.attr == "step" for each in inside)
+
+
+def _is_stepped_beside(training: Training, optimizer: Object) -> bool:
+    """Whether the class that makes OPTIMIZER has code that steps it, to which this program does not come.
+
+    An agent of reinforcement learning that is only watched: optimize() belongs to another script.
+    """
+    around = training.definitions_around(optimizer.spot) if optimizer.spot is not None else []
+    host = next((each for each in around if isinstance(each, ast.ClassDef)), None)
+    if host is None or optimizer.spot is None:
+        return False
+    made = id(optimizer.spot.node)
+    assigned = (each for each in ast.walk(host) if isinstance(each, ast.Assign) and made in nodes_in(each.value))
+    names = {ast.unparse(target) for each in assigned for target in each.targets}
+    asked = (each for each in ast.walk(host) if isinstance(each, ast.Attribute) and each.attr == "step")
+    return any(ast.unparse(each.value) in names for each in asked)
 
 
 @detector("source/softmax-before-cross-entropy")

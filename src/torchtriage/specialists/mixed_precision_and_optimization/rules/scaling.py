@@ -65,6 +65,21 @@ def _still_scaled(gradient: Gradient) -> str:
     )
 
 
+def _is_factor_alone(training: Training) -> bool:
+    """Whether scaling changes nothing: Adam divides by the size of a gradient, and somebody has chosen a scale that
+    stays as it is, GradScaler(2**10) of radiance fields.
+    """
+    made = [each.made for each in training.of(events.Made)]
+    given = [(*each.arguments, each.keywords.get("init_scale")) for each in made if each.kind == "scaler"]
+    is_chosen = bool(given) and all(any(isinstance(one, int | float) for one in each) for each in given)
+    is_normalized = all(_NORMALIZES.search(each.optimizer.made) for each in training.of(events.OptimizerStep))
+    return is_chosen and is_normalized and not training.of(events.ScalerUpdate)
+
+
+_NORMALIZES = re.compile(r"\.(Adam|AdamW|NAdam|RAdam|Adamax|Adagrad|RMSprop|Rprop)$")
+"""Optimizers for which a factor by which all gradients are multiplied, always the same, changes nothing."""
+
+
 @detector("source/scaler-bypassed")
 def scaler_bypassed(trainings: Trainings) -> Iterator[Sighting]:
     """An optimizer steps by itself with gradients that are multiplied by the loss scale, or the scaler steps with
@@ -72,6 +87,8 @@ def scaler_bypassed(trainings: Trainings) -> Iterator[Sighting]:
     """
 
     def find(training: Training) -> Facts:
+        if _is_factor_alone(training):
+            return
         for step in training.of(events.OptimizerStep):
             gradients = [gradient for _, gradient in step.gradients]
             if step.scaler is None and gradients and all(each.scaled is not None for each in gradients):

@@ -17,7 +17,8 @@ from torchtriage.examine.source.nodes import nodes_in, other_branches
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 
-_EVALUATES = re.compile(r"eval|val\b|val_|_val|valid|test|predict|infer|estimate|accura", re.IGNORECASE)
+_EVALUATES = re.compile(r"eval|(?<![a-z])val(?!u)|valid|(?<![a-z])test|predict|infer|estimate|accura", re.IGNORECASE)
+"""What evaluations are called: val_loader, not q_values or latest."""
 _FROZEN = re.compile(r"#.*(freez|frozen|fixed|statistic|batch ?norm|\bbn\b|dropout|on purpose)", re.IGNORECASE)
 """What comments say where a model is trained in evaluation mode on purpose: its statistics stay as they are."""
 
@@ -37,14 +38,21 @@ def mode_left_in_eval(trainings: Trainings) -> Iterator[Sighting]:
             change = training.last_change(model, before=forward)
             if change is None or change.mode is not False or not training.has_modes(model):
                 continue
-            if _is_chosen(training, change.spot):
+            if _is_chosen(training, change.spot) or not _is_applied(training, backward, change):
                 continue
             is_given = model.state.get("is_given", False)
-            is_tuned = not is_given and any(id(each) in optimized for each in training.executor.parameters(model))
+            parameters = [] if is_given else training.executor.parameters(model)
+            is_tuned = bool(parameters) and all(id(each) in optimized for each in parameters)  # not only a head
             if id(model) in trained or (is_tuned and _FROZEN.search(training.line(change.spot)) is None):
                 yield change.spot, f"{backward.spot} continues training, and nothing calls train() again"
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_applied(training: Training, backward: events.Backward, change: events.ModeChange) -> bool:
+    """Whether an optimizer, as far as anybody knows, takes the gradients of BACKWARD, which comes after CHANGE."""
+    steps = any(isinstance(each, events.OptimizerStep) for each in training.events_after(change))
+    return (steps or "step" in training.blind) and not training.asks_for_input(backward)
 
 
 def _is_chosen(training: Training, spot: Spot) -> bool:
@@ -66,7 +74,7 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
                 continue
             words = (*training.calls(forward.spot), *_goes_over(training, forward.spot))
             is_named = not forward.grad and any(map(_EVALUATES.search, words))
-            is_evaluation = training.is_evaluation(forward) or is_named
+            is_evaluation = training.is_evaluation(forward) or (is_named and not _is_of_step(training, forward))
             if is_evaluation and training.has_modes(forward.model) and not _is_meant(training, forward.spot):
                 yield (
                     forward.spot,
@@ -74,6 +82,12 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
                 )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_of_step(training: Training, forward: events.Forward) -> bool:
+    """Whether a backward pass follows FORWARD in the same iteration: it makes the target of a loss, in Q learning."""
+    after = (each for each in training.events_after(forward) if isinstance(each, events.Backward))
+    return bool(forward.loops) and any(each.loops == forward.loops for each in after)
 
 
 def _goes_over(training: Training, spot: Spot) -> list[str]:

@@ -56,8 +56,8 @@ def _unregistered(training: Training, plain: events.PlainContainer) -> list[Valu
     if not contents:
         return []
     known = {id(each) for each in (*library.modules(owner), *library.parameters(owner))}
-    if isinstance(plain.held, dict) and any(id(each) in known for each in contents):
-        return []  # {"resnet18": …, "resnet50": …}: the one that is chosen is registered
+    if isinstance(plain.held, dict) and (any(id(each) in known for each in contents) or _is_menu(training, plain)):
+        return []  # {"resnet18": …, "resnet50": …}: the one that is chosen, or its layers, are registered
     born = owner.state.get("born", 0)
     return [
         each
@@ -70,6 +70,16 @@ def _unregistered(training: Training, plain: events.PlainContainer) -> list[Valu
             else each.state.get("born", -1) > born and (library.parameters(each) or training.has_modes(each))
         )
     ]
+
+
+def _is_menu(training: Training, plain: events.PlainContainer) -> bool:
+    """Whether PLAIN holds whole models of packages of which the forward pass of its owner uses none itself.
+
+    SimCLR's resnet_dict: the layers of the one that is chosen become an nn.Sequential.
+    """
+    called = {id(each) for each in training.executor.called}
+    is_of_packages = all(is_module(each) and training.executor.is_opaque(each) for each in plain.contents)
+    return is_of_packages and id(plain.owner) in called and not any(id(each) in called for each in plain.contents)
 
 
 @detector("source/unregistered-tensor")

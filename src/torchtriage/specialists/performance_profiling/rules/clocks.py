@@ -22,6 +22,11 @@ _HOST = frozenset({f"builtins.{each}" for each in ("isinstance", "len", "hasattr
 _PRODUCTS = names(trait="lowered") | symbols().heavy_operators
 _INDICES = names(dtype="int64") | {"arange"}
 _METHODS = names(home="method") & _PRODUCTS
+_QUEUED = names(home="method") | {
+    "append", "backward", "clear", "eval", "extend", "forward", "get", "keys", "parameters", "scale", "step", "train",
+    "update", "zero_grad",
+}  # fmt: skip
+"""Methods of tensors, modules, optimizers and lists, none of which waits; those that do are asked for before."""
 
 
 @detector("source/timing-without-sync")
@@ -71,7 +76,8 @@ def _may_wait(span: Span, devices: Devices, call: Call) -> bool:
         return False
     if call.receiver is None and (targets := span.targets(call)):
         return any(_may_wait(span, devices, each) for scope in targets for each in _written(span, scope))
-    return call.receiver is None or bool(name)
+    # model.test(z, labels) of a package, which fits scikit-learn on the host
+    return call.receiver is None or bool(name) or call.tail not in _QUEUED
 
 
 def _is_replaced(script: Script, call: Call) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, by_default, certain, shown
-from torchtriage.examine.source.execution.values import Object, is_concrete, truth
+from torchtriage.examine.source.execution.values import Object, Spot, is_concrete, truth
+from torchtriage.examine.source.nodes import names_in
 
 
 @detector("source/benchmark-with-deterministic")
@@ -44,11 +46,26 @@ def loader_args_invalid(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for made in training.of(events.Made):
             is_asked = made.made.kind == "loader" and not made.is_tried and "**" not in made.made.keywords
+            if training.executor.entry is not None:  # a configuration that is not in sight may say otherwise
+                is_asked = is_asked and not _is_configured(training, made.spot)
             why = _contradiction(made.made) if is_asked else ""
             if why:
                 yield made.spot, f"{why}: DataLoader raises ValueError"
 
     yield from by_default(trainings, find)
+
+
+def _is_configured(training: Training, spot: Spot) -> bool:
+    """Whether the call at SPOT takes settings from what its function is given: self.cfg.workers, cfg["workers"]."""
+    around = training.code_around(spot)
+    wanted = around.args if isinstance(around, ast.FunctionDef) else ast.arguments([], [], None, [], [], None, [])
+    given = {each.arg for each in (*wanted.posonlyargs, *wanted.args, *wanted.kwonlyargs)}
+    values = (each.value for each in getattr(spot.node, "keywords", ()) if each.arg in _SET)
+    deep = (each for each in values if isinstance(each, ast.Attribute | ast.Subscript))
+    return any(not given.isdisjoint(names_in(each)) for each in deep)
+
+
+_SET = frozenset({"num_workers", "persistent_workers", "prefetch_factor", "multiprocessing_context"})
 
 
 def _contradiction(loader: Object) -> str:

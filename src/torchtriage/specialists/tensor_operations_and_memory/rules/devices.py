@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
@@ -21,6 +22,8 @@ from torchtriage.examine.source.torch_api.symbols import symbols
 _RANDOM = names(trait="random")
 _ELSEWHERE = re.compile(rb"set_default_tensor_type|set_default_device")
 """What makes factories make tensors on the device."""
+_DEVICES = frozenset({"device", "dev", "gpu", "rank", "local_rank", "cuda_device", "gpu_id", "DEVICE", "Device"})
+"""What a name is called that a device is surely given under."""
 _CLASSES = {name.rpartition(".")[2] for name in symbols().tensor_classes}
 _MADE = SIZED_FACTORIES | _CLASSES
 
@@ -34,14 +37,14 @@ def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
             return
         for copy in training.of(events.Copy):
             if copy.tensor.created in _MADE and _is_hot(training, copy) and not _is_kept(training, copy.spot):
-                name, goal = copy.tensor.created, _goal(copy.spot.node)
+                name, goal = copy.tensor.created, _goal(copy)
                 # torch.FloatTensor(n) takes no device
                 instead = f"torch.empty(…, device={goal})" if name in _CLASSES else f"device={goal}"
                 yield (
                     copy.spot,
                     f"torch.{name}() fills memory of the host, and {_tail(copy.spot.node)}() copies it over for every "
                     "batch" + (f"; {instead} makes it where it is used" if goal else ""),
-                    _make_on_device,
+                    partial(_make_on_device, goal=goal),
                 )
 
     yield from certain(trainings, find, where_reached=True)
@@ -52,7 +55,7 @@ def _is_hot(training: Training, copy: events.Copy) -> bool:
     or whenever a model is called.
     """
     birth = copy.tensor.birth
-    if birth is None:
+    if birth is None or birth.is_read:  # what the host looks at belongs there: a mask that is drawn until it fits
         return False
     if birth.is_in_model and copy.is_in_forward:
         return True
@@ -85,26 +88,32 @@ def _tail(node: ast.AST) -> str:
     return called.attr if isinstance(called, ast.Attribute) else "a call"
 
 
-def _goal(node: ast.AST) -> str:
-    """The code of the device that the call NODE moves to."""
-    if not isinstance(node, ast.Call):
+def _goal(copy: events.Copy) -> str:
+    """The code of the device that COPY goes to, and of the format, where it takes both from a tensor."""
+    node = copy.spot.node
+    if not isinstance(node, ast.Call) or _tail(node) == "type":
         return ""
-    if _tail(node) == "type":
-        return ""
-    given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "device")]
-    return ast.unparse(given[0]) if given else '"cuda"' if _tail(node) == "cuda" else ""
+    given = [*node.args[:1], *(each.value for each in node.keywords if each.arg in ("device", "other"))]
+    goal = ast.unparse(given[0]) if given else '"cuda"' if _tail(node) == "cuda" else ""
+    if copy.is_like:
+        return f"{goal}.device, dtype={goal}.dtype" if isinstance(given[0], ast.Name | ast.Attribute) else ""
+    return goal
 
 
-def _make_on_device(script: Script, node: ast.AST) -> tuple[Edit, ...]:
+def _make_on_device(script: Script, node: ast.AST, *, goal: str) -> tuple[Edit, ...]:
     """torch.zeros(n).to(device) → torch.zeros(n, device=device)"""
     made = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if not isinstance(node, ast.Call) or not isinstance(made, ast.Call) or node.lineno != node.end_lineno:
         return ()
     head, _, last = script.names.resolve(made.func, script.facts.scopes[0]).rpartition(".")
+    is_settled = "dtype=" in goal and any(each.arg == "dtype" for each in made.keywords)  # .to(x) would change it again
+    is_device = "." in goal or goal[:1] in "\"'" or goal in _DEVICES  # `.to(like)`, of which nobody knows what it is
+    if not goal or is_settled or not is_device:
+        return ()
     is_alone = len(node.args) + len(node.keywords) == 1 or (_tail(node) == "cuda" and not node.args + node.keywords)
     if head != "torch" or last not in SIZED_FACTORIES - _RANDOM or not is_alone or _tail(node) not in ("to", "cuda"):
         return ()
     text = script.source(made)
     given = text[:-1].rstrip()
     comma = " " if given.endswith(",") else ", " if made.args or made.keywords else ""
-    return script.replaced("on-the-device", node, f"{given}{comma}device={_goal(node)})") if text[-1:] == ")" else ()
+    return script.replaced("on-the-device", node, f"{given}{comma}device={goal})") if text[-1:] == ")" else ()

@@ -40,7 +40,11 @@ def tensor_of_tensor(script: Script) -> Iterator[Sighting]:
 
 
 def _copied(script: Script, call: Call, given: ast.expr) -> Sighting:
-    text = script.source(given)
+    text, wanted = script.source(given), call.argument("dtype")
+    if wanted is not None:
+        code = f"{text}.to({script.source(wanted)})"
+        fact = f"{text} is a tensor already: torch.tensor() warns, and copies it; {code} gives it the format"
+        return script.seen(call.node, fact)
     if is_grad_free(script, given, call):
         remedy, code = "detach-and-clone", f"{text}.detach().clone()"
         fact = f"{text} is a tensor already: torch.tensor() warns, and copies it as {code} does"
