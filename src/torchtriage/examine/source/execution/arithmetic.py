@@ -105,8 +105,15 @@ def carry(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None
         result.bound = _BOUNDED[name]
     elif name in ("sum", "mean", "sqrt"):
         result.bound = held.bound
+    elif name in ("sub", "sub_") and arguments:
+        result.bound = _bound(ast.Sub(), held, arguments[0])
     elif name in _PRODUCTS:
         result.bound = _bound_of_features([held, *arguments])
+    _activate(held, result, name, arguments)
+
+
+def _activate(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None:
+    """The activation, or the part of one, that RESULT of the operation NAME on HELD comes out of."""
     if name in lore()["activations"]:
         result.activation, result.activated = lore()["activations"][name], result.spot
     elif name == "exp" and held.bound != "above" and not held.created:

@@ -89,9 +89,8 @@ class Calls(Instances):
     def _own_function(self, called: Function, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         owner = called.owner
         if owner is not None and called.name == "forward" and FUNCTION in owner.externals and names_forward(node):
-            is_inside = any(each.owner is not None and FUNCTION in each.owner.externals for each in self.stack)
             is_known = not keywords and not any(isinstance(each, Unknown) and each.why == "*" for each in arguments)
-            if not is_inside and is_known:
+            if not self.is_in_function and is_known:
                 self.happen(events.FunctionForward(self.spot(node), owner, arguments, self.is_grad))
         return self.call_function(called, arguments, keywords, node)
 

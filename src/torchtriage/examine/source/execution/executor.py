@@ -110,8 +110,11 @@ class Executor(Frameworks):
 
     @property
     def is_in_model(self) -> bool:
-        owners = (each.owner for each in self.stack if each.owner is not None)
-        return bool(self.under) or any(FUNCTION in each.externals for each in owners)
+        return bool(self.under) or self.is_in_function
+
+    @property
+    def is_in_function(self) -> bool:
+        return any(each.owner is not None and FUNCTION in each.owner.externals for each in self.stack)
 
     @property
     def is_around_training(self) -> bool:

@@ -80,6 +80,11 @@ class Graphs(Configuration):
     def is_in_model(self) -> bool:
         """Whether a model, or a function of autograd, is being called."""
 
+    @property
+    @abstractmethod
+    def is_in_function(self) -> bool:
+        """Whether a function of autograd is being executed, in which no graph is recorded."""
+
     @abstractmethod
     def zero(self, parameters: Iterable[Parameter], node: ast.AST) -> None:
         """The gradients of PARAMETERS are dropped."""

@@ -171,7 +171,7 @@ class Tensors(Graphs):
         if is_in_place(name):
             held.graph, held.is_open, held.ages = result.graph, result.is_open, held.ages | result.ages
             held.grad_fn = result.grad_fn
-            held.divided = result.divided
+            held.divided, held.bound = result.divided, result.bound
             return held
         return result
 
@@ -248,7 +248,7 @@ class Tensors(Graphs):
     def edit(self, held: Tensor, node: ast.AST, name: str = "", given: Arguments = ()) -> None:
         """NODE changes HELD in place, by the method NAME with what is GIVEN."""
         self.overwrite(held, node)
-        if held.needed and held.graph and self.is_grad:
+        if held.needed and held.graph and self.is_grad and not self.is_in_function:
             self.happen(events.ResultEdit(self.spot(node), held.needed, replace(held)))
         if held.gradient_of is not None:
             is_factor = name in symbols().scalings and any(

@@ -280,6 +280,8 @@ def _is_passed_over(forward: events.Forward, others: list[events.Forward]) -> bo
 def _has_mode(layer: Object) -> bool:
     """Whether LAYER itself behaves otherwise in train mode, or is none of torch's own."""
     last = layer.made.rpartition(".")[2]
+    if last.startswith("BatchNorm") and layer.argument("track_running_stats", 4, True) is False:
+        return False  # of the batch in either mode: few-shot learning
     drops = layer.argument("dropout", 1 if last == "MultiheadAttention" else None, 0) != 0
     return last in lore()["mode_layers"] or not layer.made.startswith("torch.nn.") or drops
 

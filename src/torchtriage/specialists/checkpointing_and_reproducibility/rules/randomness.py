@@ -22,6 +22,7 @@ from torchtriage.examine.source.execution.values import (
     Value,
     truth,
 )
+from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.torch_api.symbols import symbols
 
 
@@ -31,7 +32,9 @@ def seeds_incomplete(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         calls = training.of(events.LibraryCall)
-        seeds = [each for each in calls if _SEEDS.get(each.name) is not None]
+        seeds = [each for each in calls if _SEEDS.get(each.name) is not None and (each.arguments or each.keywords)]
+        if any(_SEEDS.get(each.name) is not None and not (each.arguments or each.keywords) for each in calls):
+            return  # random.seed(): another run each time is what is asked for
         is_seeded_elsewhere = any("seed" in each.name.rpartition(".")[2] and each.name not in _SEEDS for each in calls)
         if not seeds or is_seeded_elsewhere or training.mentions(_ELSEWHERE_SEEDED) or "seed" in training.blind:
             return
@@ -116,8 +119,10 @@ def _unseeded_generators(training: Training, by: str) -> Facts:
 
 def _matters(training: Training, spot: Spot) -> bool:
     """Whether the draw at SPOT is for the training, and not for a port, the name of a run, a picture."""
+    assigned = (each for each in ast.walk(training.code_around(spot)) if isinstance(each, ast.Assign))
+    mine = next((each for each in assigned if id(spot.node) in nodes_in(each)), None)
     whole = training.script.text.line(spot.line).lower() if spot.path == training.script.text.path else ""
-    line = whole.partition("#")[0]
+    line = ast.unparse(mine).lower() if mine is not None and not whole else whole.partition("#")[0]
     target, is_assigned, _ = line.partition(" = ")
     if _ASIDE.search(target) if is_assigned else _IN_PASSING.search(line):
         return False

@@ -68,8 +68,8 @@ def _clone_first(script: Script, node: ast.AST) -> tuple[Edit, ...]:
 
 def _in_function(training: Training, spot: Spot) -> Spot:
     """Where SPOT is reached from within the autograd function: the call of a helper."""
-    inside = (Spot(*one) for one in spot.chain if not isinstance(one[1], ast.ClassDef))  # a class that is tried out
-    for each in inside:
+    inside = [Spot(*one) for one in spot.chain if not isinstance(one[1], ast.ClassDef)]  # a class that is tried out
+    for each in reversed(inside):  # a function that recomputes layers runs those of the layers
         classes = [one for one in training.definitions_around(each) if isinstance(one, ast.ClassDef)]
         if any("Function" in ast.unparse(base) for one in classes for base in one.bases):
             return each

@@ -16,7 +16,7 @@ from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Object, Spot, Value
-from torchtriage.examine.source.nodes import nodes_in
+from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import CASTS
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -188,6 +188,8 @@ def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for replaced in training.of(events.ParameterReplaced):
+            if _asks_device(training, replaced.spot):
+                continue
             yield replaced.spot, f"`self.{replaced.name}` is a Parameter: assigning a plain tensor raises TypeError"
         for kept in training.of(events.Kept):
             owner = kept.owner
@@ -199,6 +201,13 @@ def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
                     yield kept.spot, fact, _move_first
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _asks_device(training: Training, spot: Spot) -> bool:
+    """Whether SPOT is come to where devices differ: a parameter has gone with its model, and a plain tensor has not."""
+    tests = (each for each in ast.walk(training.code_around(spot)) if isinstance(each, ast.If))
+    mine = (each.test for each in tests if id(spot.node) in nodes_in(each))
+    return any("device" in names_in(each) for each in mine)
 
 
 def _move_first(script: Script, node: ast.AST) -> tuple[Edit, ...]:

@@ -31,9 +31,15 @@ def _built(training: Training, restored: set[int]) -> Facts:
         loop = made.loops[-1][0]
         if loop in restored or not training.executor.endless.get(loop):  # a training of its own for each setting
             continue
-        is_own = _is_of_its_own(training, made) or _is_of_setting(training, made)
+        is_own = _is_of_its_own(training, made) or _is_of_setting(training, made) or _is_of_task(training, made)
         if made.made.kind in _KINDS and not is_own and not _has_no_workers(made.made):
             yield made.spot, f"{made.made.made.rpartition('.')[2]} is built anew for every batch"
+
+
+def _is_of_task(training: Training, made: events.Made) -> bool:
+    """Whether what is MADE, an optimizer, steps in a loop of its own: the inner loop of meta-learning."""
+    steps = (each for each in training.of(events.OptimizerStep) if each.optimizer is made.made)
+    return any(len(each.loops) > len(made.loops) for each in steps)
 
 
 def _has_no_workers(made: Object) -> bool:

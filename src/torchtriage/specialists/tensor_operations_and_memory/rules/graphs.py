@@ -17,7 +17,11 @@ from torchtriage.examine.source.execution.trainings import Facts, Trainings, cer
 from torchtriage.examine.source.execution.values import Object, Spot, truth
 from torchtriage.examine.source.torch_api.families import DEVICE_MOVES
 from torchtriage.examine.source.torch_api.symbols import symbols
-from torchtriage.specialists.tensor_operations_and_memory.rules.mends import decorate_with_no_grad, take_result
+from torchtriage.specialists.tensor_operations_and_memory.rules.mends import (
+    decorate_with_no_grad,
+    names_evaluation,
+    take_result,
+)
 
 
 @detector("source/graph-retained")
@@ -136,6 +140,8 @@ def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
         if any(each.name == "numpy" and each.tensor.graph for each in training.of(events.Read)):
             return  # it would raise: somebody has switched gradients off
         for forward in _left_over(training):
+            if _is_returned(training, forward):
+                continue
             spot = _evaluated(training, forward)
             if spot.key not in guarded:
                 yield (
@@ -145,6 +151,17 @@ def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
                 )
 
     yield from shown(trainings, find)
+
+
+def _is_returned(training: Training, forward: events.Forward) -> bool:
+    """Whether the caller, who is not in sight, gets the graph of FORWARD, and may go backward through it: the loss over
+    a whole set of meta-learning. What is called evaluate() only shows its loss.
+    """
+    entry, around = training.executor.entry, training.definitions_around(forward.spot)
+    if entry is None or any(map(names_evaluation, (entry.name, *(each.name for each in around)))):
+        return False
+    held = frozenset[Parameter]().union(*(each.graph for each in tensors_in((training.executor.returned,))))
+    return any(held & {*training.executor.own_parameters(each).values()} for each in forward.called)
 
 
 def _left_over(training: Training) -> Iterator[events.Forward]:

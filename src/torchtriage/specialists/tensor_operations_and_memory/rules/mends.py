@@ -13,10 +13,15 @@ _NAMED = re.compile(r"_*(?:eval|evaluate|evaluation|val|valid|validate|validatio
 _GRADIENTS = frozenset({"backward", "grad", "enable_grad", "requires_grad_", "requires_grad"})
 
 
+def names_evaluation(name: str) -> bool:
+    """Whether NAME is that of a function that only evaluates."""
+    return _NAMED.match(name) is not None
+
+
 def decorate_with_no_grad(script: Script, node: ast.AST) -> tuple[Edit, ...]:
     """@torch.no_grad() above a function that only evaluates, by its name and by what it does."""
     function = _function(script, node)
-    if function is None or function.decorator_list or not _NAMED.match(function.name):
+    if function is None or function.decorator_list or not names_evaluation(function.name):
         return ()
     is_known = script.names.resolve(ast.Name("torch", ast.Load()), script.facts.scopes[0]) == "torch"
     wants = any(isinstance(each, ast.Attribute) and each.attr in _GRADIENTS for each in ast.walk(function))
