@@ -67,7 +67,7 @@ def wilson(right: int, of: int, z: float = 1.96) -> str:
         return "      -"
     share, norm = right / of, 1 + z * z / of
     centre, half = share + z * z / (2 * of), z * sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    low, high = (centre - half) / norm, (centre + half) / norm
+    low, high = max(0.0, (centre - half) / norm), (centre + half) / norm
     return f"{right:4d}/{of:<4d} {100 * share:5.1f} %   [{100 * low:.0f}–{100 * high:.0f}]"
 
 

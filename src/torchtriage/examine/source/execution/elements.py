@@ -74,7 +74,8 @@ class Elements(Attributes):
         if isinstance(key, Tensor) and key.format == MASK:
             self.note_read((key if key.device else value,), "mask", node)
         result = self.merged((value,), node)
-        result.activation, result.activated = value.activation, value.activated
+        if not (isinstance(key, Tensor) and key.format == MASK):  # p[p > 0] leaves out what a logarithm cannot take
+            result.activation, result.activated = value.activation, value.activated
         result.base = value if _is_basic(key) else None
         result.is_assumed = value.is_output or value.is_assumed
         return result

@@ -158,12 +158,16 @@ def clip_after_step(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         step: events.OptimizerStep | None = None
+        is_clipped, is_step_clipped = False, False  # a second clip, in an evaluation, comes too late for nothing
         for clip in training.executor.events:
-            step = clip if isinstance(clip, events.OptimizerStep) else step
+            if isinstance(clip, events.OptimizerStep):
+                step, is_step_clipped, is_clipped = clip, is_clipped, False
             if not isinstance(clip, events.Clip) or step is None or _is_measured(clip):
+                is_clipped |= isinstance(clip, events.Clip)
                 continue
+            is_clipped = True
             used = [each for each in clip.gradients if each.used == len(each.by) > 0]
-            if used and len(used) == len(clip.gradients):
+            if used and len(used) == len(clip.gradients) and not is_step_clipped:
                 fact = f"the step of {step.spot} has used these gradients already, unclipped"
                 mend = move_before("clip-first", step.spot)
                 yield (clip.spot, fact, mend) if step.scaler is None else (clip.spot, fact)

@@ -60,7 +60,8 @@ def _is_hot(training: Training, copy: events.Copy) -> bool:
     if birth.is_in_model and copy.is_in_forward:
         return True
     called = {each.loops[-1][0] for each in training.of(events.Forward) if each.loops}
-    endless = {loop for loop in called if training.executor.endless.get(loop)}
+    around = {loop for each in training.of(events.Backward) for loop, _ in each.loops[:-1]}  # samples of each epoch
+    endless = {loop for loop in called - around if training.executor.endless.get(loop)}
     alike = [each for each in training.of(events.Copy) if each.spot.node is copy.spot.node]
     turns = {turn for each in alike for turn in each.loops}
     mine = [turn for made, turn in zip(birth.loops, copy.loops, strict=False) if made == turn]
