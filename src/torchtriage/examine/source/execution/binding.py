@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torchtriage.examine.source.execution.autograd import Tensor
+from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.machine import Machine
 from torchtriage.examine.source.execution.values import External, Object, Operation, Unknown, Value, share_of
@@ -59,6 +59,8 @@ class Binding(Machine):
         for each in held.memory if not isinstance(value, int | float) else ():
             each.birth = None  # what it holds comes from the host
         self.fill(held, node)
+        if isinstance(value, Tensor) and not isinstance(held, Parameter):
+            self.take_in(held, value, node)
 
     def _put_in_list(self, held: list[Value], key: Value, value: Value, node: ast.AST) -> None:
         place = 0 if isinstance(key, Unknown) and isinstance(value, Object) else key  # one of them

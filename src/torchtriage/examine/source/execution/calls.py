@@ -299,6 +299,9 @@ class Calls(Instances):
             with self._inside(function, node):
                 outer, self.loops = self.loops, [*self.loops, *own]
                 before, self.outside = self.outside, len(outer)
+                is_grad = self.is_grad
+                if function.grad is not None:  # torch keeps the mode of a decorator while the generator runs
+                    self.is_grad = function.grad
                 try:
                     value = next(body)
                 except (StopIteration, Return):
@@ -306,6 +309,7 @@ class Calls(Instances):
                 finally:
                     own, self.loops = self.loops[len(outer) :], outer
                     self.outside = before
+                    self.is_grad = is_grad if function.grad is not None else self.is_grad
             yield value
 
     def _streamed(self, body: Iterator[Value]) -> Value:

@@ -71,6 +71,10 @@ class Machine(ABC):
         """NODE assigns elements of HELD."""
 
     @abstractmethod
+    def take_in(self, held: Tensor, part: Tensor, node: ast.AST) -> None:
+        """NODE makes PART some elements of HELD."""
+
+    @abstractmethod
     def edit(self, held: Tensor, node: ast.AST, name: str = "", given: tuple[Value, ...] = ()) -> None:
         """NODE changes HELD in place."""
 

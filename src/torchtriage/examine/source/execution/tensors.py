@@ -245,6 +245,12 @@ class Tensors(Graphs):
         else:
             self.edit(held, node)
 
+    def take_in(self, held: Tensor, part: Tensor, node: ast.AST) -> None:
+        """HELD gets PART as some of its elements, with the graph of that: output[chosen] = hidden * weights."""
+        result = self.merged((held, part), node)
+        held.graph, held.is_open, held.ages = result.graph, result.is_open, result.ages
+        held.grad_fn, held.flat, held.dead = result.grad_fn, result.flat, result.dead
+
     def edit(self, held: Tensor, node: ast.AST, name: str = "", given: Arguments = ()) -> None:
         """NODE changes HELD in place, by the method NAME with what is GIVEN."""
         self.overwrite(held, node)
