@@ -53,6 +53,9 @@ _FLAT = frozenset({"round", "floor", "ceil", "sign", "sgn", "trunc", "fix", "hea
 """Operations whose gradient is zero everywhere."""
 _EMPTY = frozenset({"empty", "empty_like", "empty_strided"})
 """Functions that make a tensor of whatever stands in memory."""
+_BY_PLACE = ("scatter", "index_", "masked_")
+_PLACES = frozenset(each for each in names(home="method", writes="0") if each.startswith(_BY_PLACE))
+"""What writes where other tensors say."""
 _MOVES = DEVICE_MOVES | {"type_as"}
 _DETACHES = frozenset({"detach", "new_tensor"})
 _FACTS = frozenset({
@@ -204,6 +207,8 @@ class Tensors(Graphs):
             self.happen(events.Copy(self.spot(node), held, self.is_in_model, like is not None))
         if is_in_place(name):
             self.edit(held, node, name, arguments)
+            if name in _PLACES:  # torch.zeros(n, classes).scatter_(1, labels, 1): by labels that the host has
+                held.birth = None
 
     def _note_copy(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """Whether HELD.NAME(…) brings something to the host, or a batch to an accelerator."""
