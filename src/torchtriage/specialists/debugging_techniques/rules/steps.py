@@ -154,9 +154,10 @@ def scheduler_before_optimizer(trainings: Trainings) -> Iterator[Sighting]:
 
 @detector("source/clip-after-step")
 def clip_after_step(trainings: Trainings) -> Iterator[Sighting]:
-    """Gradients are clipped when the optimizer has stepped with them already."""
+    """Gradients are clipped when the optimizer has stepped with them already, or before there are any."""
 
     def find(training: Training) -> Facts:
+        yield from _clipped_too_early(training)
         step: events.OptimizerStep | None = None
         is_clipped, is_step_clipped = False, False  # a second clip, in an evaluation, comes too late for nothing
         for clip in training.executor.events:
@@ -173,6 +174,39 @@ def clip_after_step(trainings: Trainings) -> Iterator[Sighting]:
                 yield (clip.spot, fact, mend) if step.scaler is None else (clip.spot, fact)
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _clipped_too_early(training: Training) -> Facts:
+    """Where gradients are clipped that were just cleared, and the backward pass comes behind, with nothing but the step
+    after it.
+    """
+    if "backward" in training.blind:
+        return
+    for clip in training.of(events.Clip):
+        mine = set(clip.parameters)
+        if not mine or not _has_just_cleared(training, clip, mine):
+            continue
+        later = [each for each in training.events_after(clip) if each.loops == clip.loops]
+        backward = next((each for each in later if isinstance(each, events.Backward) and mine & each.loss.graph), None)
+        behind = later[later.index(backward) :] if backward is not None else []
+        steps = (place for place, each in enumerate(behind) if isinstance(each, events.OptimizerStep))
+        first = next(steps, None)
+        if backward is None or first is None or any(isinstance(each, events.Clip) for each in behind[:first]):
+            continue
+        fact = (
+            f"no gradient is there yet: {backward.spot} computes them afterwards, and they are stepped with unclipped"
+        )
+        yield clip.spot, fact, move_after("clip-first", backward.spot)
+
+
+def _has_just_cleared(training: Training, clip: events.Clip, parameters: set[Parameter]) -> bool:
+    """Whether the gradients of PARAMETERS were cleared before CLIP, and no backward pass was in between."""
+    for each in reversed(training.events_before(clip)):
+        if isinstance(each, events.ZeroGrad) and parameters <= {*each.parameters}:
+            return True
+        if isinstance(each, events.Backward) and (parameters & each.loss.graph or each.loss.is_open):
+            return False
+    return False
 
 
 def _is_measured(clip: events.Clip) -> bool:
