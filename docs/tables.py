@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tomllib
+from collections import Counter
 from contextlib import chdir
 from pathlib import Path
 
@@ -44,6 +46,20 @@ def wild() -> None:
         page = os.path.relpath(where[row["fault"]], TOP / "docs")
         where_it_is = f"{row['project']} {row['version']} | {row['path']}:{row['line']}"
         say(f"| {where_it_is} | [{row['fault']}]({page}) | {row['what']} |")
+
+
+def published() -> None:
+    """Of what was said of public repositories, how much is true, by round and by severity."""
+    text = (TOP / "bench/published.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    groups = [(f"round {each}", "round", each) for each in sorted({row["round"] for row in rows})]
+    groups += [(f"{each}s" if each != "info" else each, "severity", each) for each in ("error", "warning", "info")]
+    say("| | findings | true | harmless | at a wrong place | false |")
+    say("|---|---|---|---|---|---|")
+    for title, field, value in groups:
+        found = Counter(row["verdict"] for row in rows if row[field] == value)
+        cells = " | ".join(str(found[each]) for each in ("true", "harmless", "misplaced", "false"))
+        say(f"| {title} | {found.total()} | {cells} |")
 
 
 def ranks() -> None:
