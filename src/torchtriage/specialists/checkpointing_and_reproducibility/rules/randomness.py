@@ -32,8 +32,8 @@ def seeds_incomplete(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         calls = training.of(events.LibraryCall)
-        seeds = [each for each in calls if _SEEDS.get(each.name) is not None and (each.arguments or each.keywords)]
-        if any(_SEEDS.get(each.name) is not None and not (each.arguments or each.keywords) for each in calls):
+        seeds = [each for each in calls if _SEEDS.get(each.name) is not None]
+        if not all(each.arguments or each.keywords for each in seeds):
             return  # random.seed(): another run each time is what is asked for
         is_seeded_elsewhere = any("seed" in each.name.rpartition(".")[2] and each.name not in _SEEDS for each in calls)
         if not seeds or is_seeded_elsewhere or training.mentions(_ELSEWHERE_SEEDED) or "seed" in training.blind:

@@ -108,7 +108,7 @@ def _make_on_device(script: Script, node: ast.AST, *, goal: str) -> tuple[Edit, 
         return ()
     head, _, last = script.names.resolve(made.func, script.facts.scopes[0]).rpartition(".")
     is_settled = "dtype=" in goal and any(each.arg == "dtype" for each in made.keywords)  # .to(x) would change it again
-    is_device = "." in goal or goal[:1] in "\"'" or goal in _DEVICES  # `.to(like)`, of which nobody knows what it is
+    is_device = "dtype=" in goal or goal[:1] in ("'", '"') or goal.rpartition(".")[2] in _DEVICES  # not .to(batch.mask)
     if not goal or is_settled or not is_device:
         return ()
     is_alone = len(node.args) + len(node.keywords) == 1 or (_tail(node) == "cuda" and not node.args + node.keywords)
