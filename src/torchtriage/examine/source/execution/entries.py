@@ -16,6 +16,7 @@ from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, o
 from torchtriage.examine.source.execution.ranks import names_rank
 from torchtriage.examine.source.execution.values import Class, Function, Object, Spot, Unknown, Value, given_model
 from torchtriage.examine.source.facts import Call, Scope
+from torchtriage.examine.source.nodes import once
 from torchtriage.examine.source.roles import Roles
 
 MOST = 40
@@ -99,8 +100,7 @@ class Entries:
     def names_called(self, cls: Class, but: Function) -> set[str]:
         """The names of what other methods of CLS than BUT call, where nothing in the file calls these."""
         others = (each for each in self.methods(cls, set()) if each is not but)
-        calls = (node for each in others for node in ast.walk(each.node) if isinstance(node, ast.Call))
-        return {each.func.attr for each in calls if isinstance(each.func, ast.Attribute)}
+        return set().union(*(_methods_called(each.node) for each in others))
 
     def _is_called(self, name: str, cls: Class | None = None, *, is_function: bool = False) -> bool:
         """Whether the file calls something of that NAME, of CLS, outside of the function itself, and not of a package.
@@ -182,12 +182,7 @@ class Entries:
             found = next((each for each in own if each.name == wanted.annotation.id), None)
             below = [each for each in own if found is not None and found in [*each.lineage][1:]]
             return below[0] if len(below) == 1 else found if not below else None
-        asked = {
-            each.attr
-            for each in ast.walk(function.node)
-            if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == wanted.arg
-        }
-        wanted_methods = asked - _OF_MODULES
+        wanted_methods = _attributes_of(function.node).get(wanted.arg, set()) - _OF_MODULES
         fit = [each for each in own if all(each.method(name) for name in wanted_methods)] if wanted_methods else []
         return fit[0] if len(fit) == 1 else None
 
@@ -241,6 +236,24 @@ class Entries:
         return made_for(roles.pop(), spot) if len(roles) == 1 else None
 
 
+@once
+def _methods_called(function: ast.AST) -> frozenset[str]:
+    """The names of the methods that FUNCTION calls."""
+    calls = (each.func for each in ast.walk(function) if isinstance(each, ast.Call))
+    return frozenset(each.attr for each in calls if isinstance(each, ast.Attribute))
+
+
+@once
+def _attributes_of(function: ast.AST) -> dict[str, set[str]]:
+    """For each name in FUNCTION, the attributes of it that are asked for."""
+    found: dict[str, set[str]] = {}
+    for each in ast.walk(function):
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
+            found.setdefault(each.value.id, set()).add(each.attr)
+    return found
+
+
+@once
 def _is_accessor(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
     """Whether FUNCTION only gives or sets attributes: get_classifier(), no_weight_decay(), set_grad_checkpointing().
 
@@ -295,7 +308,7 @@ def tensors(function: Function, skip: int = 1, *, has_options: bool = False) -> 
     wanted = function.node.args
     names = [*wanted.posonlyargs, *wanted.args][skip:]
     required = names[: len(names) - len(function.defaults)]
-    used = set(_used_as_tensors(function.node))
+    used = _used_as_tensors(function.node)
     path = function.frame.file.path
     optional = zip(names[len(required) :], function.defaults, strict=True) if has_options else ()
     asked = _compared_with_none(function.node) if has_options else set()
@@ -312,6 +325,7 @@ _OF_MODELS = frozenset({"parallel", "utils", "jit", "onnx", "export", "fx", "com
 """Parts of torch whose functions take models, or anything: torch.nn.parallel.data_parallel(model, batch)."""
 
 
+@once
 def _compared_with_none(node: ast.AST) -> set[str]:
     """The names of which NODE asks whether they are None."""
     found: set[str] = set()
@@ -326,8 +340,13 @@ def _compared_with_none(node: ast.AST) -> set[str]:
     return found
 
 
-def _used_as_tensors(node: ast.AST) -> Iterator[str]:
+@once
+def _used_as_tensors(node: ast.AST) -> frozenset[str]:
     """The names that NODE uses as only tensors can be: x.unsqueeze(1), a @ b, F.relu(x), self.layer(x), saved ones."""
+    return frozenset(_tensors_by_use(node))
+
+
+def _tensors_by_use(node: ast.AST) -> Iterator[str]:
     for each in ast.walk(node):
         if isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult):
             yield from (side.id for side in (each.left, each.right) if isinstance(side, ast.Name))

@@ -218,9 +218,12 @@ class Optimizers(Modules):
 
     def entries_of(self, state: Object) -> dict[Value, Value]:
         """The entries of STATE: tensors that share their memory with what it is the state of."""
-        of = state.state["of"]
-        names = [name for name, _ in self.named_parameters(of)] if of.kind in ("module", "wrapper") else []
-        return {name: Tensor(state.spot, state=state) for name in names or ["a name"]}
+        if "entries" not in state.state:  # programs ask for one after the other: state[name]
+            of = state.state["of"]
+            names = [name for name, _ in self.named_parameters(of)] if of.kind in ("module", "wrapper") else []
+            state.state["entries"] = {name: Tensor(state.spot, state=state) for name in names or ["a name"]}
+        entries: dict[Value, Value] = state.state["entries"]
+        return entries
 
     def _method_of_region(
         self, held: Object, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST

@@ -14,6 +14,7 @@ from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, shown
 from torchtriage.examine.source.execution.values import Class, Function, Loaded, Object, Spot, Unknown, Value, truth
+from torchtriage.examine.source.nodes import once
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (
     MODELS,
     is_same_path,
@@ -47,20 +48,25 @@ def _kept_for_later(training: Training) -> Facts:
     receiver, cls = training.executor.receiver, training.executor.entry
     if receiver is None or not isinstance(cls, Class):
         return
-    loads = {
-        each.attr
-        for call in ast.walk(cls.node)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
-        for each in itertools.chain.from_iterable(map(ast.walk, call.args[:1]))
-        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self"
-    }
     for name, value in receiver.values.items():
         state = _shared(value)
-        if name not in loads or state is None or state.spot is None or "copied" in state.state:
+        if state is None or state.spot is None or "copied" in state.state or name not in _attributes_loaded(cls.node):
             continue
         if state.state["of"].state.get("is_given"):
             fact = f"`self.{name}` holds the model's own tensors, not copies: further training changes them, too"
             yield state.spot, fact
+
+
+@once
+def _attributes_loaded(cls: ast.ClassDef) -> frozenset[str]:
+    """The attributes of objects of CLS that one of its methods loads as a state."""
+    return frozenset(
+        each.attr
+        for call in ast.walk(cls)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "load_state_dict"
+        for each in itertools.chain.from_iterable(map(ast.walk, call.args[:1]))
+        if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self"
+    )
 
 
 def _shared(value: Value) -> Object | None:

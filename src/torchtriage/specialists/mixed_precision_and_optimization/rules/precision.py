@@ -19,10 +19,11 @@ def half_model_trained(trainings: Trainings) -> Iterator[Sighting]:
     """A model is cast to float16 as a whole, and trained so."""
 
     def find(training: Training) -> Facts:
-        if training.names(_MASTERS):
+        casts = [each for each in training.of(events.Move) if each.format == "float16"]
+        if not casts or training.names(_MASTERS):
             return
-        for cast in training.of(events.Move):
-            inside = _inside(training, cast.module) if cast.format == "float16" else set()
+        for cast in casts:
+            inside = _inside(training, cast.module)
             for step in training.of(events.OptimizerStep):
                 mine = inside & {parameter for parameter, _ in step.gradients}
                 between = training.events_between(cast, step)
