@@ -6,17 +6,26 @@ import ast
 from collections.abc import Iterable
 
 from torchtriage.examine.source.execution.autograd import Tensor
+from torchtriage.examine.source.execution.bounds import (
+    ABOVE,
+    BELOW,
+    BOTH,
+    FREE,
+    SAME,
+    Bounds,
+    bounds_of_operation,
+    bounds_of_operator,
+)
 from torchtriage.examine.source.execution.expressions import NEGATED
 from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.values import Arguments, External, Member, Unknown, Value
-from torchtriage.examine.source.torch_api.families import CASTS, RESHAPES
-from torchtriage.examine.source.torch_api.symbols import symbols
 
 SHIFTED = "a shifted value"
 """Why x - x.max() is not known where x is not."""
 LIMITS = frozenset({"clamp_", "clip_", "clamp_max_"})
 """Methods that bound each element of a tensor in place."""
-LARGEST = frozenset({"max", "amax", "logsumexp", "cummax"})
+LARGEST = frozenset({"max", "amax", "logsumexp", "cummax", "maximum"})
+"""Operations that give the largest of some elements. maximum: of those so far and the next ones."""
 _FORMATS = {
     "half": "float16", "float16": "float16", "bfloat16": "bfloat16", "float": "float32", "float32": "float32",
     "double": "float64", "float64": "float64",
@@ -24,24 +33,8 @@ _FORMATS = {
 """The formats of elements by the words for them, which are methods that cast, too."""
 _VANISHES = {"float16": 2.0**-25}
 """By format, half of its smallest number: this and less is rounded to 0."""
-_REPEATS = frozenset({"repeat", "tile", "repeat_interleave", "roll", "flip"})
-_SAME = (
-    RESHAPES
-    | CASTS
-    | symbols().choosing_methods
-    | {"detach", "clone", "diag", "cat", "stack", "triu", "tril"}
-    | _REPEATS
-)
-"""Operations that pick, copy or rearrange elements."""
 _COPIES = frozenset({"detach", "clone", "cpu", "float", "contiguous"})
 """Operations that give the same values again."""
-_BOUNDED = {
-    **dict.fromkeys(("tanh", "sigmoid", "softmax", "log_softmax", "logsigmoid", "cosine_similarity"), "above"),
-    **dict.fromkeys(("clamp_max", "minimum", "clamp", "clip", "normalize"), "above"),
-    **dict.fromkeys(("abs", "norm", "square", "relu", "exp", "softplus", "cdist", "dist"), "below"),
-}
-_PRODUCTS = frozenset({"mm", "bmm", "matmul", "mv", "dot", "inner", "tensordot"})
-_NEGATED = {"below": "above"}
 _POWERS = ("exp", "weighted exp")
 
 
@@ -94,41 +87,53 @@ def is_one(value: Value) -> bool:
 
 
 def carry(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None:
-    """What RESULT of the operation NAME on HELD comes out of, and whether it is bounded."""
+    """What RESULT of the operation NAME on HELD comes out of, and how it is bounded."""
     if name in _COPIES:
         result.same_as = held.same_as or held
-    if name in _SAME:
-        result.activation, result.activated, result.bound = held.activation, held.activated, held.bound
+    if name in SAME:
+        result.activation, result.activated = held.activation, held.activated
         result.is_largest = held.is_largest
     result.is_largest |= name in LARGEST
-    if name in _BOUNDED:
-        result.bound = _BOUNDED[name]
-    elif name in ("sum", "mean", "sqrt"):
-        result.bound = held.bound
-    elif name in ("sub", "sub_") and arguments:
-        result.bound = _bound(ast.Sub(), held, arguments[0])
-    elif name in _PRODUCTS:
-        result.bound = _bound_of_features([held, *arguments])
+    others = (
+        [each for each in arguments if isinstance(each, Tensor | Unknown | int | float)] if name not in SAME else []
+    )
+    result.bounds = bounds_of_operation(
+        name,
+        [_bounds_of(each) for each in (held, *others)],
+        is_shifted=any(map(is_largest, others[:1])),
+        is_square=any(_is_squared(held, each) for each in others[:1]),
+    )
     _activate(held, result, name, arguments)
+
+
+def _bounds_of(value: Value) -> Bounds:
+    """How VALUE is bounded, as an operand: a number is, and so is what a setting stands for."""
+    if isinstance(value, Tensor):
+        return BOTH if value.is_scalar else value.bounds
+    if isinstance(value, Unknown):
+        is_normal = value.why.endswith("normalize")
+        return BOTH if value.is_plain or is_normal else ABOVE if value.why == SHIFTED else FREE
+    return BOTH
+
+
+def _is_squared(left: Value, right: Value) -> bool:
+    """Whether LEFT * RIGHT, or LEFT ** RIGHT, is a square."""
+    is_same = right is left and isinstance(left, Tensor)
+    return is_same or (isinstance(right, int | float) and right == 2)
 
 
 def _activate(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None:
     """The activation, or the part of one, that RESULT of the operation NAME on HELD comes out of."""
-    if name in lore()["activations"]:
-        result.activation, result.activated = lore()["activations"][name], result.spot
-    elif name == "exp" and held.bound != "above" and not held.created:
+    if name in lore()["activations"]:  # of what is bounded, none is rounded to 0
+        is_small = held.bounds == BOTH and name in ("sigmoid", "softmax")
+        result.activation = "" if is_small else lore()["activations"][name]
+        result.activated = result.spot
+    elif name == "exp" and not held.bounds.above and not held.created:
         result.activation, result.activated = "exp", result.spot
     elif name == "sum" and held.activation in _POWERS:
         result.activation, result.activated = "sum of exp", held.activated
     elif name == "where":
         _choose(result, [held, *(each for each in arguments if isinstance(each, Tensor))][-2:])
-
-
-def _bound_of_features(operands: Iterable[Value]) -> str:
-    """Whether the products of OPERANDS are bounded, as those of normalized features are."""
-    given = [each for each in operands if isinstance(each, Tensor | Unknown)]
-    known = (each.bound == "above" if isinstance(each, Tensor) else each.why.endswith("normalize") for each in given)
-    return "above" if len(given) > 1 and all(known) else ""
 
 
 def _choose(result: Tensor, pieces: list[Tensor]) -> None:
@@ -140,15 +145,31 @@ def _choose(result: Tensor, pieces: list[Tensor]) -> None:
 def compose(result: Tensor, operands: Arguments, op: ast.operator | None) -> None:
     """What RESULT of the arithmetic OP on OPERANDS comes out of, and whether it is bounded."""
     if len(operands) != 2:  # -x
-        result.bound = _NEGATED.get(operands[0].bound, "") if isinstance(operands[0], Tensor) else ""
+        result.bounds = bounds_of_operator(op, [_bounds_of(each) for each in operands])
         return
     left, right = operands
     result.activation = _composed(op, left, right)
     origins = (each.activated for each in operands if isinstance(each, Tensor) and each.activated)
     result.activated = next(origins, None) if result.activation else None
-    result.bound = _bound(op, left, right)
+    result.bounds = _combined(op, left, right)
     if isinstance(op, ast.Div):
         result.of_gradients = _quotient(left, right)
+
+
+def _combined(op: ast.operator | None, left: Value, right: Value) -> Bounds:
+    """How LEFT OP RIGHT is bounded. What a tensor is multiplied with or divided by, and is none, is positive by habit:
+    a temperature, a number of heads.
+    """
+    if isinstance(op, ast.Mult | ast.Div) and not (isinstance(left, Tensor) and isinstance(right, Tensor)):
+        held, factor = (left, right) if isinstance(left, Tensor) else (right, left)
+        is_number = isinstance(factor, int | float)
+        is_negative = factor < 0 if is_number else isinstance(factor, Unknown) and factor.why == NEGATED
+        is_inverse = isinstance(op, ast.Div) and held is right
+        bounds = _bounds_of(held) if not is_inverse or _bounds_of(held) == BELOW else FREE
+        return bounds.opposite if is_negative else bounds
+    operands = [_bounds_of(left), _bounds_of(right)]
+    is_square = _is_squared(left, right)
+    return bounds_of_operator(op, operands, is_shifted=is_largest(right), is_square=is_square)
 
 
 def composition(operands: Arguments, op: ast.operator | None) -> str:
@@ -197,25 +218,3 @@ def _sum(left: Value, right: Value) -> str:
     if set(kinds) == {"weighted sigmoid", "weighted 1 - sigmoid"}:  # p * y + (1 - p) * (1 - y), as in _choose
         return "sigmoid"
     return "sum of exp" if all(each in (*_POWERS, "sum of exp") for each in kinds) else ""
-
-
-def _bound(op: ast.operator | None, left: Value, right: Value) -> str:
-    """Whether LEFT OP RIGHT is bounded, of one that is and of a number."""
-    if isinstance(op, ast.Sub):
-        return "above" if is_largest(right) else ""
-    if isinstance(op, ast.MatMult):
-        return _bound_of_features((left, right))
-    if isinstance(op, ast.Pow):
-        return "below" if right == 2 else ""
-    return _bound_of_product(left, right) if isinstance(op, ast.Mult | ast.Div) else ""
-
-
-def _bound_of_product(left: Value, right: Value) -> str:
-    sides = [each for each in (left, right) if isinstance(each, Tensor)]
-    if len(sides) > 1:
-        return "below" if all(each.bound == "below" for each in sides) else ""
-    other = right if sides[0] is left else left
-    is_negative = (isinstance(other, int | float) and other < 0) or (
-        isinstance(other, Unknown) and other.why == NEGATED
-    )
-    return _NEGATED.get(sides[0].bound, "") if is_negative else sides[0].bound

@@ -16,7 +16,6 @@ from torchtriage.examine.source.execution.imports import Imports
 from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, kind_of
 from torchtriage.examine.source.execution.ranks import names_rank
-from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.values import (
     Answer,
     Arguments,
@@ -32,6 +31,7 @@ from torchtriage.examine.source.execution.values import (
     Super,
     Unknown,
     Value,
+    is_module,
     share_of,
     truth,
 )
@@ -305,7 +305,7 @@ class Attributes(Imports):
             value.requires_grad = truth(new)
         elif name == "grad":
             scaled = getattr(new, "scaled", None)
-            is_limited = isinstance(new, Tensor) and new.of_gradients and new.bound == "above"
+            is_limited = isinstance(new, Tensor) and new.of_gradients and new.bounds.above
             if is_limited and value.grad is not None and value.is_gradient_known:  # p.grad = p.grad.clamp(-1, 1)
                 self.happen(events.GradientLimit(self.spot(node), value.grad))
                 return

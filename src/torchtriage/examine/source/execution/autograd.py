@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from torchtriage.examine.source.execution.bounds import FREE, Bounds
 from torchtriage.examine.source.execution.values import Object, Region, Sampled, Spot, Value
 
 
@@ -124,8 +125,7 @@ class Tensor(Sampled):
     """The tensor whose values it has: that of detach(), cpu() …"""
     of_gradients: str = ""
     """"norm" where it was computed of gradients, "inverse" where something was divided by that: a factor that clips."""
-    bound: str = ""
-    """"above" where it is never large, as x - x.max(); "below" where it is never negative, as a distance."""
+    bounds: Bounds = FREE
     is_largest: bool = False
     """Whether it is the largest of the elements of something."""
     base: Tensor | None = None

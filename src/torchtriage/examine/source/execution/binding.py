@@ -83,9 +83,10 @@ class Binding(Machine):
             return
         if isinstance(value, Object) and value.cls is not None and value.cls.fields is not None:  # a named tuple
             value = [value.values.get(name, Unknown(name)) for name in value.cls.fields]
+        is_other = isinstance(value, tuple) and starred is None  # it raises: none of its parts is any of these
         for place, part in enumerate(parts):
             inner = part.value if isinstance(part, ast.Starred) else part
-            self.bind(inner, self.item(value, place, part), frame)
+            self.bind(inner, Unknown() if is_other else self.item(value, place, part), frame)
 
 
 def is_hashable(value: Value) -> bool:

@@ -11,6 +11,7 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED, format_of
 from torchtriage.examine.source.execution.attributes import CONTAINERS
 from torchtriage.examine.source.execution.autograd import GraphNode, Tensor
+from torchtriage.examine.source.execution.bounds import ABOVE, FREE
 from torchtriage.examine.source.execution.frames import Frame, Return
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.instances import Instances
@@ -18,7 +19,6 @@ from torchtriage.examine.source.execution.loops import Loop
 from torchtriage.examine.source.execution.lore import FUNCTION, lore, of_tensors
 from torchtriage.examine.source.execution.modules import names_forward
 from torchtriage.examine.source.execution.ranks import Guard, is_of_rank, names_rank
-from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.tensors import moved_to
 from torchtriage.examine.source.execution.values import (
     OVER,
@@ -39,6 +39,7 @@ from torchtriage.examine.source.execution.values import (
     Unknown,
     Value,
     given_model,
+    is_module,
 )
 
 REST = "**rest"
@@ -188,7 +189,7 @@ class Calls(Instances):
             return NotImplemented
         self.blind |= {"backward"} if is_loss else set()
         assumed = Tensor(self.spot(node), is_open=True, is_batch=True, grad_fn=held.grad_fn)
-        assumed.bound = "above" if held.why == SHIFTED else ""
+        assumed.bounds = ABOVE if held.why == SHIFTED else FREE
         found = self.tensor_method(assumed, name, arguments, keywords, node)
         if casts and isinstance(found, Tensor):  # attempt_load(weights).half() is a model
             found.is_output = True

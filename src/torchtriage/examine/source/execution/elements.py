@@ -14,7 +14,6 @@ from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ANY_KEY, is_hashable
 from torchtriage.examine.source.execution.loops import ELEMENTS
 from torchtriage.examine.source.execution.ranks import is_of_rank
-from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.values import (
     LONGEST,
     MASK,
@@ -28,6 +27,7 @@ from torchtriage.examine.source.execution.values import (
     Operation,
     Unknown,
     Value,
+    is_module,
 )
 
 
@@ -76,6 +76,7 @@ class Elements(Attributes):
         result = self.merged((value,), node)
         if not (isinstance(key, Tensor) and key.format == MASK):  # p[p > 0] leaves out what a logarithm cannot take
             result.activation, result.activated = value.activation, value.activated
+        result.bounds, result.is_largest = value.bounds, value.is_largest
         result.base = value if _is_basic(key) else None
         result.is_assumed = value.is_output or value.is_assumed
         return result

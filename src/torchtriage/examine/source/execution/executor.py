@@ -10,7 +10,7 @@ from time import process_time
 from typing import Self, TypeVar
 
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
+from torchtriage.examine.source.execution.autograd import Gradient, GraphNode, Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ENVIRONMENT
 from torchtriage.examine.source.execution.conditions import Takes
 from torchtriage.examine.source.execution.frames import Break, Continue, File, Frame, Raised, Return, TooLong
@@ -71,6 +71,8 @@ class Executor(Frameworks):
         """Those that this execution has called."""
         self.blind: set[str] = set()
         """Names of methods that were called on things that are not known: "step", "zero_grad" …"""
+        self.escaped: dict[GraphNode, int] = {}
+        """Operations whose results code that is not executed gets, and how many events there were by then."""
         self.decisions: dict[int, int] = {}
         """How often each condition came up that could not be known."""
         self.dropped: set[int] = set()
@@ -214,13 +216,18 @@ class Executor(Frameworks):
                 elif each.kind == "optimizer":
                     self.blur(self.optimized(each))
             elif isinstance(each, Tensor):
-                each.has_escaped = True
-                if each.graph and not isinstance(each, Parameter):
-                    self.blur(each.graph)
+                self._escape_tensor(each)
             elif isinstance(each, dict):
                 waiting += each.values()
             elif isinstance(each, list | tuple | set):
                 waiting += each
+
+    def _escape_tensor(self, held: Tensor) -> None:
+        held.has_escaped = True
+        if held.grad_fn is not None:
+            self.escaped[held.grad_fn] = len(self.events)
+        if held.graph and not isinstance(held, Parameter):
+            self.blur(held.graph)
 
     def blur(self, parameters: Iterable[Parameter] | None) -> None:
         if parameters is None:

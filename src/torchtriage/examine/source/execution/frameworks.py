@@ -28,7 +28,7 @@ class Frameworks(Calls):
         """torch.multiprocessing.spawn(function, args=(…)): it gets the number of its process first."""
         given = dict(zip(("fn", "args"), arguments, strict=False)) | dict(keywords)
         rest = given.get("args", ())
-        rank = Unknown("spawn", is_of_rank=True)
+        rank = Unknown("rank", is_of_rank=True)
         self.call(given.get("fn", Unknown()), (rank, *(rest if isinstance(rest, tuple | list) else ())), {}, node)
         return None
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.arithmetic import SHIFTED
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor, release
+from torchtriage.examine.source.execution.bounds import ABOVE, FREE
 from torchtriage.examine.source.execution.contexts import GRAD_MODES, Contexts
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
@@ -183,7 +184,7 @@ class Library(Contexts):
         if first is None and is_function and last not in lore()["tensors"]["others"]:
             unknown = [each for each in operands if isinstance(each, Unknown) and not each.is_plain]
             if unknown:
-                first = Tensor(self.spot(node), is_open=True, bound="above" if unknown[0].why == SHIFTED else "")
+                first = Tensor(self.spot(node), is_open=True, bounds=ABOVE if unknown[0].why == SHIFTED else FREE)
                 operands = [each for each in operands if each is not unknown[0]]
         if first is None:
             return Unknown(name, is_of_rank=any(map(is_of_rank, operands)))
@@ -222,6 +223,7 @@ class Library(Contexts):
             made.graph = frozenset()
         data = arguments[0] if arguments else keywords.get("data")
         made.is_empty = isinstance(data, Tensor) and data.is_empty
+        made.base = data if isinstance(data, Tensor) else None
         release(data)
         return made
 

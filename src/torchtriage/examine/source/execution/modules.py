@@ -13,7 +13,7 @@ from torchtriage.examine.source.execution.arithmetic import device_of, format_of
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.lore import FUNCTION, is_loss, kind_of, lore
-from torchtriage.examine.source.execution.registration import SEQUENTIAL, Registration, bare, is_module
+from torchtriage.examine.source.execution.registration import SEQUENTIAL, Registration, bare
 from torchtriage.examine.source.execution.values import (
     Arguments,
     Class,
@@ -24,6 +24,7 @@ from torchtriage.examine.source.execution.values import (
     Spot,
     Unknown,
     Value,
+    is_module,
     truth,
 )
 from torchtriage.examine.source.names import table

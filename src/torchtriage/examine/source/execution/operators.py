@@ -12,8 +12,9 @@ from typing import Any
 
 from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import Binding, is_hashable
+from torchtriage.examine.source.execution.bounds import BOTH
 from torchtriage.examine.source.execution.loops import PERIODS, ROUNDS
-from torchtriage.examine.source.execution.ranks import is_of_rank
+from torchtriage.examine.source.execution.ranks import is_of_rank, names_rank
 from torchtriage.examine.source.execution.values import (
     LONGEST,
     MASK,
@@ -144,7 +145,9 @@ class Operators(Binding):
             return _comparison([each for each in (left, right) if isinstance(each, Tensor)], share_of((left, right)))
         if isinstance(left, Unknown) and (right is None or isinstance(right, bool)):
             is_same = isinstance(op, ast.Is | ast.Eq) is (right is True)
-            return Condition.build("is" if is_same else "not", left)
+            asked = Condition.build("is" if is_same else "not", left)
+            asked.is_of_rank &= right is not None or not names_rank(left.why)  # every rank has one
+            return asked
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             return self._compared_count(op, left, right)
         if isinstance(op, ast.Is | ast.IsNot):
@@ -238,7 +241,7 @@ def is_threshold(op: ast.cmpop, left: Value, right: Value) -> bool:
 
 def _comparison(operands: list[Tensor], share: Object | None) -> Tensor:
     """What a comparison of OPERANDS, and maybe of a number, gives; SHARE: of which loader's samples it tells."""
-    made = Tensor(cut=next((each.cut for each in operands if each.cut), None), share=share, format=MASK)
+    made = Tensor(cut=next((each.cut for each in operands if each.cut), None), share=share, format=MASK, bounds=BOTH)
     made.device = next((each.device for each in operands if each.device), "")
     if len(operands) == 1:
         made.attribute, made.created, made.birth = operands[0].attribute, operands[0].created, operands[0].birth

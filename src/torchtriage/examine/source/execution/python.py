@@ -31,6 +31,7 @@ from torchtriage.examine.source.execution.values import (
     Value,
     bounded,
     is_concrete,
+    is_module,
     share_of,
 )
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -191,6 +192,8 @@ class Python(Sequences):
     def _set_attribute(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if len(arguments) == 3 and isinstance(arguments[1], str):
             self.assign(arguments[0], arguments[1], arguments[2], node)
+        elif len(arguments) == 3 and is_module(arguments[0]) and is_module(arguments[2]):
+            arguments[0].values[f"? {len(arguments[0].values)}"] = arguments[2]  # setattr(self, f"block{size}", block)
         return None
 
     def _partial(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:

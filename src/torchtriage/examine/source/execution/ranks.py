@@ -75,7 +75,7 @@ def certainty_of(found: Value, way: bool, test: ast.expr) -> Certainty | None:
     if not isinstance(found, Unknown):
         return None
     text = ast.unparse(test)
-    if _WORLD.search(text):
+    if _WORLD.search(text) or _asks_for_any(found):
         return None
     if found.is_of_rank:
         return "rank" if _holds_back(found, way) else "named"
@@ -86,12 +86,19 @@ def certainty_of(found: Value, way: bool, test: ast.expr) -> Certainty | None:
 
 def _holds_back(value: Value, way: bool) -> bool:
     """Whether some ranks cannot go the WAY of the condition VALUE, whatever else it asks for."""
-    if not isinstance(value, Condition) or value.op == "is":
+    if not isinstance(value, Condition) or (value.op == "is" and not _asks_for_any(value)):
         return isinstance(value, Unknown) and (value.is_of_rank or _SEVERAL.search(value.why) is not None)
+    if _asks_for_any(value):
+        return False
     if value.op == "not":
         return _holds_back(value.parts[0], not way)
     found = [_holds_back(each, way) for each in value.parts]
     return any(found) if (value.op == "and") is way else all(found)
+
+
+def _asks_for_any(value: Value) -> bool:
+    """Whether VALUE only asks whether there is a rank: `rank is not None`."""
+    return isinstance(value, Condition) and not value.is_of_rank and any(map(is_of_rank, value.parts))
 
 
 def _is_told(value: Unknown, test: ast.expr) -> bool:

@@ -23,6 +23,7 @@ from torchtriage.examine.source.execution.values import (
     Unknown,
     Value,
     given_model,
+    is_module,
     truth,
 )
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -93,8 +94,8 @@ class Registration(Tensors):
             for each in module.state["own"].values():
                 each.graph = frozenset({each})
         items = module.state.get("items")
-        listed = enumerate(items) if isinstance(items, list) else ()
-        made = {str(place): each for place, each in listed if isinstance(each, Parameter)}
+        pairs = items.items() if isinstance(items, dict) else enumerate(items) if isinstance(items, list) else ()
+        made = {str(name): each for name, each in pairs if isinstance(each, Parameter)}
         made |= {name: each for name, each in module.values.items() if isinstance(each, Parameter)}
         return {**module.state.get("own", {}), **made}
 
@@ -244,7 +245,3 @@ def bare(module: Object) -> Object:
     while isinstance(module.state.get("module"), Object):
         module = module.state["module"]
     return module
-
-
-def is_module(value: Value) -> bool:
-    return isinstance(value, Object) and value.kind in ("module", "wrapper")

@@ -22,6 +22,7 @@ from torchtriage.examine.source.execution.arithmetic import (
     vanishing,
 )
 from torchtriage.examine.source.execution.autograd import Birth, Gradient, Parameter, Tensor
+from torchtriage.examine.source.execution.bounds import BOTH, FREE
 from torchtriage.examine.source.execution.graphs import Graphs, tensors_in
 from torchtriage.examine.source.execution.lore import lore, of_tensors
 from torchtriage.examine.source.execution.values import (
@@ -112,6 +113,7 @@ class Tensors(Graphs):
         made.birth = Birth(self.turn, self.is_in_model)
         made.format, made.device = format_of((keywords.get("dtype"),)), device_of((keywords.get("device"),))
         made.share = share_of(arguments)
+        made.bounds = BOTH if name in lore()["bounds"]["constants"] else FREE
         made.is_empty = name in _EMPTY
         made.is_learned = truth(keywords.get("requires_grad", False)) is True
         data = arguments[0] if arguments else keywords.get("data")
@@ -174,7 +176,7 @@ class Tensors(Graphs):
         if is_in_place(name):
             held.graph, held.is_open, held.ages = result.graph, result.is_open, held.ages | result.ages
             held.grad_fn = result.grad_fn
-            held.divided, held.bound = result.divided, result.bound
+            held.divided, held.bounds = result.divided, result.bounds
             return held
         return result
 
@@ -277,6 +279,8 @@ class Tensors(Graphs):
         """NODE writes to the memory of HELD, which may be that of what an autograd function is given."""
         for each in held.memory:
             each.is_empty = False
+            if each.moved is not None:  # Parameter(torch.empty(8)).to(device)
+                each.moved.is_empty = False
             if each.is_gradient:
                 self.happen(events.GradientEdit(self.spot(node)))
             if each.context is not None:

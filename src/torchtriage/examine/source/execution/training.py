@@ -256,7 +256,10 @@ class Training:
         loops = [each for each in inside if isinstance(each, ast.For)]
         thawed = {name for each in loops if "parameters" in names_in(each.iter) for name in names_in(each.target)}
         calls = (each.func for each in inside if isinstance(each, ast.Call) and not each.args and not each.keywords)
-        asked = (each for each in calls if isinstance(each, ast.Attribute) and each.attr in _ASKS_FOR_INPUT)
+        asked = [each for each in calls if isinstance(each, ast.Attribute) and each.attr in _ASKS_FOR_INPUT]
+        switches = (each.targets[0] for each in inside if isinstance(each, ast.Assign) and _is_true(each.value))
+        attributes = (each for each in switches if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name))
+        asked += [each for each in attributes if each.attr == "requires_grad"]
         return any(not isinstance(each.value, ast.Name) or each.value.id not in thawed for each in asked)
 
     def in_loop(self, event: events.Event) -> Spot:
@@ -267,6 +270,10 @@ class Training:
     def calls(self, spot: Spot) -> list[str]:
         """The code of the calls that led to SPOT: `self.run_phase("val", loader)`."""
         return [ast.unparse(each) for _, each in spot.calls if isinstance(each, ast.Call)]
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _is_passed_over(forward: events.Forward, others: list[events.Forward]) -> bool:

@@ -451,6 +451,10 @@ def is_concrete(value: Value) -> bool:
     return value is None or isinstance(value, str | bytes | bool | int | float | complex | slice)
 
 
+def is_module(value: Value) -> bool:
+    return isinstance(value, Object) and value.kind in ("module", "wrapper")
+
+
 def share_of(values: Iterable[Value]) -> Object | None:
     """The loader whose part on this rank alone one of VALUES was computed of, or an element of a list among them."""
     for each in values:

@@ -40,13 +40,15 @@ def loads_to_saved_device(trainings: Trainings) -> Iterator[Sighting]:
         joined = [each for each in training.of(events.LibraryCall) if each.name.endswith(".init_process_group")]
         if not (training.replicas or joined) or not training.mentions(_CUDA) or _saves_from_host(training):
             return
+        spawns = {line for each in joined for line in training.calls(each.spot) if _SPAWNS.search(line)}
         used = [each.state for each in training.of(events.Restore)]
         loaded = [each.path for each in used if isinstance(each, Loaded) and not _is_brought_over(each.path, written)]
         paths = {id(each) for each in loaded if not _is_given(each, written)}
         for call in training.of(events.LibraryCall):
             where = call.arguments[1] if len(call.arguments) > 1 else call.keywords.get("map_location")
             is_load = call.name == "torch.load" and not call.guards and where is None and "**" not in call.keywords
-            if is_load and paths & _path_of(call):
+            is_of_parent = bool(spawns) and spawns.isdisjoint(training.calls(call.spot))
+            if is_load and paths & _path_of(call) and not is_of_parent:
                 yield (
                     call.spot,
                     "without map_location every rank puts a copy of the tensors on the device that rank 0 saved them "
@@ -67,6 +69,8 @@ def _is_brought_over(path: Value, saves: list[events.Save]) -> bool:
     return bool(mine) and not any(saved_states(each.saved) for each in mine)
 
 
+_SPAWNS = re.compile(r"\bspawn\(")
+"""By which call a program becomes one of several ranks: what it does before and behind that, it does alone."""
 _CUDA = re.compile(rb"cuda|nccl")
 
 

@@ -11,10 +11,9 @@ from functools import cache
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.registration import is_module
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
-from torchtriage.examine.source.execution.values import OPAQUE, Object, Unknown
+from torchtriage.examine.source.execution.values import OPAQUE, Object, Unknown, is_module
 from torchtriage.examine.source.script import Script
 
 

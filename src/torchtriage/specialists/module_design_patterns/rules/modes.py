@@ -68,7 +68,7 @@ def mode_left_in_train(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         used = {id(forward) for forward, _ in training.backwards}
-        trained = {id(bare(forward.model)) for forward, _ in training.backwards}
+        trained = {id(bare(forward.model)) for forward, each in training.backwards if not training.asks_for_input(each)}
         for forward in training.of(events.Forward):
             if forward.training is not True or id(bare(forward.model)) not in trained or id(forward) in used:
                 continue
@@ -127,7 +127,7 @@ def _drops(call: events.FunctionCall, trainings: Trainings) -> bool:
         return False
     word, place = _RATES.get(call.name, ("p", 1))
     rate = _argument(call, word, place, 0.5 if is_dropout else 0)
-    mode = _argument(call, "training", 2, None) if is_dropout else None
+    mode = _argument(call, "train" if is_required else "training", 2, None) if is_dropout else None
     is_forced = mode is True and (is_required or trainings.is_program)
     is_off = rate == 0 or (isinstance(rate, Unknown) and rate.is_option)  # by default
     return "**" not in call.keywords and (mode is None or is_forced) and not is_off

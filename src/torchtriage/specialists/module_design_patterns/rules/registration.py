@@ -11,11 +11,10 @@ from functools import partial
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.autograd import Parameter, PlainAttribute
-from torchtriage.examine.source.execution.registration import is_module
+from torchtriage.examine.source.execution.autograd import GraphNode, Parameter, PlainAttribute
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
-from torchtriage.examine.source.execution.values import Object, Spot, Value
+from torchtriage.examine.source.execution.values import Object, Spot, Value, is_module
 from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.families import CASTS
@@ -196,7 +195,9 @@ def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
             is_last = isinstance(owner, Object) and owner.values.get(kept.name) is kept.tensor
             if is_last and owner.kind == "module" and not kept.loops and kept.tensor.graph:
                 own = set(training.executor.parameters(owner))
-                if all(each.owner is None and each not in own for each in kept.tensor.graph):
+                starts = set[GraphNode]().union(*(each.base.operations for each in own if each.base is not None))
+                is_start = kept.tensor.grad_fn in starts  # of what is trained: Parameter(start[i])
+                if not is_start and all(each.owner is None and each not in own for each in kept.tensor.graph):
                     fact = f"`self.{kept.name}` is computed of a parameter: parameters() does not have it"
                     yield kept.spot, fact, _move_first
 

@@ -176,6 +176,8 @@ def _left_over(training: Training) -> Iterator[events.Forward]:
             continue
         if "backward" in training.blind and forward.training is not False:
             continue  # accelerator.backward(loss), of an object that is not known
+        if _is_adapted(training, forward):
+            continue
         is_apart = (forward.loops[:-1], forward.loops[-1][0]) not in trained
         if forward.training is False:
             is_evaluation = is_apart or id(bare(forward.model)) in models
@@ -186,11 +188,23 @@ def _left_over(training: Training) -> Iterator[events.Forward]:
             yield forward
 
 
+def _is_adapted(training: Training, forward: events.Forward) -> bool:
+    """Whether gradients are asked for after FORWARD in the same iteration: an inner step of meta-learning, which its
+    evaluation takes, too.
+    """
+    calls = [each for each in training.events_after(forward) if isinstance(each, events.GradientCall)]
+    return any(each.loops and each.loops == forward.loops[: len(each.loops)] for each in calls)
+
+
 def _evaluated(training: Training, forward: events.Forward) -> Spot:
-    """Where FORWARD is asked for: of a step that training and validation share, the call in the loop over batches."""
+    """Where FORWARD is asked for: of a step that training and validation share, or that is a method of the model, the
+    call in the loop over batches.
+    """
     is_shared = any(each.spot.node is forward.spot.node for each, _ in training.backwards)
     is_in_pass = any(loop in training.loader_loops for loop, _ in forward.loops)
-    return training.in_loop(forward) if is_shared or is_in_pass else forward.spot
+    classes = (each for each in training.definitions_around(forward.spot) if isinstance(each, ast.ClassDef))
+    is_of_model = any(ast.unparse(base).endswith("Module") for each in classes for base in each.bases)
+    return training.in_loop(forward) if is_shared or is_in_pass or is_of_model else forward.spot
 
 
 def _passes(event: events.Event) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
@@ -286,7 +300,9 @@ def _is_used_again(training: Training, backward: events.Backward) -> bool:
     later = training.events_after(backward)
     again = [each.loss for each in later if isinstance(each, events.Backward)]
     again += [one for each in later if isinstance(each, events.GradientCall) for one in tensors_in((each.outputs,))]
-    return any(not mine.isdisjoint(each.operations) for each in again)
+    first, escaped = len(training.executor.events) - len(later), training.executor.escaped
+    is_handed_on = any(escaped.get(each, -1) >= first for each in mine)  # self.critic.push(fake), that is not in sight
+    return is_handed_on or any(not mine.isdisjoint(each.operations) for each in again)
 
 
 @detector("source/result-dropped")
