@@ -378,6 +378,7 @@ class Tensors(Graphs):
             return held.requires_grad
         if name in lore()["tensors"]["views"] or name in table()["graph"]["attributes"]:
             result = self.view(held, node)
+            result.bounds = held.bounds if name in lore()["tensors"]["views"] else FREE
             result.loss = "mean" if name == "loss" else ""  # of a model of transformers: over the tokens
             return result
         is_fact = name in _FACTS or name == "requires_grad"
