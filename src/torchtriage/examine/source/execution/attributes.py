@@ -74,7 +74,8 @@ class Attributes(Imports):
         if isinstance(value, tuple) and len(value) == 2 and name in ("values", "indices"):  # x.max(dim=1).values
             return value[name == "indices"]
         if isinstance(value, CONTAINERS):
-            return Operation(value, name) if hasattr(value, name) else Unknown(name)
+            # a text may be a path: parser.add_argument("--out", type=Path, default="runs")
+            return Operation(value, name) if hasattr(value, name) else Unknown(name, is_plain=True)
         if not isinstance(value, Unknown):
             return Unknown(name)
         if name not in value.values:

@@ -186,6 +186,8 @@ class Parameter(Tensor):
     """Of which one it is a copy."""
     version: int = 0
     """How often an optimizer has changed it."""
+    zeroed: Spot | None = None
+    """Where every element of it was set to 0, and not to anything else since."""
     is_updated: bool = False
     """Whether the program changes its values itself: the copy that a moving average makes."""
 

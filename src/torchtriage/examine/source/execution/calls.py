@@ -83,7 +83,7 @@ class Calls(Instances):
         work = self._calls.get(type(called))
         if work is not None:
             return work(self, called, arguments, keywords, node)
-        if type(called) is Unknown and id(node) in self.dropped and not arguments:
+        if type(called) is Unknown and not called.is_plain and id(node) in self.dropped and not arguments:
             self.blind |= {"zero_grad", "step"}  # prepare_step() of a star import may work on what is global there
         return self.beyond(called, "", arguments, keywords, node)
 

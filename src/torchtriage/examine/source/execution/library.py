@@ -139,16 +139,19 @@ class Library(Contexts):
         for each in self.overwritten(name, arguments, keywords):
             self.overwrite(each, node)
         if head == "torch.nn.init":
-            return self._initialized(name, arguments)
+            return self._initialized(name, arguments, node)
         if head.startswith("torch.distributed"):
             return self._distributed(name, arguments, keywords, node)
         return self._computed_by(name, arguments, keywords, node)
 
-    def _initialized(self, name: str, arguments: Arguments) -> Value:
+    def _initialized(self, name: str, arguments: Arguments, node: ast.AST) -> Value:
         """torch.nn.init.NAME(tensor): its memory is filled."""
+        is_zero = name.endswith(".zeros_") or (name.endswith(".constant_") and arguments[1:] == (0,))
         for each in tensors_in(arguments[:1]):
-            if isinstance(each, Parameter) and each.owner is not None:
-                each.owner.state["is_set"] = True
+            if isinstance(each, Parameter):
+                each.zeroed = self.spot(node) if is_zero else None
+                if each.owner is not None:
+                    each.owner.state["is_set"] = True
             each.is_empty = False
             for one in each.graph:  # weight[i].view(shape): a part of it
                 one.is_empty = False

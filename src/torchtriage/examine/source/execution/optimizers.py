@@ -244,6 +244,7 @@ class Optimizers(Modules):
         held.state["is_set"] = True
         for each in self.parameters(held) if held.kind in ("module", "wrapper") else ():
             each.is_empty = False
+            each.zeroed = each.zeroed if each.version else None  # what is loaded behind a training says nothing of it
         return Answer("the keys that do not fit", part=held, spot=self.spot(node))
 
     def batch(self, loader: Object, node: ast.AST) -> Value:

@@ -274,6 +274,7 @@ class Tensors(Graphs):
         if held.memory_of is not None:  # p.data.add_(…): the program updates the parameter itself
             self.blind.add("step")
             held.memory_of.is_updated = True
+            held.memory_of.zeroed = self.spot(node) if name == "zero_" else None
 
     def overwrite(self, held: Tensor, node: ast.AST) -> None:
         """NODE writes to the memory of HELD, which may be that of what an autograd function is given."""
@@ -313,6 +314,8 @@ class Tensors(Graphs):
             held.graph, held.ages, held.grad_fn = frozenset(), frozenset(), None
         elif isinstance(held, Parameter):
             held.is_empty = held.is_empty and name in ("requires_grad_", "float")
+            if is_in_place(name) and name != "requires_grad_":
+                held.zeroed = self.spot(node) if name == "zero_" else None
             if name == "requires_grad_":
                 held.requires_grad = truth(arguments[0] if arguments else keywords.get("requires_grad", True))
         else:

@@ -52,7 +52,8 @@ def backward_twice(trainings: Trainings) -> Iterator[Sighting]:
             # a sum keeps nothing that could be freed, a layer does
             shared = [freed[each] for each in loss.operations if each in freed and each.is_of_layer]
             is_carried = len(loss.ages - {BEFORE}) > 1  # from one iteration to the next: a state that is not detached
-            if shared and loss.graph and not (loss.has_escaped or loss.is_open or is_carried):
+            is_sure = not (loss.has_escaped or loss.is_open or is_carried)
+            if shared and loss.graph and (is_sure or any(each.loss is loss for each in shared)):
                 yield (
                     backward.spot,
                     f"{shared[0].spot} has gone back through a part of this graph, and freed it",

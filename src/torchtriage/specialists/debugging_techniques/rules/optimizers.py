@@ -34,7 +34,7 @@ def parameters_not_in_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 forward.training is True
                 and graph & held
                 and left
-                and _is_left_out(training, forward, backward, held, left)
+                and _is_left_out(training, forward, backward, held, left, is_loaded=_is_loaded(trainings))
             ):
                 spot = next(each.spot for each in optimizers if each.spot and set(training.parameters_of(each)) & graph)
                 yield spot, f"{_layers(left)} get gradients and are in no optimizer"
@@ -128,6 +128,8 @@ def _is_left_out(
     backward: events.Backward,
     held: Set[Parameter],
     left: list[Parameter],
+    *,
+    is_loaded: bool,
 ) -> bool:
     """Whether LEFT, of the model of FORWARD, were to be trained: of a model in part, or of a head on what is trained.
 
@@ -135,26 +137,42 @@ def _is_left_out(
     """
     model = bare(forward.model)
     if set(training.executor.parameters(model)) & held:
-        return _is_forgotten(training, forward.model, held, left)
+        return _is_forgotten(training, forward.model, held, left, is_loaded=is_loaded)
     is_compared = backward.loss.loss not in ("", "mean")  # what only judges, -critic(generator(noise)).mean(), is fixed
     return is_compared and bool(forward.given & held) and not model.state.get("is_set")
 
 
-def _is_forgotten(training: Training, model: Object, held: Set[Parameter], left: Iterable[Parameter]) -> bool:
+def _is_forgotten(
+    training: Training, model: Object, held: Set[Parameter], left: Iterable[Parameter], *, is_loaded: bool
+) -> bool:
     """Whether the parts of MODEL that LEFT belongs to are fewer than those in HELD, or have never learned anything.
 
     Who trains a head on a backbone gives the optimizer one part of two, and means to; the backbone has been trained.
     """
     parts = [set(training.executor.parameters(each)) for _, each in training.executor.children(model)]
     missing = sum(bool(each & set(left)) for each in parts)
-    is_new = not training.mentions(_LEARNED) and not any(
-        each.state.get("is_set") for each in training.executor.modules(model)
-    )
+    is_new = not is_loaded and not training.mentions(_LEARNED)
     return missing < sum(bool(each) and each <= held for each in parts) or (missing > 0 and is_new)
 
 
-_LEARNED = re.compile(rb"pretrain|checkpoint|from_pretrained|load_state_dict|torch\.hub|finetune|fine_tune|probe")
+def _is_loaded(trainings: Trainings) -> bool:
+    """Whether a model may take over what another training has learned; one that is resumed takes over the state of its
+    optimizer as well.
+    """
+    restores = [(run, each) for run in trainings.runs for each in run.of(events.Restore)]
+    resumed = {id(run) for run, each in restores if each.part.kind == "optimizer"}
+    if not resumed:
+        return bool(restores) or trainings.runs[0].mentions(_LOADS)
+    return any(id(run) not in resumed and _is_before_training(run, each) for run, each in restores)
+
+
+def _is_before_training(training: Training, restore: events.Restore) -> bool:
+    return any(isinstance(each, events.OptimizerStep) for each in training.events_after(restore))
+
+
+_LEARNED = re.compile(rb"pretrain|from_pretrained|torch\.hub|finetune|fine_tune|probe")
 """Words of programs whose models have been trained before."""
+_LOADS = re.compile(rb"checkpoint|load_state_dict")
 
 
 def _is_trained(parameter: Parameter) -> bool:

@@ -69,8 +69,21 @@ def schedule_exceeded(trainings: Trainings) -> Iterator[Sighting]:
                     f"the schedule of {step.scheduler.spot} ends after {length} steps, "
                     f"one for each epoch, and is stepped for every batch",
                 )
+        yield from _stepped_several_times(training)
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _stepped_several_times(training: Training) -> Facts:
+    """Schedules that move on more than once for each step of their optimizer: in a helper, and in the loop again."""
+    moves = training.of(events.SchedulerStep)
+    for made in (each.made for each in training.of(events.Made) if each.made.kind == "scheduler"):
+        optimizer, mine = made.argument("optimizer", 0), [each for each in moves if each.scheduler is made]
+        turns = [each.loops for each in training.of(events.OptimizerStep) if each.optimizer is optimizer and each.loops]
+        counts = [sum(each.loops[: len(turn)] == turn for each in mine) for turn in turns]
+        if len(counts) > 1 and min(counts) > 1 and len({*turns}) == len(turns):
+            fact = f"it moves on {min(counts)} times for each step of the optimizer: its end comes as much earlier"
+            yield mine[-1].spot, fact
 
 
 def _length(scheduler: Object) -> Value:

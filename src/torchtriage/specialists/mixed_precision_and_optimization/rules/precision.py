@@ -39,8 +39,12 @@ def half_model_trained(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find, where_reached=True)
 
 
-_MASTERS = re.compile(r"master|fp32|float32|full_precision|lora|adapter|deepspeed|apex|accelerat", re.IGNORECASE)
-"""What code is called that keeps float32 weights, or trains a part of the model."""
+_MASTERS = re.compile(
+    r"master|(fp|float)32.*(param|weight|cop|group|model)|(param|weight|cop|group|model).*(fp|float)32|full_precision|"
+    "lora|adapter|deepspeed|apex|accelerat",
+    re.IGNORECASE,
+)
+"""What code is called that keeps float32 weights, or trains a part of the model: not numpy.float32 of its images."""
 
 
 def _is_widened(training: Training, between: list[events.Event], parameters: set[Parameter]) -> bool:
