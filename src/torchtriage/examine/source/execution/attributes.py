@@ -300,8 +300,12 @@ class Attributes(Imports):
             self.happen(events.Setting(self.spot(node), name, new, value))
 
     def _set_of_parameter(self, value: Parameter, name: str, new: Value, node: ast.AST) -> None:
-        if name == "data" and value.owner is not None:
-            value.owner.state["is_set"] = True
+        if name == "data":
+            value.is_empty = False
+            if value.owner is not None:
+                value.owner.state["is_set"] = True
+            if value.grad is not None and value.grad.is_taken:  # p.data = p.data - lr * p.grad
+                self.blind.add("step")
         if name == "requires_grad":
             value.requires_grad = truth(new)
         elif name == "grad":

@@ -190,6 +190,7 @@ class UnseenCaller(Executor):
         if isinstance(entry, Function):
             given = self._arguments(entries, entry)
             self._share(given)
+            self.is_grad = not entries.is_without_grad(entry)
             self._return_to_caller(self._for_each_batch(lambda: self.call(entry, (), given, node), node), node)
         elif is_of_autograd(entry):
             self._apply_once(entry)

@@ -205,7 +205,7 @@ class Calls(Instances):
             if self.guards:
                 self.happen(events.UnseenCall(self.spot(node)))
             self.escape(*arguments, *keywords.values())
-            if isinstance(held, Object) and name and not held.kind:
+            if isinstance(held, Object) and name and held.kind in ("", "optimizer"):  # optimizer.second_step(): SAM
                 held.has_escaped = True
         asked = name or (held.why if isinstance(held, Unknown) else "")
         inputs = [each.grad_fn for each in tensors_in((*arguments, *keywords.values())) if each.grad_fn is not None]

@@ -131,10 +131,14 @@ class Conditions(Expressions):
 
     def _comes_in_turn(self, test: ast.expr) -> bool:
         """Whether TEST asks for the number of a loop: `for turn in range(world): if turn == rank`."""
-        targets = (each.node.target for each in self.loops if isinstance(each.node, ast.For))
-        turns = {each.id for each in targets if isinstance(each, ast.Name)}
         sides = (test.left, *test.comparators) if isinstance(test, ast.Compare) else ()
-        return any(isinstance(each, ast.Name) and each.id in turns for each in sides)
+        return any(isinstance(each, ast.Name) and each.id in self.turning for each in sides)
+
+    @property
+    def turning(self) -> set[str]:
+        """The names that loops under way count with."""
+        targets = (each.node.target for each in self.loops if isinstance(each.node, ast.For))
+        return {each.id for each in targets if isinstance(each, ast.Name)}
 
     def _narrow(self, test: ast.expr, frame: Frame) -> None:
         """What TEST, which holds, says of a name: isinstance(value, torch.Tensor)."""
@@ -185,7 +189,12 @@ def _is_refused_else(node: ast.AST) -> bool:
     """Whether NODE is an `if` whose other arm raises: else: raise ValueError(kind)."""
     if not isinstance(node, ast.If) or not node.orelse:
         return False
-    return isinstance(node.orelse[-1], ast.Raise) and not isinstance(node.body[-1], ast.Raise)
+    return _ends_program(node.orelse[-1]) and not _ends_program(node.body[-1])
+
+
+def _ends_program(statement: ast.stmt) -> bool:
+    """Whether STATEMENT raises an error, or exits: print("unknown model"); exit(1)."""
+    return isinstance(statement, ast.Raise) or (isinstance(statement, ast.Expr) and leaves([statement]))
 
 
 @once
@@ -233,5 +242,7 @@ def leaves(body: list[ast.stmt]) -> bool:
     last = body[-1] if body else None
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         called = last.value.func
+        if isinstance(called, ast.Name):
+            return called.id in ("exit", "quit")
         return isinstance(called, ast.Attribute) and called.attr in ("exit", "_exit", "error", "skip")
     return isinstance(last, _LEAVES)

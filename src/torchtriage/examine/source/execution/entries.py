@@ -102,6 +102,14 @@ class Entries:
         others = (each for each in self.methods(cls, set()) if each is not but)
         return set().union(*(_methods_called(each.node) for each in others))
 
+    def is_without_grad(self, function: Function) -> bool:
+        """Whether all that calls FUNCTION in the file stands in a `with torch.no_grad()`."""
+        sites = [
+            each for each in self.roles.facts.calls.get(function.name, ()) if not _is_within(each.scope, function.name)
+        ]
+        around = ([block.owner for block in each.block.path if block.kind == "with"] for each in sites)
+        return bool(sites) and all(any(map(_switches_off, owners)) for owners in around)
+
     def _is_called(self, name: str, cls: Class | None = None, *, is_function: bool = False) -> bool:
         """Whether the file calls something of that NAME, of CLS, outside of the function itself, and not of a package.
 
@@ -191,10 +199,10 @@ class Entries:
         note = ast.unparse(wanted.annotation).rpartition(".")[2] if wanted.annotation is not None else ""
         if isinstance(defaults.get(wanted.arg), Object):  # criterion=nn.CrossEntropyLoss()
             return defaults[wanted.arg]
+        is_named = note in _TEXTS or isinstance(defaults.get(wanted.arg), str | int | float)  # optimizer: str = "sgd"
         made = self._annotated(wanted, scope, spot) or self.of_role(self._name_of(wanted), scope, spot)
-        is_named = isinstance(defaults.get(wanted.arg), str) or note in _TEXTS  # optimizer: str = "sgd"
-        made = made or (made_for("optimizer", spot) if wanted.arg == "optimizer" and not is_named else None)
-        if made is not None:
+        made = made or (made_for("optimizer", spot) if wanted.arg == "optimizer" else None)
+        if made is not None and not is_named:
             return made
         if _is_tensor(wanted.annotation):
             return Tensor(spot, is_open=True, is_entry=True)
@@ -393,6 +401,12 @@ def is_module(cls: Class) -> bool:
 
 def is_of_autograd(cls: Class) -> bool:
     return FUNCTION in cls.externals
+
+
+def _switches_off(owner: ast.AST) -> bool:
+    """Whether OWNER, a `with`, switches gradients off."""
+    items = owner.items if isinstance(owner, ast.With) else []
+    return any("no_grad" in text or "inference_mode" in text for text in (ast.unparse(each) for each in items))
 
 
 def _is_within(scope: Scope | None, name: str) -> bool:

@@ -13,7 +13,7 @@ from torchtriage.examine.source.execution.autograd import Parameter, Tensor, rel
 from torchtriage.examine.source.execution.bounds import ABOVE, FREE
 from torchtriage.examine.source.execution.contexts import GRAD_MODES, Contexts
 from torchtriage.examine.source.execution.graphs import tensors_in
-from torchtriage.examine.source.execution.lore import MODULE, kind_of, lore
+from torchtriage.examine.source.execution.lore import BASES, MODULE, kind_of, lore
 from torchtriage.examine.source.execution.ranks import Guard, is_of_rank, names_rank
 from torchtriage.examine.source.execution.values import (
     BROADCAST,
@@ -226,7 +226,8 @@ class Library(Contexts):
             made.graph = frozenset()
         data = arguments[0] if arguments else keywords.get("data")
         made.is_empty = isinstance(data, Tensor) and data.is_empty
-        made.base = data if isinstance(data, Tensor) else None
+        if isinstance(data, Tensor):
+            made.base, made.device = data, data.device
         release(data)
         return made
 
@@ -308,7 +309,7 @@ class Library(Contexts):
     def is_subclass(self, name: str, of: str) -> bool | None:
         if of == MODULE:
             return kind_of(name) in ("module", "wrapper") or None
-        if gives_model(name) and of.startswith("torch.nn."):  # a whole model is no layer
+        if (gives_model(name) or name in BASES) and of.startswith("torch.nn."):  # a whole model is no layer
             return False
         return name == of if name.startswith("torch.nn.") and of.startswith("torch.nn.") else None
 

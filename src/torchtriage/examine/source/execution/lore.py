@@ -20,7 +20,7 @@ _KINDS = {
     "transformers.Seq2SeqTrainer": "trainer",
 }
 _NO_LAYERS = frozenset({"Parameter", "Buffer", "UninitializedParameter"})
-_BASES = ("pytorch_lightning.LightningModule", "transformers.PreTrainedModel")
+BASES = ("pytorch_lightning.LightningModule", "transformers.PreTrainedModel")
 
 
 @cache
@@ -49,7 +49,7 @@ def kind_of(name: str) -> str:
     words = name.split(".")
     is_public = words[:2] == ["torch", "nn"] and len(words) == 3
     is_layer = (is_public or words[:3] == ["torch", "nn", "modules"]) and words[-1].lstrip("_")[:1].isupper()
-    if (is_layer and words[-1] not in _NO_LAYERS) or name in _BASES or gives_model(name):
+    if (is_layer and words[-1] not in _NO_LAYERS) or name in BASES or gives_model(name):
         return "module"
     return ""
 

@@ -24,6 +24,7 @@ from torchtriage.examine.source.execution.values import (
     Function,
     Loaded,
     Member,
+    Namespace,
     Object,
     Unknown,
     Value,
@@ -121,8 +122,9 @@ class Operators(Binding):
             return Unknown("a period", is_periodic=True) if not is_of_rank(right) else NotImplemented
         if isinstance(op, ast.Add | ast.Sub) and isinstance(left, Loaded) and isinstance(right, int):
             return replace(left, offset=left.offset + (right if isinstance(op, ast.Add) else -right))
-        if _is_length(left) and (isinstance(right, int) or isinstance(op, ast.Add | ast.Sub)):  # len(loader) - 1
-            return left
+        is_length = _is_length(left) and (isinstance(right, int) or isinstance(op, ast.Add | ast.Sub))
+        if is_length or (isinstance(op, ast.BitOr) and isinstance(left, dict) and isinstance(right, Unknown)):
+            return left  # len(loader) - 1, losses | more
         return _of_text(op, left, right)
 
     def _remainder(self, left: int, right: Value) -> Value:
@@ -189,6 +191,8 @@ class Operators(Binding):
             return (value in held) is wanted
         if isinstance(held, list | tuple | set) and not any(isinstance(each, Unknown) for each in held):
             return any(each is value or (is_concrete(each) and each == value) for each in held) is wanted
+        if isinstance(held, Namespace) and isinstance(value, str) and value in held.values:
+            return wanted  # if "size" in args
         return Unknown("in")
 
 

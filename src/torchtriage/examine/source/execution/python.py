@@ -6,6 +6,7 @@ import ast
 import math
 import posixpath
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
@@ -158,7 +159,8 @@ class Python(Sequences):
     def _is_of_class(self, cls: Class, kind: Class | External) -> bool | None:
         if isinstance(kind, Class):
             return kind in cls.lineage or (False if cls.is_known else None)
-        return kind.name in cls.externals or (None if cls.externals else False)
+        found = [each == kind.name or self.is_subclass(each, kind.name) for each in cls.externals]
+        return True if True in found else None if None in found else False
 
     def is_subclass(self, name: str, of: str) -> bool | None:
         """Whether NAME, a class of a package, is a subclass OF another."""
@@ -255,7 +257,8 @@ class Python(Sequences):
                 new_tensor.owner = self.copy_of(new_tensor.owner, made)
                 new_tensor.copied = value if isinstance(value, Parameter) else None
             return new_tensor
-        return value
+        is_model = type(value) is Unknown and not value.is_plain  # deepcopy(model) of a parameter
+        return replace(value, values={}, module=self.copy_of(value.module, made)) if is_model else value
 
     # methods of containers and of the few objects that are executed here
 

@@ -196,6 +196,8 @@ class Registration(Tensors):
     # registering
 
     def register(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        words = ("name", "module", "param", "tensor")  # add_module(name="conv", module=conv)
+        arguments = (*arguments, *(keywords[each] for each in words if each in keywords))
         if len(arguments) > 1 and isinstance(arguments[0], str):
             self._note_again(arguments[1], node)
             held.values[arguments[0]] = arguments[1]

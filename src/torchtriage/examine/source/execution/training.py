@@ -262,9 +262,14 @@ class Training:
         asked += [each for each in attributes if each.attr == "requires_grad"]
         return any(not isinstance(each.value, ast.Name) or each.value.id not in thawed for each in asked)
 
-    def in_loop(self, event: events.Event) -> Spot:
-        """What of the way to EVENT the innermost loop around it does itself: the call of a helper."""
-        inside = nodes_in(self.executor.loop_nodes[event.loops[-1][0]]) if event.loops else frozenset()
+    def in_loop(self, event: events.Event, outside: Iterable[ast.AST] = ()) -> Spot:
+        """What of the way to EVENT the innermost loop around it does itself: the call of a helper.
+
+        OUTSIDE: code whose own loops do not count.
+        """
+        nodes = [self.executor.loop_nodes[loop] for loop, _ in event.loops]
+        around = [each for each in nodes if not any(id(each) in nodes_in(code) for code in outside)]
+        inside = nodes_in(around[-1]) if around else frozenset()
         return next((Spot(*each) for each in event.spot.chain if id(each[1]) in inside), event.spot)
 
     def calls(self, spot: Spot) -> list[str]:

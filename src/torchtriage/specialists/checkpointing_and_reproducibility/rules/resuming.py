@@ -95,7 +95,10 @@ def checkpoint_incomplete(trainings: Trainings) -> Iterator[Sighting]:
         missing = [
             each
             for each in _stateful(training, models)
-            if each not in placed and not _is_restored(each, restores) and not _is_made_anew(training, each, restores)
+            if _is_made_for_all(training, each, resumes[0])
+            and each not in placed
+            and not _is_restored(each, restores)
+            and not _is_made_anew(training, each, restores)
         ]
         if missing and saves and resumes[0].state.loaded is not None:
             kept = set().union(*(saved_states(each.saved) for each in saves))
@@ -124,6 +127,12 @@ def _stateful(training: Training, models: list[Object]) -> list[Object]:
     used += [each.scheduler for each in training.of(events.SchedulerStep) if _is_of(training, each.scheduler, models)]
     used += [each.scaler for each in steps if each.scaler is not None and not each.scaler.keywords]
     return [each for each in dict.fromkeys(used) if each.spot is not None and not each.state.get("is_given")]
+
+
+def _is_made_for_all(training: Training, part: Object, restore: events.Restore) -> bool:
+    """Whether PART is made once for the training of RESTORE: a warm-up of the first epoch is not."""
+    made = next((each for each in training.of(events.Made) if each.made is part), None)
+    return made is None or made.loops == restore.loops[: len(made.loops)]
 
 
 def _placed(training: Training) -> list[Object]:
@@ -160,11 +169,15 @@ def _is_of_file(value: Value) -> bool:
 
 
 def _goes_on(training: Training, restore: events.Restore) -> bool:
-    """Whether a training goes on from RESTORE, and does not begin with foreign weights.
+    """Whether a training goes on from RESTORE, and does not begin with foreign weights, or with those that one rank has
+    written for all.
 
     It knows how far it was, or writes the same file again.
     """
     saves = training.of(events.Save)
+    before = itertools.takewhile(lambda each: each is not restore, training.executor.events)
+    if any(isinstance(each, events.Save) and is_same_path(restore.state.path, each.path) for each in before):
+        return False
     numbers = (each for save in saves for each in saved_parts(save.saved))
     ahead = itertools.takewhile(lambda each: not isinstance(each, events.Backward), training.executor.events)
     is_own = any(is_same_path(restore.state.path, save.path) for save in saves)

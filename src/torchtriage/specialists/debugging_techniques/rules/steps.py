@@ -14,7 +14,7 @@ from torchtriage.examine.source.execution.loops import ACCUMULATED
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Class, Object, Unknown, truth
-from torchtriage.examine.source.nodes import nodes_in
+from torchtriage.examine.source.nodes import nodes_in, other_branches
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.debugging_techniques.rules.clipping import is_measured
 from torchtriage.specialists.debugging_techniques.rules.mends import (
@@ -46,6 +46,7 @@ def gradients_not_zeroed(trainings: Trainings) -> Iterator[Sighting]:
 @detector("source/step-missing")
 def step_missing(trainings: Trainings) -> Iterator[Sighting]:
     """Gradients are computed for an optimizer that never steps."""
+    all_steps = [each for run in trainings.runs for each in run.of(events.OptimizerStep)]
 
     def find(training: Training) -> Facts:
         if not training.of(events.Backward):
@@ -65,12 +66,25 @@ def step_missing(trainings: Trainings) -> Iterator[Sighting]:
             backwards = (each for each in training.of(events.Backward) if not training.asks_for_input(each))
             propagated = [each for each in backwards if held & each.loss.graph]
             is_out_of_sight = optimizer.has_escaped or _is_stepped_beside(training, optimizer)
+            mine = [each for each in all_steps if optimizer.spot and each.optimizer.spot == optimizer.spot]
+            is_out_of_sight |= any(_is_now_and_then(training, propagated[0], each) for each in mine if propagated)
             if propagated and not held & stepped and not is_out_of_sight:
                 name = optimizer.made.rpartition(".")[2] or "an optimizer"
                 made = f"{name} of {optimizer.spot}" if optimizer.spot else name
                 yield propagated[0].spot, f"{made} never steps: its parameters stay as they are"
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_now_and_then(training: Training, backward: events.Backward, step: events.OptimizerStep) -> bool:
+    """Whether STEP stands beside BACKWARD, under a condition that this execution has decided otherwise, and not
+    in the other arm of an `if` around the backward.
+    """
+    node, code = backward.spot.node, training.code_around(backward.spot)
+    tests = (each for each in ast.walk(code) if isinstance(each, ast.If) and id(node) in nodes_in(each))
+    other = {id(each) for test in tests for one in other_branches(test, node) for each in ast.walk(one)}
+    inside = nodes_in(code) - other - {id(code)}
+    return any(id(each) in inside for _, each in step.spot.chain)
 
 
 def _steps_elsewhere(training: Training) -> bool:

@@ -64,7 +64,8 @@ def every_rank_saves(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         has_joined = any(each.name.endswith(".init_process_group") for each in training.of(events.LibraryCall))
-        if training.mentions(_OWN_FOLDERS) or not (has_joined or is_wrapped or training.of(events.Collective)):
+        has_met = bool(training.of(events.Collective)) and (not trainings.is_program or training.names(_STARTS))
+        if training.mentions(_OWN_FOLDERS) or not (has_joined or is_wrapped or has_met):
             return  # `if options["dist"]: DDP(net)` where nothing joins a group: this program is one process
         joined = _joined(training)
         for save in training.of(events.Save):
@@ -96,6 +97,10 @@ def _joined(training: Training) -> set[tuple[int, ...]]:
     }
 
 
+_STARTS = re.compile(
+    r"init_process|init_dist|setup_dist|dist(ributed)?_(init|setup)|(?<!is_)initialize|accelerat|hvd|spawn|ddp", re.I
+)
+"""What brings ranks together in code that is not executed; without it a helper asks in vain whether there are some."""
 _OWN_FOLDERS = re.compile(rb"os\.chdir\(")
 _OWN = re.compile(r"BytesIO|temp|uuid|getpid|hostname|time|rank|local|buffer|stream|gpu", re.IGNORECASE)
 """What a path is called, or made of, that is another one on every rank, or no path."""

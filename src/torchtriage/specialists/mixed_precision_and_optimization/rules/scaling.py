@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.autograd import Gradient, Tensor
+from torchtriage.examine.source.execution.autograd import Gradient, Parameter, Tensor
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import E, Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Factor, Object, Spot, Unknown, truth
@@ -40,6 +41,8 @@ def clip_before_unscale(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for clip in training.of(events.Clip):
+            if _is_unscaled_beside(training, clip):
+                continue
             is_scaled_too = isinstance(clip.limit, Unknown) and clip.limit.why == "an operation"  # 1.0 * get_scale()
             if not is_scaled_too and _are_scaled(clip.gradients):
                 yield clip.spot, _still_scaled(clip.gradients[0]), unscale_first
@@ -48,6 +51,17 @@ def clip_before_unscale(trainings: Trainings) -> Iterator[Sighting]:
                 yield limit.spot, _still_scaled(limit.gradient)
 
     yield from certain(trainings, find, where_reached=True, among=_uses_scaler)
+
+
+def _is_unscaled_beside(training: Training, clip: events.Clip) -> bool:
+    """Whether gradients are unscaled before CLIP in the same iteration, and no optimizer is known to have those that
+    are clipped: of models[k] and optimizers[k], which belong together.
+    """
+    held = {each for optimizer in training.optimizers for each in training.parameters_of(optimizer)}
+    clipped = frozenset[Parameter]().union(*(each.by[-1][1].graph for each in clip.gradients if each.by))
+    before = itertools.takewhile(lambda each: each is not clip, training.executor.events)
+    is_unscaled = any(isinstance(each, events.Unscale) and each.loops == clip.loops for each in before)
+    return is_unscaled and held.isdisjoint(clipped)
 
 
 def _are_scaled(gradients: tuple[Gradient, ...]) -> bool:

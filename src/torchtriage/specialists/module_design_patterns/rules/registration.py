@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -110,7 +111,7 @@ def _is_set_elsewhere(training: Training, held: PlainAttribute) -> bool:
     cls = next((each for each in reversed(around) if isinstance(each, ast.ClassDef)), None)
     here = frozenset().union(*map(nodes_in, around[-1:]))
     inside = nodes_in(cls) if cls is not None else here
-    for node in ast.walk(training.script.tree):
+    for node in itertools.chain(ast.walk(training.script.tree), ast.walk(cls) if cls is not None else ()):
         if isinstance(node, ast.Attribute) and node.attr == held.name and id(node) not in here:
             is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
             is_of_another = is_own and id(node) not in inside
@@ -187,7 +188,7 @@ def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for replaced in training.of(events.ParameterReplaced):
-            if _asks_device(training, replaced.spot):
+            if _asks_device(training, replaced.spot) or training.mentions(_PARAMETRIZED):
                 continue
             yield replaced.spot, f"`self.{replaced.name}` is a Parameter: assigning a plain tensor raises TypeError"
         for kept in training.of(events.Kept):
@@ -202,6 +203,10 @@ def parameter_then_moved(trainings: Trainings) -> Iterator[Sighting]:
                     yield kept.spot, fact, _move_first
 
     yield from certain(trainings, find, where_reached=True)
+
+
+_PARAMETRIZED = re.compile(rb"register_parametrization")
+"""What makes parameters properties, which take what is assigned."""
 
 
 def _asks_device(training: Training, spot: Spot) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, by_default, certain, shown
-from torchtriage.examine.source.execution.values import Object, Spot, is_concrete, truth
+from torchtriage.examine.source.execution.values import External, Object, Spot, is_concrete, truth
 from torchtriage.examine.source.nodes import names_in
 
 
@@ -36,7 +37,9 @@ _OF_CUDNN = frozenset({"torch.backends.cudnn.benchmark", "torch.backends.cudnn.d
 
 
 def _is_on(setting: events.Setting | None) -> bool:
-    return setting is not None and truth(setting.value) is True
+    if setting is None or isinstance(setting.value, External):  # what it was before is put back
+        return False
+    return truth(setting.value) is True
 
 
 @detector("source/loader-args-invalid")
@@ -116,11 +119,17 @@ def _of_a_stream(loader: Object) -> str:
     return f"{cls.name} is an IterableDataset, which excludes a {found}" if found else ""
 
 
+_STEPPED = re.compile(rb"prof\w*([\"']\])?\.step\(")
+"""What steps a profiler somewhere else: in a function that is put in the place of a trainer's own."""
+
+
 @detector("source/profiler-without-step")
 def profiler_without_step(trainings: Trainings) -> Iterator[Sighting]:
     """A profiler has a schedule, and nothing calls its step()."""
 
     def find(training: Training) -> Facts:
+        if training.mentions(_STEPPED):
+            return
         stepped = {id(each.handle) for each in training.of(events.Handle) if each.name == "step"}
         for made in training.of(events.Made):
             profiler = made.made

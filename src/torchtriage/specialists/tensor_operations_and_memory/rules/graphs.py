@@ -10,6 +10,7 @@ from collections.abc import Iterator, Set
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import GraphNode, Parameter, Tensor
+from torchtriage.examine.source.execution.binding import ANY_KEY
 from torchtriage.examine.source.execution.graphs import BEFORE, tensors_in
 from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
@@ -66,6 +67,11 @@ def _is_bounded(training: Training, kept: events.Kept) -> bool:
     if not isinstance(kept.owner, list | dict):
         return False
     node = kept.spot.node
+    is_sum = len(kept.tensor.ages - {BEFORE}) > 1
+    if isinstance(kept.owner, dict) and ANY_KEY not in kept.owner and not is_sum:  # latest[name] = h: one for each name
+        puts = {(id(each.spot.node), each.loops) for each in training.of(events.Kept) if each.owner is kept.owner}
+        if len(puts) > len(kept.owner):
+            return True
     if isinstance(node, ast.Subscript):
         return isinstance(kept.owner, list) or any(isinstance(each, ast.Mod) for each in ast.walk(node.slice))
     held = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
@@ -202,9 +208,10 @@ def _evaluated(training: Training, forward: events.Forward) -> Spot:
     """
     is_shared = any(each.spot.node is forward.spot.node for each, _ in training.backwards)
     is_in_pass = any(loop in training.loader_loops for loop, _ in forward.loops)
-    classes = (each for each in training.definitions_around(forward.spot) if isinstance(each, ast.ClassDef))
-    is_of_model = any(ast.unparse(base).endswith("Module") for each in classes for base in each.bases)
-    return training.in_loop(forward) if is_shared or is_in_pass or is_of_model else forward.spot
+    classes = [each for each in training.definitions_around(forward.spot) if isinstance(each, ast.ClassDef)]
+    models = [each for each in classes if any(ast.unparse(base).endswith("Module") for base in each.bases)]
+    is_asked_for = is_shared or is_in_pass or bool(models)
+    return training.in_loop(forward, outside=models[:1]) if is_asked_for else forward.spot
 
 
 def _passes(event: events.Event) -> Iterator[tuple[tuple[tuple[int, int], ...], int]]:
@@ -311,7 +318,8 @@ def result_dropped(trainings: Trainings) -> Iterator[Sighting]:
 
     def find(training: Training) -> Facts:
         for lost in training.of(events.Lost):
-            is_trial = lost.is_tried and lost.name in DEVICE_MOVES  # whether there is a device
+            is_there = isinstance(lost.tensor, Tensor) and lost.tensor.device == "cuda"  # it gives the same tensor
+            is_trial = (lost.is_tried or is_there) and lost.name in DEVICE_MOVES  # whether there is a device
             fact = f"`{lost.name}()` returns a new tensor, which is discarded: the old one stays in use"
             if lost.is_used and not is_trial and isinstance(lost.tensor, Parameter):  # it stays the same leaf
                 yield lost.spot, fact
