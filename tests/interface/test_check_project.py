@@ -123,6 +123,24 @@ def test_a_baseline_that_is_none_ends_with_2(content: bytes | None, project: Pat
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "oldest"),
+    [
+        ("setup.py", 'setup(name="x", install_requires=["numpy", "torch>=2.1,<2.3", "torchvision>=0.16"])', "2.1"),
+        ("setup.py", "setup(install_requires=['torch'])", None),
+        ("setup.cfg", "[options]\ninstall_requires =\n    numpy\n    torch>=1.9\n", "1.9"),
+        ("environment.yml", "dependencies:\n  - pytorch=1.13.1\n  - torchvision=0.14\n", "1.13.1"),
+        ("environment-gpu.yaml", "dependencies:\n  - pip:\n    - torch==2.0.1\n", "2.0.1"),
+    ],
+)
+def test_the_target_is_read_where_else_a_project_states_it(
+    name: str, text: str, oldest: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    found = target(None, tmp_path, "")
+    assert (str(found) if found is not None else None) == oldest
+
+
+@pytest.mark.parametrize(
     ("requirements", "oldest"),
     [
         (["torch>=2.1"], "2.1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,6 +83,10 @@ def target(said: str | None, folder: Path, where: str) -> Version | None:
     return min(oldest, default=None)
 
 
+_BESIDE = re.compile(r"""(?:^\s*(?:-\s*)?|['"])(?:py)?torch\s*([<>=~!]=?[^'"#\n;]*)""", re.MULTILINE)
+"""A requirement among others: "torch>=2.1,<2.3" of a setup.py, torch>=2.1 of a setup.cfg, - pytorch=1.13 of conda."""
+
+
 def _requirements(folder: Path) -> Iterator[str]:
     file = folder / "pyproject.toml"
     if file.is_file():
@@ -96,6 +101,11 @@ def _requirements(folder: Path) -> Iterator[str]:
     for named in sorted(folder.glob("requirements*.txt")):
         if named.is_file():
             yield from named.read_text(encoding="utf-8", errors="replace").splitlines()
+    for pattern in ("setup.py", "setup.cfg", "environment*.y*ml"):
+        for named in sorted(folder.glob(pattern)):
+            text = named.read_text(encoding="utf-8", errors="replace") if named.is_file() else ""
+            found = (each.strip() for each in _BESIDE.findall(text))
+            yield from (f"torch={each}" if each[1:2].isdigit() and each[0] == "=" else f"torch{each}" for each in found)
 
 
 def _oldest(line: str) -> Version | None:

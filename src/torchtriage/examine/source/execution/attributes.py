@@ -14,7 +14,7 @@ from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.imports import Imports
 from torchtriage.examine.source.execution.loops import Loop
-from torchtriage.examine.source.execution.lore import FUNCTION, kind_of
+from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore
 from torchtriage.examine.source.execution.ranks import names_rank
 from torchtriage.examine.source.execution.values import (
     Answer,
@@ -75,7 +75,8 @@ class Attributes(Imports):
             return value[name == "indices"]
         if isinstance(value, CONTAINERS):
             # a text may be a path: parser.add_argument("--out", type=Path, default="runs")
-            return Operation(value, name) if hasattr(value, name) else Unknown(name, is_plain=True)
+            is_known = hasattr(value, name) or (isinstance(value, str) and name in lore()["paths"])
+            return Operation(value, name) if is_known else Unknown(name, is_plain=True)
         if not isinstance(value, Unknown):
             return Unknown(name)
         if name not in value.values:

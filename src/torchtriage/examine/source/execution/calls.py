@@ -211,7 +211,8 @@ class Calls(Instances):
         inputs = [each.grad_fn for each in tensors_in((*arguments, *keywords.values())) if each.grad_fn is not None]
         grad_fn = GraphNode(tuple(inputs)) if inputs else None
         is_file_of_rank = name == "open" and any(map(is_of_rank, arguments[:1]))
-        return Unknown(name, is_of_rank=names_rank(asked) or is_file_of_rank, grad_fn=grad_fn)
+        source = held if isinstance(held, Unknown) and name in lore()["paths"] else None
+        return Unknown(name, is_of_rank=names_rank(asked) or is_file_of_rank, grad_fn=grad_fn, source=source)
 
     def _called_object(self, called: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         if called.kind == "grad_mode" and arguments and isinstance(arguments[0], Function):

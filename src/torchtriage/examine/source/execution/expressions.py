@@ -11,7 +11,7 @@ from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.binding import is_hashable
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.operators import Operators
-from torchtriage.examine.source.execution.ranks import is_of_rank
+from torchtriage.examine.source.execution.ranks import is_of_rank, is_rank_variable
 from torchtriage.examine.source.execution.values import (
     LONGEST,
     Condition,
@@ -157,8 +157,8 @@ class Expressions(Operators):
     def _either(self, node: ast.IfExp, frame: Frame) -> Value:
         found = self.evaluate(node.test, frame)
         known = truth(found)
-        if known is None:
-            known = self.decide(node, found, [])
+        if known is None:  # int(os.environ["RANK"]) if "RANK" in os.environ else -1: what a rank of a job has
+            known = _asks_for_rank(node.test) or self.decide(node, found, [])
         if not is_of_rank(found):
             return self.evaluate(node.body if known else node.orelse, frame)
         with self.guard(node, known):
@@ -237,6 +237,14 @@ class Expressions(Operators):
             return format(value, form)
         except (TypeError, ValueError):
             return Unknown("text")
+
+
+def _asks_for_rank(test: ast.expr) -> bool:
+    """Whether TEST asks whether the environment tells a process its rank."""
+    match test:
+        case ast.Compare(left=ast.Constant(value=str(name)), ops=[ast.In()], comparators=[ast.Attribute(attr=held)]):
+            return held == "environ" and is_rank_variable(name)
+    return False
 
 
 Expressions._works = {

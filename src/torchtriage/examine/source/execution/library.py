@@ -26,6 +26,7 @@ from torchtriage.examine.source.execution.values import (
     Object,
     Unknown,
     Value,
+    given_model,
     share_of,
     truth,
 )
@@ -360,4 +361,5 @@ Library._functions = {
     "torch.distributed.is_available": Library._true,
     "torch.cuda.is_bf16_supported": Library._true,
     "torch.nn.Module.__setattr__": Library._set_in_module,
+    "torch.jit.trace": lambda self, name, arguments, keywords, node: given_model(self.spot(node)),
 }

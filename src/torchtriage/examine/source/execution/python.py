@@ -7,12 +7,14 @@ import math
 import posixpath
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any, ClassVar
 
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.binding import ANY_KEY
 from torchtriage.examine.source.execution.frames import Frame
 from torchtriage.examine.source.execution.handlers import BROAD
+from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.ranks import Guard, certainty_of_decorator, is_of_rank, is_rank_variable
 from torchtriage.examine.source.execution.sequences import Sequences
 from torchtriage.examine.source.execution.values import (
@@ -284,7 +286,9 @@ class Python(Sequences):
         if is_padding or (isinstance(held, str) and not is_concrete(list(arguments))):
             return Unknown.of("text", *arguments, *keywords.values())
         try:
-            return bounded(getattr(held, name)(*arguments, **keywords))
+            found = PurePosixPath(held) if isinstance(held, str) and name in lore()["paths"] else held
+            made = getattr(found, name)(*arguments, **keywords)
+            return str(made) if found is not held else bounded(made)
         except Exception:  # noqa: BLE001 - what Python refuses here, it would refuse in the program
             return Unknown(name)
 

@@ -75,6 +75,10 @@ def certainty_of(found: Value, way: bool, test: ast.expr) -> Certainty | None:
     if not isinstance(found, Unknown):
         return None
     text = ast.unparse(test)
+    if isinstance(test, ast.BoolOp) and found.is_of_rank:  # not is_initialized() or get_rank() == 0
+        told = [each for each in map(ast.unparse, test.values) if not _WORLD.search(each)]
+        if told and len(told) < len(test.values) and way is isinstance(test.op, ast.Or):
+            return "rank"
     if _WORLD.search(text) or _asks_for_any(found):
         return None
     if found.is_of_rank:
@@ -107,6 +111,8 @@ def _is_told(value: Unknown, test: ast.expr) -> bool:
         value = value.parts[0]
     while isinstance(test, ast.UnaryOp | ast.Compare):
         test = test.operand if isinstance(test, ast.UnaryOp) else test.left
+    if isinstance(test, ast.Call) and value.why in lore()["harmless"]["methods"]:  # if path.exists()
+        return False
     if isinstance(test, ast.Call):
         return value.why.partition(".")[0] not in lore()["harmless"]["packages"]
     return isinstance(test, ast.Name) and value.why.removeprefix("--") == test.id

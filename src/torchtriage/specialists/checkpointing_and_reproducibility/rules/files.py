@@ -177,9 +177,14 @@ def pickle_trusted(trainings: Trainings) -> Iterator[Sighting]:
         for call in training.of(events.LibraryCall):
             path = call.arguments[0] if call.arguments else call.keywords.get("f")
             trust = call.arguments[4] if len(call.arguments) > 4 else call.keywords.get("weights_only", True)
+            if call.name == _BY_ADDRESS and truth(call.keywords.get("weights_only", False)) is False:
+                if "weights_only" in call.keywords:
+                    yield call.spot, "weights_only=False lets the file that is downloaded run any code as it is loaded"
+                continue
             if call.name != "torch.load" or truth(trust) is not False or _is_written(path, saves):
                 continue
             giver = _giver(training, path, call.spot)
+            giver = giver or ("a download" if training.names(_DOWNLOADING) and not training.mentions(_SAVES) else None)
             is_foreign = giver in ("a download", "a request") or _FOREIGN.search(training.code(call.spot).lower())
             if giver is not None and (is_foreign or not training.mentions(_SAVES)):
                 yield (
@@ -190,6 +195,9 @@ def pickle_trusted(trainings: Trainings) -> Iterator[Sighting]:
     yield from certain(trainings, find, where_reached=True)
 
 
+_BY_ADDRESS = "torch.hub.load_state_dict_from_url"
+_DOWNLOADING = re.compile(r"^(urlretrieve|download_url_to_file|hf_hub_download|snapshot_download)$")
+"""Functions that bring a file whose path the program then makes itself."""
 _SAVES = re.compile(rb"torch\.save\(|save_pretrained\(|save_checkpoint")
 _FOREIGN = re.compile(
     r"pretrain|teacher|download|hub|url|backbone|init_from|external|third|finetun|fine_tun|[._]init\b"

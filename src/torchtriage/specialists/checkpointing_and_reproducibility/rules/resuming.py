@@ -13,7 +13,17 @@ from torchtriage.examine.source.execution.autograd import Tensor
 from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, shown
-from torchtriage.examine.source.execution.values import Class, Function, Loaded, Object, Spot, Unknown, Value, truth
+from torchtriage.examine.source.execution.values import (
+    Class,
+    Function,
+    Loaded,
+    Object,
+    Spot,
+    Unknown,
+    Value,
+    is_module,
+    truth,
+)
 from torchtriage.examine.source.nodes import once
 from torchtriage.specialists.checkpointing_and_reproducibility.rules.saved import (
     MODELS,
@@ -39,8 +49,23 @@ def best_state_aliased(trainings: Trainings) -> Iterator[Sighting]:
                         f"{restore.spot} takes it over when the steps in between have changed it",
                     )
         yield from _kept_for_later(training)
+        yield from _saved_later(training)
 
     yield from shown(trainings, find)
+
+
+def _saved_later(training: Training) -> Facts:
+    """States that are written to a file when the model has been trained further: those of the best epoch."""
+    for save in training.of(events.Save):
+        states = (each for each in map(_shared, saved_parts(save.saved)) if each is not None)
+        for state in {id(each): each for each in states}.values():
+            after = training.executor.events[state.state["at"] :]
+            held = set(training.executor.parameters(state.state["of"])) if is_module(state.state["of"]) else set()
+            between = after[: after.index(save)] if save in after else []
+            steps = [each for each in between if isinstance(each, events.OptimizerStep)]
+            trained = [each for each in steps if held & set(training.parameters_of(each.optimizer))]
+            if trained and state.spot is not None and "copied" not in state.state:
+                yield state.spot, f"{save.spot} writes it when the steps in between have changed it"
 
 
 def _kept_for_later(training: Training) -> Facts:
@@ -181,7 +206,12 @@ def _goes_on(training: Training, restore: events.Restore) -> bool:
     numbers = (each for save in saves for each in saved_parts(save.saved))
     ahead = itertools.takewhile(lambda each: not isinstance(each, events.Backward), training.executor.events)
     is_own = any(is_same_path(restore.state.path, save.path) for save in saves)
-    return restore in ahead and (is_own or any(isinstance(each, Loaded) and each.keys for each in numbers))
+    counted = (each for each in numbers if isinstance(each, Loaded) and each.keys)
+    return restore in ahead and (is_own or any(_SETTINGS.search(str(each.keys[-1])) is None for each in counted))
+
+
+_SETTINGS = re.compile(r"conf|args|opt(ion)?s|cfg|param|vocab|meta|class|arch|setting", re.IGNORECASE)
+"""What a file of weights holds beside them, and the program writes again, without going on from there."""
 
 
 def _is_of(training: Training, part: Object, models: list[Object]) -> bool:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchtriage.examine.source.execution.lore import lore
 from torchtriage.examine.source.execution.registration import bare
-from torchtriage.examine.source.execution.values import (
-    Member,
-    Object,
-    Value,
-)
+from torchtriage.examine.source.execution.values import Member, Object, Unknown, Value
 
 MODELS = ("module", "wrapper")
 
@@ -34,6 +31,8 @@ def is_same_path(loaded: Value, saved: Value) -> bool:
         return saved.startswith(loaded)
     while isinstance(saved, Member) and saved.why == "text" and saved is not loaded:
         saved = saved.receiver
+    if isinstance(saved, Unknown) and saved.source is loaded and saved.why in lore()["paths"]:
+        return True  # path.with_suffix(".tmp")
     return loaded is saved
 
 

@@ -92,6 +92,11 @@ def same_data_on_ranks(trainings: Trainings) -> Iterator[Sighting]:
                 and not _is_stream(loader)
             ):
                 yield loader.spot, "no DistributedSampler is here: every rank goes through all samples"
+            sampler = _sampler(loader)
+            if turn.loops and turn.loops[-1][0] in loops and sampler is not None and sampler.spot is not None:
+                count = sampler.argument("num_replicas", 1)
+                if isinstance(count, int) and not isinstance(count, bool) and count == 1:
+                    yield sampler.spot, "num_replicas is 1 here: every rank goes through all samples"
 
     yield from certain(trainings, find)
 

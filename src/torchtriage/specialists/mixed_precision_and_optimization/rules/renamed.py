@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchtriage.core.evidence import Edit
@@ -25,6 +26,8 @@ def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
     """A name of torch.cuda.amp or torch.cpu.amp is used, which torch.amp has replaced."""
     if not any(word in script.text.data for word in (b"cuda.amp", b"cpu.amp", b"import amp")):
         return
+    if any(_GONE.search(each) for each in _texts(script)):
+        return
     for call in script.calls(*_tails(script)):
         old = _old(script, call.node.func, call.scope)
         if old is not None and not _is_fallback(call.path) and not _is_alternative(call):
@@ -35,6 +38,21 @@ def amp_api_deprecated(script: Script) -> Iterator[Sighting]:
             old = _old(script, decorator, scope.parent or scope)
             if old is not None and not _is_fallback(scope.body.path):
                 yield _seen(script, decorator, old, _decorator(script, decorator, old))
+
+
+_GONE = re.compile(rb"^\s*(from|import) torch\._six", re.MULTILINE)
+"""A module that no torch has which warns of the old names: where it is imported, none of these is meant."""
+
+
+def _texts(script: Script) -> Iterator[bytes]:
+    """The text of SCRIPT, and of the files of the project that it imports."""
+    yield script.text.data
+    if script.links.own is None:
+        return
+    for name in script.facts.imports:
+        found = script.links.file(name.removesuffix(".*"), script.links.own)
+        if found is not None:
+            yield found[0].data
 
 
 def _handed(script: Script) -> Iterator[Sighting]:

@@ -10,10 +10,11 @@ from functools import partial
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Parameter
 from torchtriage.examine.source.execution.lore import kind_of
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
-from torchtriage.examine.source.execution.values import Class, Object, Spot
+from torchtriage.examine.source.execution.values import Class, Function, Object, Spot
 from torchtriage.examine.source.script import Script
 from torchtriage.specialists.module_design_patterns.rules.modes import is_dropout
 
@@ -130,11 +131,24 @@ def uninitialised_parameter(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for backward in training.of(events.Backward):
             for each in backward.loss.graph:
-                is_empty = each.is_empty and not each.has_escaped
+                is_empty = each.is_empty and not each.has_escaped and not _has_filling_method(training, each)
                 if is_empty and each.spot is not None and not _is_filled_elsewhere(training, each.spot):
                     yield each.spot, "torch.empty leaves what was in memory, and nothing writes to it"
 
     yield from certain(trainings, find)
+
+
+def _has_filling_method(training: Training, parameter: Parameter) -> bool:
+    """Whether the class of the module of PARAMETER has a method for that, which this execution has not called: a base
+    class of another file, whose init_states() the whole model asks for.
+    """
+    cls = parameter.owner.cls if parameter.owner is not None else None
+    inside = (each for one in cls.lineage if isinstance(one, Class) for each in one.namespace.values()) if cls else ()
+    methods = (each for each in inside if isinstance(each, Function) and _FILLS.search(each.name))
+    return any(id(each.node) not in training.executor.visited for each in methods)
+
+
+_FILLS = re.compile(r"^_*(init|reset)_+(?!_)\w*(weight|param|state)")
 
 
 def _is_filled_elsewhere(training: Training, spot: Spot) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
+from torchtriage.examine.source.execution.autograd import Tensor
+from torchtriage.examine.source.execution.lore import is_loss
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import External, Object, Spot, Unknown, Value, is_concrete
@@ -21,6 +23,7 @@ def built_in_loop(trainings: Trainings) -> Iterator[Sighting]:
         restored = {each.loops[-1][0] for each in training.of(events.Restore) if each.loops}
         yield from _built(training, restored)
         yield from _moved(training)
+        yield from _criteria(training)
         yield from _loaders(training)
 
     yield from certain(trainings, find)
@@ -81,6 +84,14 @@ def _moved(training: Training) -> Facts:
         is_away = len(goals) > 1 or not all(map(_names_device, mine))
         if len(others) == 1 and not is_away and _outlives(training, move):
             yield move.spot, "this goes through all parameters of the module, which are there already, for every batch"
+
+
+def _criteria(training: Training) -> Facts:
+    """Loss functions with weights for the classes that every batch makes and copies to the device: by a property."""
+    for move in training.every_turn(training.of(events.Move)):
+        weighted = move.module.keywords.get("weight", move.module.arguments[0] if move.module.arguments else None)
+        if is_loss(move.module.made) and isinstance(weighted, Tensor) and weighted.created and _names_device(move):
+            yield move.spot, "this loss and its weights are made anew, and copied to the device, for every batch"
 
 
 def _names_device(move: events.Move) -> bool:

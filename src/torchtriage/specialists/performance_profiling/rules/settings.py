@@ -27,12 +27,18 @@ def benchmark_with_deterministic(trainings: Trainings) -> Iterator[Sighting]:
                 why = "deterministic is set, too: which algorithm benchmark chooses differs from run to run"
                 yield both[0].spot, why
 
+        for call in training.of(events.LibraryCall):
+            if call.name == _FLAGS and all(truth(call.keywords.get(each, False)) is True for each in _BOTH):
+                yield call.spot, "deterministic is set, too: which algorithm benchmark chooses differs from run to run"
+
     # one of them may depend on an option: `if args.seed is not None: cudnn.deterministic = True`
     names = [{each.name for each in run.of(events.Setting) if _is_on(each)} for run in trainings.runs]
-    if names and set.intersection(*names) & _OF_CUDNN:
+    has_flags = any(each.name == _FLAGS for run in trainings.runs for each in run.of(events.LibraryCall))
+    if has_flags or (names and set.intersection(*names) & _OF_CUDNN):
         yield from shown(trainings, find)
 
 
+_FLAGS, _BOTH = "torch.backends.cudnn.flags", ("benchmark", "deterministic")
 _OF_CUDNN = frozenset({"torch.backends.cudnn.benchmark", "torch.backends.cudnn.deterministic"})
 
 
