@@ -97,17 +97,18 @@ class UnseenCaller(Executor):
         modules = [each for each in found if isinstance(each, Class) and is_module(each)]
         self.share = max(EACH_UNSEEN, MOST_UNSEEN // max(1, len(found)))
         covered, reached, done = set(self.entered), set(self.entered), set[Entry]()
-        for entry in [*(each for each in found if each not in modules), *reversed(modules)]:
-            for method in self._methods(entries, entry):
-                key = id(entry.node), id(method.node) if method is not None else 0
-                done.add(key)
-                forward = entry.method("forward") if method is None and isinstance(entry, Class) else None
-                is_covered = forward is not None and id(forward.node) in covered
-                if key in wanted if wanted is not None else not is_covered:
-                    made = self._execute_apart(entries, entry, method)
-                    covered |= made.entered if forward is not None else set()
-                    reached |= made.entered if method is not None or isinstance(entry, Function) else set()
-                    yield key, made
+        ordered = [*(each for each in found if each not in modules), *reversed(modules)]
+        begun = [(entry, method) for entry in ordered for method in self._methods(entries, entry)]
+        for entry, method in sorted(begun, key=lambda each: each[0] in modules and each[1] is not None):
+            key = id(entry.node), id(method.node) if method is not None else 0
+            done.add(key)
+            forward = entry.method("forward") if method is None and isinstance(entry, Class) else None
+            is_covered = forward is not None and id(forward.node) in covered
+            if key in wanted if wanted is not None else not is_covered:
+                made = self._execute_apart(entries, entry, method)
+                covered |= made.entered if forward is not None else set()
+                reached |= made.entered if method is not None or isinstance(entry, Function) else set()
+                yield key, made
         classes = [each for each in found if isinstance(each, Class)]
         for cls, method in self._unreached_methods(entries, classes, reached if wanted is None else set()):
             key = id(cls.node), id(method.node)

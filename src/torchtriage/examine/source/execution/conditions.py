@@ -33,7 +33,7 @@ _STEPS = re.compile(r"step|zero_grad|backward|update|unscale|train|sync|optim|cl
 """What is called where a training goes on: gradients are accumulated for so many batches."""
 _ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 """`if now - self.last < self.pause: return False` is a choice, `if not is_initialized(): return False` a guard."""
-Takes = Literal["always", "never", "once"]
+Takes = Literal["always", "never", "once", "else"]
 _TENSOR = External("torch.Tensor")
 _LEAVES = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 
@@ -95,7 +95,7 @@ class Conditions(Expressions):
             self.note_asked(value, node.test)
         times = self.decisions.get(id(node), 0)
         self.decisions[id(node)] = times + 1
-        holds = self._holds(value, times) or _is_refused_else(node)
+        holds = self._holds(value, times, node) or _is_refused_else(node)
         last = body[-1].value if body and isinstance(body[-1], ast.Return) else None
         asks = isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], _ORDERS)
         is_answer = asks and isinstance(last, ast.Constant) and isinstance(last.value, bool)
@@ -105,8 +105,10 @@ class Conditions(Expressions):
             return not holds and isinstance(value, Unknown) and value.why == "a period"
         return holds
 
-    def _holds(self, value: Value, times: int) -> bool:
-        """Whether the condition VALUE holds; one that came up TIMES before. `not x` is what x is not."""
+    def _holds(self, value: Value, times: int, node: ast.AST | None = None) -> bool:
+        """Whether the condition VALUE of NODE holds; one that came up TIMES before. `not x` is what x is not."""
+        if self.takes == "else" and node is not None:  # what stands in another arm, under conditions of its own
+            return not (isinstance(node, ast.If) and node.orelse)
         if isinstance(value, Unknown) and value.is_periodic and not isinstance(value, Condition):
             return (self.takes == "always" and self._is_in_period) or (self.takes == "once" and times == 0)
         if isinstance(value, Condition):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from torchtriage.examine.source.execution.frames import File, Frame, Raised
 from torchtriage.examine.source.execution.loading import Loading
+from torchtriage.examine.source.execution.lore import BASES
 from torchtriage.examine.source.execution.values import External, Function, Namespace, Unknown, Value
 from torchtriage.examine.source.linked import Linked, Links
 from torchtriage.examine.source.names import canonical
@@ -62,8 +63,11 @@ class Imports(Loading):
         module = "." * node.level + (node.module or "")
         source = self._imported(module, frame.file)
         for alias in node.names:
+            own = next((each for each in BASES if _is_of_own(each, alias.name, frame.file)), None)
             if alias.name == "*":
                 self._star(source, frame)
+            elif own is not None:
+                frame.store(alias.asname or alias.name, External(own))
             else:
                 frame.store(alias.asname or alias.name, self._from(source, module, alias.name, frame.file))
 
@@ -120,3 +124,11 @@ class Imports(Loading):
             inside.is_open = True
         finally:
             self.paths.pop()
+
+
+def _is_of_own(base: str, name: str, file: File) -> bool:
+    """Whether NAME is BASE, the class that all models of a package inherit from, to FILE of that package itself: what
+    its constructor does is of no interest, and takes more steps than the models.
+    """
+    package, _, last = base.partition(".")
+    return name == last and file.real is not None and package in file.real.parts

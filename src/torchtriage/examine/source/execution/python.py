@@ -302,12 +302,13 @@ class Python(Sequences):
         if isinstance(decorator, ast.Call):
             found = self.evaluate(decorator, frame)
         made = self.call(found, (value,), {}, decorator)
-        if isinstance(value, Function) and type(made) in (
-            Unknown,
-            Member,
-        ):  # @app.route("/weights"): it is run by others
+        if isinstance(value, Class):  # @persistent: the same class, listed or given another documentation
+            return made if isinstance(made, Class) else value
+        if isinstance(value, Function) and type(made) in (Unknown, Member):
             value.guards += (Guard(decorator.lineno, True, 0, "open"),)
-            self.registered.append(value)
+            if frame.is_class:  # @auto_docstring above forward()
+                return value
+            self.registered.append(value)  # @app.route("/weights"): it is run by others
         return made
 
     def _by_package(self, name: str, value: Value, decorator: ast.expr, frame: Frame) -> Value:

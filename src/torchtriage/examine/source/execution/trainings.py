@@ -33,6 +33,9 @@ _LINES = re.compile(r"\bline (\d+)((?:, line \d+)*) and line (\d+)\b(?! of)")
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
+_OF_TRAININGS = (events.Backward, events.OptimizerStep, events.Save, events.Restore, events.Collective)
+_PARTLY = ("once", "else")
+"""Those that take some conditions, and others not: what is missing in one of them is missing nowhere else."""
 E = TypeVar("E", bound=events.Event)
 Mend = Callable[[Script, ast.AST], tuple[Edit, ...]]
 Fact: TypeAlias = tuple[Spot, str] | tuple[Spot, str, Mend]
@@ -131,17 +134,28 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
     module = copy(modules[0])
     module.entered = set().union(*(each.entered for each in modules))
     ways: dict[tuple[int, int], list[UnseenCaller]] = {}
-    for takes in TAKES:
-        # where every condition is known, or nothing happens, the others would go the same way
-        open_ = {key for key, runs in ways.items() if runs[0].decisions and (runs[0].events or runs[0].asks_rank)}
-        if takes != TAKES[0] and not open_:
-            break
+    for takes in (*TAKES, "else"):
+        wanted = {key for key, runs in ways.items() if _shows_more(runs[0], takes)}
+        if takes != TAKES[0] and not wanted:
+            continue
         module.takes, module.unseen = takes, 0
-        for key, made in module.begin(entries, open_ if ways else None):
+        for key, made in module.begin(entries, wanted if ways else None):
             ways.setdefault(key, []).append(made)
     for runs in ways.values():
         trained = (Training(script, each) for each in runs)
         yield Trainings(script, tuple(trained), is_program=False)
+
+
+def _shows_more(first: UnseenCaller, takes: Takes) -> bool:
+    """Whether an execution that TAKES its conditions otherwise may go another way than the FIRST one.
+
+    Not where every condition is known, or nothing happens. Of what trains, saves or loads, what comes now and then is
+    taken once; of all else, models before all, the arms behind `else` are looked at instead.
+    """
+    if not first.decisions or not (first.events or first.asks_rank):
+        return False
+    goes_on = any(isinstance(each, _OF_TRAININGS) for each in first.events) or bool(first.blind)
+    return takes == "never" or (takes == "once" and goes_on) or (takes == "else" and not goes_on)
 
 
 def _is_program(script: Script) -> bool:
@@ -184,7 +198,7 @@ def shown(trainings: Trainings, find: Find, *, throughout: bool = False) -> Iter
     throughout: conditions that cannot be known have to come out the same each time: what is taken over from a
     checkpoint in a loop over its parts would be taken over for the first one only.
     """
-    runs = [each for each in trainings.runs if not throughout or each.executor.takes != "once"]
+    runs = [each for each in trainings.runs if not throughout or each.executor.takes not in _PARTLY]
     found = {fact[0].key: fact for run in runs for fact in find(run)}
     for fact in found.values():
         yield trainings.sighting(fact)
@@ -200,7 +214,8 @@ def certain(
     scaler, and the other has none.
     """
     counted = [each for each in trainings.runs if among is None or among(each)]
-    runs = [each for each in counted if each.executor.takes != "once"] or counted  # --no-cuda
+    partly = ("once",) if where_reached else _PARTLY
+    runs = [each for each in counted if each.executor.takes not in partly] or counted  # --no-cuda
     if not runs:
         return
     if not where_reached and not all(each.executor.is_finished for each in runs):

@@ -123,7 +123,7 @@ def _in_every_execution(trainings: Trainings) -> set[tuple[str, int, int]]:
     """The places where every execution waits, whatever the conditions that cannot be known come to."""
     counted = [each for each in trainings.runs if _is_on_device(each)]
     is_whole = any(each.executor.takes == "never" for each in counted)  # else the device depends on an option
-    runs = [each for each in counted if each.executor.takes != "once"] if is_whole else counted
+    runs = [each for each in counted if each.executor.takes not in ("once", "else")] if is_whole else counted
     places = [{each.spot.key for each in _waits(run)} for run in runs]
     return set.intersection(*places) if places else set()
 

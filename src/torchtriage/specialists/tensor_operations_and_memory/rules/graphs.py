@@ -141,7 +141,7 @@ def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
     }
 
     def find(training: Training) -> Facts:
-        if training.executor.takes == "once" or training.executor.is_called_by_base:
+        if training.executor.takes in ("once", "else") or training.executor.is_called_by_base:
             return
         if any(each.name == "numpy" and each.tensor.graph for each in training.of(events.Read)):
             return  # it would raise: somebody has switched gradients off
