@@ -23,7 +23,8 @@ ROWS = Path(__file__).parent.parent / "docs/wild.toml"
 def home(row: dict[str, Any], folders: list[Path]) -> Path | None:
     """The file that ROW speaks of; None where it is not at hand in that version."""
     if "/" in row["project"]:
-        return next((each / row["path"] for each in folders if (each / row["path"]).is_file()), None)
+        own = [each for each in folders if each.resolve().name == row["project"].partition("/")[2]]
+        return next((each / row["path"] for each in own or folders if (each / row["path"]).is_file()), None)
     try:
         is_same = version(row["project"]) == row["version"]
     except PackageNotFoundError:

@@ -98,7 +98,7 @@ def _joined(training: Training) -> set[tuple[int, ...]]:
 
 
 _STARTS = re.compile(
-    r"init_process|init_dist|setup_dist|dist(ributed)?_(init|setup)|(?<!is_)initialize|accelerat|hvd|spawn|ddp", re.I
+    r"init_process|init_dist|setup_dist|dist(ributed)?_(init|setup)|deepspeed|accelerat|hvd|spawn|ddp", re.I
 )
 """What brings ranks together in code that is not executed; without it a helper asks in vain whether there are some."""
 _OWN_FOLDERS = re.compile(rb"os\.chdir\(")
