@@ -92,7 +92,7 @@ def carry(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None
         result.same_as = held.same_as or held
     if name in SAME:
         result.activation, result.activated = held.activation, held.activated
-        result.is_largest = held.is_largest
+        result.is_largest, result.is_positive = held.is_largest, held.is_positive
     result.is_largest |= name in LARGEST
     others = (
         [each for each in arguments if isinstance(each, Tensor | Unknown | int | float)] if name not in SAME else []
@@ -124,10 +124,9 @@ def _is_squared(left: Value, right: Value) -> bool:
 
 def _activate(held: Tensor, result: Tensor, name: str, arguments: Arguments) -> None:
     """The activation, or the part of one, that RESULT of the operation NAME on HELD comes out of."""
-    if name in lore()["activations"]:  # of what is bounded, none is rounded to 0
-        is_small = held.bounds == BOTH and name in ("sigmoid", "softmax")
-        result.activation = "" if is_small else lore()["activations"][name]
-        result.activated = result.spot
+    if name in lore()["activations"]:
+        result.activation, result.activated = lore()["activations"][name], result.spot
+        result.is_positive = held.bounds == BOTH and name in ("sigmoid", "softmax")
     elif name == "exp" and not held.bounds.above and not held.created:
         result.activation, result.activated = "exp", result.spot
     elif name == "sum" and held.activation in _POWERS:
@@ -152,6 +151,7 @@ def compose(result: Tensor, operands: Arguments, op: ast.operator | None) -> Non
     origins = (each.activated for each in operands if isinstance(each, Tensor) and each.activated)
     result.activated = next(origins, None) if result.activation else None
     result.bounds = _combined(op, left, right)
+    result.is_positive = result.activation == "1 - sigmoid" and isinstance(right, Tensor) and right.is_positive
     if isinstance(op, ast.Div):
         result.of_gradients = _quotient(left, right)
 

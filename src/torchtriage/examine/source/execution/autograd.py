@@ -126,6 +126,8 @@ class Tensor(Sampled):
     of_gradients: str = ""
     """"norm" where it was computed of gradients, "inverse" where something was divided by that: a factor that clips."""
     bounds: Bounds = FREE
+    is_positive: bool = False
+    """Whether none of its elements is near 0: the sigmoid of what is bounded."""
     is_largest: bool = False
     """Whether it is the largest of the elements of something."""
     base: Tensor | None = None

@@ -76,7 +76,7 @@ class Elements(Attributes):
         result = self.merged((value,), node)
         if not (isinstance(key, Tensor) and key.format == MASK):  # p[p > 0] leaves out what a logarithm cannot take
             result.activation, result.activated = value.activation, value.activated
-        result.bounds, result.is_largest = value.bounds, value.is_largest
+        result.bounds, result.is_largest, result.is_positive = value.bounds, value.is_largest, value.is_positive
         result.base = value if _is_basic(key) else None
         result.is_assumed = value.is_output or value.is_assumed
         return result

@@ -195,7 +195,7 @@ class Tensors(Graphs):
             self.note_average(held, node)
         if name == "full_tensor":  # of a DTensor: every rank has a part of it
             self.happen(events.Collective(self.spot(node), name))
-        if name == "log":
+        if name == "log" and not held.is_positive:
             self.happen(events.Composed(self.spot(node), name, held.activation, held.activated, self.is_grad))
         if name in symbols().lower_bounds:
             self._note_small(held, (*arguments[:1], keywords.get("min"), keywords.get("other")), node)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Edit
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Block, Call, Scope, Store, dotted
+from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.nodes import nodes_in
 from torchtriage.examine.source.script import Script
 
@@ -47,12 +48,15 @@ _GONE = re.compile(rb"^\s*(from|import) torch\._six", re.MULTILINE)
 def _texts(script: Script) -> Iterator[bytes]:
     """The text of SCRIPT, and of the files of the project that it imports."""
     yield script.text.data
-    if script.links.own is None:
+    links = Links(script.text.path, script.facts, trains=True)
+    if links.own is None:
         return
     for name in script.facts.imports:
-        found = script.links.file(name.removesuffix(".*"), script.links.own)
+        found = links.file(name.removesuffix(".*"), links.own)
         if found is not None:
             yield found[0].data
+    script.links.used.update(links.used)
+    script.links.absent += links.absent
 
 
 def _handed(script: Script) -> Iterator[Sighting]:
