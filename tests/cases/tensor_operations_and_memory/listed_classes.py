@@ -1,7 +1,7 @@
 """Classes and methods under decorators that are not followed: they stay what they are."""
 
 import torch
-from registry import documented, register, timed
+from registry import dispatch, documented, register, timed
 from torch import nn
 
 
@@ -39,3 +39,46 @@ class Net(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return x
+
+
+def hooked(function):
+    """Of the project itself, too; what it calls is not."""
+
+    def wrapper(self, *args, **kwargs):
+        return dispatch(function, self, args, kwargs)
+
+    return wrapper
+
+
+class Hooked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 2)
+
+    @hooked
+    def forward(self, x):
+        y = torch.relu(self.head(x))
+        y.unsqueeze(1)  # expect: result-dropped
+        return y.sum()
+
+
+class Arms(nn.Module):
+    """What stands behind an else, under a condition of its own."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x, mask: torch.Tensor | None = None):
+        y = self.head(x)
+        if self.config.is_fast:
+            mask = mask.bool() if mask is not None else None
+        else:
+            if self.config.has_mask and mask is not None:
+                if mask.dim() == 2:
+                    mask.unsqueeze(1)  # expect: result-dropped
+                y = y.masked_fill(mask, 0.0)
+            else:
+                mask = None
+        return y

@@ -103,7 +103,7 @@ class UnseenCaller(Executor):
             key = id(entry.node), id(method.node) if method is not None else 0
             done.add(key)
             forward = entry.method("forward") if method is None and isinstance(entry, Class) else None
-            is_covered = forward is not None and id(forward.node) in covered
+            is_covered = forward is not None and id(forward.original.node) in covered
             if key in wanted if wanted is not None else not is_covered:
                 made = self._execute_apart(entries, entry, method)
                 covered |= made.entered if forward is not None else set()
@@ -219,9 +219,7 @@ class UnseenCaller(Executor):
         if not isinstance(receiver, Object):
             return
         if is_module(entry) and method is None and forward is not None:
-            if entries.options(forward):
-                self.decisions[id(forward.node)] = 1
-            self._try_out(receiver, tensors(forward, has_options=self.takes == "always"), node)
+            self._try_forward(entries, entry, receiver, forward)
         elif method is not None and method.name == "training_step" and _is_propagated(entry, method):
             self.fit(receiver, (), {}, node)
         elif method is not None:
@@ -284,6 +282,20 @@ class UnseenCaller(Executor):
         for each in self.modules(made) if isinstance(made, Object) else ():
             each.state |= {"training": None, "is_given": True, "born": -1}
         return made
+
+    def _try_forward(self, entries: Entries, entry: Class, model: Object, forward: Function) -> None:
+        """What happens with MODEL, an object of ENTRY, in its FORWARD; by itself where what is wrapped around it is too
+        much to be followed, as the hooks of a library are.
+        """
+        own = forward.original
+        if entries.options(own):
+            self.decisions[id(own.node)] = 1
+        given = tensors(own, has_options=self.takes in ("always", "else"))
+        self._try_out(model, given, entry.node)
+        if own is not forward and id(own.node) not in self.visited and entry.namespace.get("forward") is forward:
+            entry.namespace["forward"] = own
+            self._try_out(model, given, entry.node)
+            entry.namespace["forward"] = forward
 
     def _try_out(self, model: Object, given: dict[str, Value], node: ast.AST) -> None:
         """What a training does with MODEL at least: it is moved, goes forward and back, and is evaluated."""

@@ -20,6 +20,7 @@ from torchtriage.examine.source.execution.values import (
     Class,
     Condition,
     External,
+    Function,
     Member,
     Object,
     Unknown,
@@ -42,6 +43,7 @@ class Conditions(Expressions):
     """Each execution of a program goes one of its ways where nobody knows what a condition comes to."""
 
     guards: list[Guard]
+    stack: list[Function]
     asks_rank: bool
     """Whether a condition on the rank came up: other ranks go the other way."""
     loops: list[Loop]
@@ -108,7 +110,8 @@ class Conditions(Expressions):
     def _holds(self, value: Value, times: int, node: ast.AST | None = None) -> bool:
         """Whether the condition VALUE of NODE holds; one that came up TIMES before. `not x` is what x is not."""
         if self.takes == "else" and node is not None:  # what stands in another arm, under conditions of its own
-            return not (isinstance(node, ast.If) and node.orelse)
+            is_behind = bool(self.stack) and id(node) in _behind_else(self.stack[-1].node)
+            return is_behind or not (isinstance(node, ast.If) and node.orelse)
         if isinstance(value, Unknown) and value.is_periodic and not isinstance(value, Condition):
             return (self.takes == "always" and self._is_in_period) or (self.takes == "once" and times == 0)
         if isinstance(value, Condition):
@@ -197,6 +200,14 @@ def _is_refused_else(node: ast.AST) -> bool:
 def _ends_program(statement: ast.stmt) -> bool:
     """Whether STATEMENT raises an error, or exits: print("unknown model"); exit(1)."""
     return isinstance(statement, ast.Raise) or (isinstance(statement, ast.Expr) and leaves([statement]))
+
+
+@once
+def _behind_else(function: ast.AST) -> frozenset[int]:
+    """The conditions that stand in the `else` of another one in FUNCTION; `elif` is none."""
+    tests = [each for each in ast.walk(function) if isinstance(each, ast.If)]
+    inside = (one for each in tests for one in each.orelse if one.col_offset > each.col_offset)
+    return frozenset(id(each) for one in inside for each in ast.walk(one) if isinstance(each, ast.If))
 
 
 @once

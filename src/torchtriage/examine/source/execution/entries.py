@@ -320,7 +320,13 @@ def tensors(function: Function, skip: int = 1, *, has_options: bool = False) -> 
     path = function.frame.file.path
     optional = zip(names[len(required) :], function.defaults, strict=True) if has_options else ()
     asked = _compared_with_none(function.node) if has_options else set()
-    given = {each.arg: Unknown(each.arg) for each, value in optional if value is None and each.arg in asked}
+    wanted_too = [each for each, value in optional if value is None and each.arg in asked]
+    given: dict[str, Value] = {
+        each.arg: Tensor(Spot(path, each), is_open=True, is_entry=True)
+        if _is_tensor(each.annotation)
+        else Unknown(each.arg)
+        for each in wanted_too
+    }
     return given | {
         each.arg: Tensor(Spot(path, each), is_open=True, is_entry=True)
         if (each.arg in used and not _is_plain(each.annotation, function)) or _is_tensor(each.annotation)

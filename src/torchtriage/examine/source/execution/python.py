@@ -309,6 +309,8 @@ class Python(Sequences):
             if frame.is_class:  # @auto_docstring above forward()
                 return value
             self.registered.append(value)  # @app.route("/weights"): it is run by others
+        if isinstance(value, Function) and isinstance(made, Function) and made is not value and frame.is_class:
+            made.wraps = value
         return made
 
     def _by_package(self, name: str, value: Value, decorator: ast.expr, frame: Frame) -> Value:

@@ -18,11 +18,11 @@ from torchtriage.examine.detector import CannotSee, Sighting, view
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.callers import EACH_UNSEEN, MOST_UNSEEN, UnseenCaller
 from torchtriage.examine.source.execution.conditions import Takes
-from torchtriage.examine.source.execution.entries import Entries
+from torchtriage.examine.source.execution.entries import Entries, is_module
 from torchtriage.examine.source.execution.executor import MOST, SECONDS
 from torchtriage.examine.source.execution.imports import FILES
 from torchtriage.examine.source.execution.training import Training
-from torchtriage.examine.source.execution.values import Spot
+from torchtriage.examine.source.execution.values import Class, Spot
 from torchtriage.examine.source.linked import Links
 from torchtriage.examine.source.script import Script
 
@@ -33,7 +33,6 @@ _LINES = re.compile(r"\bline (\d+)((?:, line \d+)*) and line (\d+)\b(?! of)")
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
-_OF_TRAININGS = (events.Backward, events.OptimizerStep, events.Save, events.Restore, events.Collective)
 _PARTLY = ("once", "else")
 """Those that take some conditions, and others not: what is missing in one of them is missing nowhere else."""
 E = TypeVar("E", bound=events.Event)
@@ -149,13 +148,13 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
 def _shows_more(first: UnseenCaller, takes: Takes) -> bool:
     """Whether an execution that TAKES its conditions otherwise may go another way than the FIRST one.
 
-    Not where every condition is known, or nothing happens. Of what trains, saves or loads, what comes now and then is
-    taken once; of all else, models before all, the arms behind `else` are looked at instead.
+    Not where every condition is known, or nothing happens. Of a model that is tried out, the arms behind `else` are
+    looked at, and of all else what comes now and then is taken once.
     """
     if not first.decisions or not (first.events or first.asks_rank):
         return False
-    goes_on = any(isinstance(each, _OF_TRAININGS) for each in first.events) or bool(first.blind)
-    return takes == "never" or (takes == "once" and goes_on) or (takes == "else" and not goes_on)
+    is_model = isinstance(first.entry, Class) and is_module(first.entry) and first.receiver is None
+    return takes in ("never", "else" if is_model else "once")
 
 
 def _is_program(script: Script) -> bool:

@@ -300,6 +300,13 @@ class Function:
     """Whether it says that it can be differentiated only once."""
     guards: tuple[Any, ...] = ()
     """The conditions on the rank around its definition, or in its decorator: some ranks alone have it."""
+    wraps: Function | None = None
+    """The method that it stands for, as a decorator of the project has made it."""
+
+    @property
+    def original(self) -> Function:
+        """What it stands for at last; itself for most."""
+        return self.wraps.original if self.wraps is not None else self
 
     @property
     def is_generator(self) -> bool:
