@@ -14,13 +14,13 @@ def fit(model):
 
 everywhere = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 for parameter in everywhere.parameters():
-    nn.init.zeros_(parameter)  # expect: gradients-vanishing
+    nn.init.zeros_(parameter)  # expect: dead-units
 fit(everywhere)
 
 by_hand = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
 with torch.no_grad():
     for parameter in by_hand.parameters():
-        parameter.zero_()  # expect: gradients-vanishing
+        parameter.zero_()  # expect: dead-units
 fit(by_hand)
 
 single = nn.Linear(4, 2)  # a convex problem: any start will do

@@ -10,8 +10,8 @@ from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, by_default
 
 
-@detector("source/gradients-vanishing")
-def gradients_vanishing(trainings: Trainings) -> Iterator[Sighting]:
+@detector("source/dead-units")
+def dead_units(trainings: Trainings) -> Iterator[Sighting]:
     """All weights of a network begin at 0: nothing flows through it, and no gradient comes back."""
 
     def find(training: Training) -> Facts:
