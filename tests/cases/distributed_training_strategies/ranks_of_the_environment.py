@@ -38,3 +38,9 @@ class Saver:
         dist.barrier()
         if not dist.is_initialized() or dist.get_rank() == 0:
             torch.save(state, path)
+
+
+def write(model: nn.Module, folder, is_master: bool = True):
+    dist.barrier()
+    if is_master:  # whoever calls it says which rank this is
+        torch.save(model.state_dict(), f"{folder}/model.pt")

@@ -206,7 +206,8 @@ class Entries:
             return made
         if _is_tensor(wanted.annotation):
             return Tensor(spot, is_open=True, is_entry=True)
-        if names_rank(wanted.arg) and defaults.get(wanted.arg) in _NO_RANK:
+        default = defaults.get(wanted.arg)
+        if names_rank(wanted.arg) and (default in _NO_RANK or isinstance(default, bool)):  # is_master=True
             return Unknown(wanted.arg, is_of_rank=True)
         text = f"{_TEXTS[note]} {wanted.arg}" if note in _TEXTS else wanted.arg
         if wanted.arg in defaults:

@@ -16,6 +16,7 @@ FUNCTION = "torch.autograd.Function"
 _KINDS = {
     "torch.utils.data.distributed.DistributedSampler": "sampler",
     "torch.optim.Optimizer": "optimizer",
+    "torch.optim.lr_scheduler._LRScheduler": "scheduler",
     "transformers.Trainer": "trainer",
     "transformers.Seq2SeqTrainer": "trainer",
 }

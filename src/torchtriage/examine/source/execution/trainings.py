@@ -232,9 +232,12 @@ def certain(
             yield trainings.sighting(fact)
 
 
-def by_default(trainings: Trainings, find: Find) -> Iterator[Sighting]:
-    """What FIND sees in every execution that comes to the place, or when the program is started without options."""
-    seen = list(certain(trainings, find, where_reached=True))
+def by_default(trainings: Trainings, find: Find, *, where_reached: bool = True) -> Iterator[Sighting]:
+    """What FIND sees in every execution, or when the program is started without options.
+
+    where_reached: in every one that comes to the place.
+    """
+    seen = list(certain(trainings, find, where_reached=where_reached))
     yield from seen
     places = {(each.place.path, each.place.line, each.place.column) for each in seen}
     plain = [each for each in trainings.runs if each.executor.takes == "never" and trainings.is_program]

@@ -12,7 +12,7 @@ from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.graphs import tensors_in
 from torchtriage.examine.source.execution.loops import ACCUMULATED
 from torchtriage.examine.source.execution.training import Training
-from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, by_default, certain
 from torchtriage.examine.source.execution.values import Class, Object, Unknown, truth
 from torchtriage.examine.source.nodes import nodes_in, other_branches
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -164,7 +164,7 @@ def scheduler_before_optimizer(trainings: Trainings) -> Iterator[Sighting]:
                 if isinstance(optimizer, Object) and id(optimizer) not in stepped:
                     early.setdefault(id(optimizer), event)
 
-    yield from certain(trainings, find)
+    yield from by_default(trainings, find, where_reached=False)  # one that is resumed has stepped before
 
 
 @detector("source/zeroed-before-step")
