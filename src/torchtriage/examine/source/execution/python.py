@@ -303,7 +303,7 @@ class Python(Sequences):
             found = self.evaluate(decorator, frame)
         made = self.call(found, (value,), {}, decorator)
         if isinstance(value, Class):  # @persistent: the same class, listed or given another documentation
-            return made if isinstance(made, Class) else value
+            return value if isinstance(made, Unknown) else made  # @singleton gives the only object of it
         if isinstance(value, Function) and type(made) in (Unknown, Member):
             value.guards += (Guard(decorator.lineno, True, 0, "open"),)
             if frame.is_class:  # @auto_docstring above forward()
