@@ -42,6 +42,27 @@ class Auxiliary(nn.Module):
         return self.first(h) + self.second(h) if self.has_second else self.first(h)
 
 
+class Part(nn.Module):
+    def __init__(self, whole):
+        super().__init__()
+        self.whole, self.mix = whole, nn.Linear(8, 8)
+
+    def forward(self, x):
+        return torch.relu(self.mix(x))
+
+
+class Linked(nn.Module):
+    """A part that knows the whole: the modules make a circle."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.out = Part(self), nn.Linear(8, 4)
+        self.spare = nn.Linear(8, 4)  # expect: parameter-never-used
+
+    def forward(self, x):
+        return self.out(self.body(x))
+
+
 def fit(model, loader):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for x, y in loader:
@@ -55,5 +76,6 @@ if __name__ == "__main__":
 
     loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.zeros(64).long()), 16, shuffle=True)
     fit(Gated(), loader)
+    fit(Linked(), loader)
     fit(Chosen(), loader)
     fit(Auxiliary(len(sys.argv) > 1), loader)

@@ -34,13 +34,20 @@ def parameter_never_used(trainings: Trainings) -> Iterator[Sighting]:
 
 
 def _left_over(training: Training, model: Object, called: set[int]) -> Iterator[tuple[str, Object]]:
-    """The parts of MODEL that were not CALLED, with their names: of lists and dicts none, of which some are chosen."""
-    if model.has_escaped or model.cls is None:
-        return
-    for name, part in training.executor.children(model):
-        inside = {id(each) for each in training.executor.modules(part)}
-        if id(part) in called or inside & called:
-            if "items" not in part.state:
-                yield from _left_over(training, part, called)
-        elif part.cls is not None or not isinstance(part.state.get("items"), list):  # lists wait for those who choose
-            yield name, part
+    """The parts of MODEL that were not CALLED, with their names: of lists and dicts none, of which some are chosen.
+
+    Each module is looked through once, as by `modules()`: a part may know the whole model, or be in two of its parts.
+    """
+    waiting, through = [model], {id(model)}
+    while waiting:
+        whole = waiting.pop(0)
+        if whole.has_escaped or whole.cls is None:
+            continue
+        for name, part in training.executor.children(whole):
+            inside = {id(each) for each in training.executor.modules(part)}
+            if id(part) in called or inside & called:
+                if "items" not in part.state and id(part) not in through:
+                    through.add(id(part))
+                    waiting.append(part)
+            elif part.cls is not None or not isinstance(part.state.get("items"), list):  # a list: of it some are chosen
+                yield name, part
