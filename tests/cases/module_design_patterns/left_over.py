@@ -42,6 +42,22 @@ class Auxiliary(nn.Module):
         return self.first(h) + self.second(h) if self.has_second else self.first(h)
 
 
+class ByPrefix(nn.Module):
+    """Layers under names that are put together, and found again by how they begin."""
+
+    def __init__(self, names):
+        super().__init__()
+        for name in names:
+            setattr(self, "layer_" + name, nn.Linear(8, 8))
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, x):
+        for name, layer in self.named_children():
+            if name.startswith("layer_"):
+                x = layer(x)
+        return self.out(x)
+
+
 class Part(nn.Module):
     def __init__(self, whole):
         super().__init__()
@@ -77,5 +93,6 @@ if __name__ == "__main__":
     loader = DataLoader(TensorDataset(torch.randn(64, 8), torch.zeros(64).long()), 16, shuffle=True)
     fit(Gated(), loader)
     fit(Linked(), loader)
+    fit(ByPrefix(sys.argv[1:]), loader)
     fit(Chosen(), loader)
     fit(Auxiliary(len(sys.argv) > 1), loader)

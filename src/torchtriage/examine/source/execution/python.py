@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import posixpath
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -81,6 +82,10 @@ class Python(Sequences):
     """
 
     registered: list[Function]
+
+    @abstractmethod
+    def register(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
+        """HELD, a module, gets a part by its name: the two ARGUMENTS."""
 
     _works_of: ClassVar[dict[str, Callable[..., Value]]] = {}
 
@@ -197,7 +202,7 @@ class Python(Sequences):
         if len(arguments) == 3 and isinstance(arguments[1], str):
             self.assign(arguments[0], arguments[1], arguments[2], node)
         elif len(arguments) == 3 and is_module(arguments[0]) and is_module(arguments[2]):
-            arguments[0].values[f"? {len(arguments[0].values)}"] = arguments[2]  # setattr(self, f"block{size}", block)
+            self.register(arguments[0], arguments[1:], {}, node)  # setattr(self, f"block{size}", block)
         return None
 
     def _partial(self, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:

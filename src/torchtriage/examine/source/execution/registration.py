@@ -31,6 +31,8 @@ from torchtriage.examine.source.torch_api.symbols import symbols
 _LISTS = ("torch.nn.ModuleList", "torch.nn.ParameterList")
 _DICTS = ("torch.nn.ModuleDict", "torch.nn.ParameterDict")
 SEQUENTIAL = "torch.nn.Sequential"
+_NAMELESS = "?"
+"""How the name of a part ends that is registered under one that nobody knows: setattr(self, f"block{size}", block)."""
 
 
 class Registration(Tensors):
@@ -50,9 +52,8 @@ class Registration(Tensors):
         inner, items = module.state.get("module"), module.state.get("items")
         if isinstance(inner, Object):
             yield "module", inner
-        if module.kind == "module" and isinstance(items, list | dict):
-            pairs = items.items() if isinstance(items, dict) else enumerate(items)
-            yield from ((str(name), each) for name, each in pairs if is_module(each))
+        if module.kind == "module":
+            yield from ((name, each) for name, each in _entries(items) if is_module(each))
         yield from ((name, each) for name, each in module.values.items() if is_module(each))
 
     def modules(self, module: Object) -> list[Object]:
@@ -93,9 +94,7 @@ class Registration(Tensors):
             }
             for each in module.state["own"].values():
                 each.graph = frozenset({each})
-        items = module.state.get("items")
-        pairs = items.items() if isinstance(items, dict) else enumerate(items) if isinstance(items, list) else ()
-        made = {str(name): each for name, each in pairs if isinstance(each, Parameter)}
+        made = {name: each for name, each in _entries(module.state.get("items")) if isinstance(each, Parameter)}
         made |= {name: each for name, each in module.values.items() if isinstance(each, Parameter)}
         return {**module.state.get("own", {}), **made}
 
@@ -204,7 +203,7 @@ class Registration(Tensors):
             release(arguments[1])
         elif len(arguments) > 1 and isinstance(arguments[1], Object | Parameter):  # under a name that nobody knows
             self._note_again(arguments[1], node)
-            held.values[f"{len(held.values)}?"] = arguments[1]
+            held.values[f"{len(held.values)}{_NAMELESS}"] = arguments[1]
         items = held.state.get("items")
         if isinstance(items, list) and len(arguments) > 1 and is_module(arguments[1]):  # blocks.add_module("0", block)
             items.append(arguments[1])
@@ -240,6 +239,17 @@ class Registration(Tensors):
             where = Spot(constructor.frame.file.path, constructor.node) if is_other else spot
             self.happen(events.EarlyAssignment(where, name, constructor))
             module.state["is_made"] = None  # it raises here
+
+
+def _entries(items: Value) -> Iterator[tuple[str, Value]]:
+    """What a list or dict of modules or parameters holds, its ITEMS, by name."""
+    pairs = items.items() if isinstance(items, dict) else enumerate(items) if isinstance(items, list) else ()
+    yield from ((str(name), each) for name, each in pairs)
+
+
+def is_nameless(name: str) -> bool:
+    """Whether NAME stands for one that the program puts together as it runs."""
+    return name.endswith(_NAMELESS)
 
 
 def bare(module: Object) -> Object:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Set
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter
-from torchtriage.examine.source.execution.registration import bare
+from torchtriage.examine.source.execution.registration import bare, is_nameless
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Object
@@ -60,7 +60,8 @@ def _made_too_early(training: Training) -> Facts:
             new = [each for each in late if each not in held and _is_made_here(each, model)]
             if new and (not used or used.issuperset(new)):
                 spot = new[0].spot if new[0].owner is model else new[0].owner.spot if new[0].owner else None
-                fact = f"`{part}` comes into the model after {event.spot} has listed its parameters"
+                name = "a part" if is_nameless(part) else f"`{part}`"
+                fact = f"{name} comes into the model after {event.spot} has listed its parameters"
                 yield spot or event.spot, f"{fact}: the optimizer never changes it"
 
 

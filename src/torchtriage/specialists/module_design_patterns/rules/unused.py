@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
-from torchtriage.examine.source.execution.registration import bare
+from torchtriage.examine.source.execution.registration import bare, is_nameless
 from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Object
@@ -44,10 +44,12 @@ def _left_over(training: Training, model: Object, called: set[int]) -> Iterator[
         if whole.has_escaped or whole.cls is None:
             continue
         for name, part in training.executor.children(whole):
+            if is_nameless(name):  # the forward pass may choose by name, too: of named_children(), those of a prefix
+                continue
             inside = {id(each) for each in training.executor.modules(part)}
             if id(part) in called or inside & called:
                 if "items" not in part.state and id(part) not in through:
                     through.add(id(part))
                     waiting.append(part)
-            elif part.cls is not None or not isinstance(part.state.get("items"), list):  # a list: of it some are chosen
+            elif part.cls is not None or not isinstance(part.state.get("items"), list):  # of a list, some are chosen
                 yield name, part
