@@ -4,9 +4,8 @@
 
 A rule is a detector in a room's rules/; one is about executions where it asks `Trainings`, else it is about files. The
 length of a rule is that of its module, shared evenly by the rules there, helpers and all; modules that only help count
-in the whole. A list of torch names is a
-literal with three or more texts that are operators or classes of torch: what the tables of examine/source/torch_api
-should say. --lists: each of them with its place.
+in the whole. A list of torch names is a literal with three or more texts that are operators or classes of torch: what
+the tables of examine/source/torch_api should say. --lists: each of them with its place.
 """
 
 from __future__ import annotations

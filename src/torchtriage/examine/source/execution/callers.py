@@ -98,8 +98,8 @@ class UnseenCaller(Executor):
         self.share = max(EACH_UNSEEN, MOST_UNSEEN // max(1, len(found)))
         covered, reached, done = set(self.entered), set(self.entered), set[Entry]()
         ordered = [*(each for each in found if each not in modules), *reversed(modules)]
-        begun = [(entry, method) for entry in ordered for method in self._methods(entries, entry)]
-        for entry, method in sorted(begun, key=lambda each: each[0] in modules and each[1] is not None):
+        pairs = [(entry, method) for entry in ordered for method in self._methods(entries, entry)]
+        for entry, method in sorted(pairs, key=lambda each: each[0] in modules and each[1] is not None):
             key = id(entry.node), id(method.node) if method is not None else 0
             done.add(key)
             forward = entry.method("forward") if method is None and isinstance(entry, Class) else None
@@ -290,11 +290,11 @@ class UnseenCaller(Executor):
         own = forward.original
         if entries.options(own):
             self.decisions[id(own.node)] = 1
-        given = tensors(own, has_options=self.takes in ("always", "else"))
-        self._try_out(model, given, entry.node)
+        inputs = tensors(own, has_options=self.takes in ("always", "else"))
+        self._try_out(model, inputs, entry.node)
         if own is not forward and id(own.node) not in self.visited and entry.namespace.get("forward") is forward:
             entry.namespace["forward"] = own
-            self._try_out(model, given, entry.node)
+            self._try_out(model, inputs, entry.node)
             entry.namespace["forward"] = forward
 
     def _try_out(self, model: Object, given: dict[str, Value], node: ast.AST) -> None:

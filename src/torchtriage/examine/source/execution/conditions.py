@@ -109,7 +109,7 @@ class Conditions(Expressions):
 
     def _holds(self, value: Value, times: int, node: ast.AST | None = None) -> bool:
         """Whether the condition VALUE of NODE holds; one that came up TIMES before. `not x` is what x is not."""
-        if self.takes == "else" and node is not None:  # what stands in another arm, under conditions of its own
+        if self.takes == "else" and node is not None:  # only the branches behind an `else` are new
             is_behind = bool(self.stack) and id(node) in _behind_else(self.stack[-1].node)
             return is_behind or not (isinstance(node, ast.If) and node.orelse)
         if isinstance(value, Unknown) and value.is_periodic and not isinstance(value, Condition):

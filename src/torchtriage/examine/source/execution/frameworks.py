@@ -35,12 +35,12 @@ class Frameworks(Calls):
     def _process(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
         """A process of its own: what it does is done when it is made."""
         rest, target = keywords.get("args", ()), keywords.get("target")
-        given = list(rest) if isinstance(rest, tuple | list) else []
-        for place, word in enumerate(_names_given(node)[: len(given)]):
+        values = list(rest) if isinstance(rest, tuple | list) else []
+        for place, word in enumerate(_argument_names(node)[: len(values)]):
             if word in self.turning:  # for rank in range(size): Process(target=run, args=(rank, size))
-                given[place] = Unknown("rank", is_of_rank=True)
+                values[place] = Unknown("rank", is_of_rank=True)
         if target is not None:
-            self.call(target, tuple(given), {}, node)
+            self.call(target, tuple(values), {}, node)
         return Unknown("a process")
 
     def _launched(self, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
@@ -214,10 +214,10 @@ class Frameworks(Calls):
         return Object("scaled", name, state={"loss": arguments[0] if arguments else keywords.get("loss")})
 
 
-def _names_given(node: ast.AST) -> list[str]:
+def _argument_names(node: ast.AST) -> list[str]:
     """The names in `args=(…)` of NODE, the call that makes a process; "" for what is none."""
-    given = next((each.value for each in getattr(node, "keywords", ()) if each.arg == "args"), None)
-    parts = given.elts if isinstance(given, ast.Tuple | ast.List) else []
+    values = next((each.value for each in getattr(node, "keywords", ()) if each.arg == "args"), None)
+    parts = values.elts if isinstance(values, ast.Tuple | ast.List) else []
     return [each.id if isinstance(each, ast.Name) else "" for each in parts]
 
 

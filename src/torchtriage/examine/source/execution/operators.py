@@ -122,10 +122,7 @@ class Operators(Binding):
             return Unknown("a period", is_periodic=True) if not is_of_rank(right) else NotImplemented
         if isinstance(op, ast.Add | ast.Sub) and isinstance(left, Loaded) and isinstance(right, int):
             return replace(left, offset=left.offset + (right if isinstance(op, ast.Add) else -right))
-        is_length = _is_length(left) and (isinstance(right, int) or isinstance(op, ast.Add | ast.Sub))
-        if is_length or (isinstance(op, ast.BitOr) and isinstance(left, dict) and isinstance(right, Unknown)):
-            return left  # len(loader) - 1, losses | more
-        return _of_text(op, left, right)
+        return left if _stays(op, left, right) else _of_text(op, left, right)
 
     def _remainder(self, left: int, right: Value) -> Value:
         """LEFT % RIGHT, mostly of a counter: what it decides happens once in a period."""
@@ -222,6 +219,13 @@ def _fill(right: Value) -> Value:
     if rank is not None:
         return rank  # "cuda:%d" % rank
     return NotImplemented if is_concrete(right) else Unknown.of("text", *values)
+
+
+def _stays(op: ast.operator, left: Value, right: Value) -> bool:
+    """Whether LEFT OP RIGHT is still what LEFT is, for all that is known of RIGHT."""
+    if isinstance(op, ast.BitOr):  # losses | more
+        return isinstance(left, dict) and isinstance(right, Unknown)
+    return _is_length(left) and (isinstance(right, int) or isinstance(op, ast.Add | ast.Sub))  # len(loader) - 1
 
 
 def _is_length(value: Value) -> bool:

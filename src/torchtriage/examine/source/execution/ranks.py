@@ -76,8 +76,8 @@ def certainty_of(found: Value, way: bool, test: ast.expr) -> Certainty | None:
         return None
     text = ast.unparse(test)
     if isinstance(test, ast.BoolOp) and found.is_of_rank:  # not is_initialized() or get_rank() == 0
-        told = [each for each in map(ast.unparse, test.values) if not _WORLD.search(each)]
-        if told and len(told) < len(test.values) and way is isinstance(test.op, ast.Or):
+        others = [each for each in map(ast.unparse, test.values) if not _WORLD.search(each)]
+        if others and len(others) < len(test.values) and way is isinstance(test.op, ast.Or):
             return "rank"
     if _WORLD.search(text) or _asks_for_any(found):
         return None

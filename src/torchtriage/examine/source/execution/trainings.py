@@ -33,7 +33,7 @@ _LINES = re.compile(r"\bline (\d+)((?:, line \d+)*) and line (\d+)\b(?! of)")
 _TRAINS = re.compile(rb"\.backward\(|\bTrainer\b")
 """What calls backward, by itself or for the program."""
 TAKES: tuple[Takes, ...] = ("always", "never", "once")
-_PARTLY = ("once", "else")
+PARTLY = ("once", "else")
 """Those that take some conditions, and others not: what is missing in one of them is missing nowhere else."""
 E = TypeVar("E", bound=events.Event)
 Mend = Callable[[Script, ast.AST], tuple[Edit, ...]]
@@ -148,8 +148,8 @@ def _entries(script: Script, modules: list[UnseenCaller]) -> Iterator[Trainings]
 def _shows_more(first: UnseenCaller, takes: Takes) -> bool:
     """Whether an execution that TAKES its conditions otherwise may go another way than the FIRST one.
 
-    Not where every condition is known, or nothing happens. Of a model that is tried out, the arms behind `else` are
-    looked at, and of all else what comes now and then is taken once.
+    Not where every condition is known, or nothing happens. A model that is tried out is executed once more behind
+    `else`, and everything else once more with each condition taken a single time.
     """
     if not first.decisions or not (first.events or first.asks_rank):
         return False
@@ -197,7 +197,7 @@ def shown(trainings: Trainings, find: Find, *, throughout: bool = False) -> Iter
     throughout: conditions that cannot be known have to come out the same each time: what is taken over from a
     checkpoint in a loop over its parts would be taken over for the first one only.
     """
-    runs = [each for each in trainings.runs if not throughout or each.executor.takes not in _PARTLY]
+    runs = [each for each in trainings.runs if not throughout or each.executor.takes not in PARTLY]
     found = {fact[0].key: fact for run in runs for fact in find(run)}
     for fact in found.values():
         yield trainings.sighting(fact)
@@ -213,7 +213,7 @@ def certain(
     scaler, and the other has none.
     """
     counted = [each for each in trainings.runs if among is None or among(each)]
-    partly = ("once",) if where_reached else _PARTLY
+    partly = ("once",) if where_reached else PARTLY
     runs = [each for each in counted if each.executor.takes not in partly] or counted  # --no-cuda
     if not runs:
         return

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Training
-from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
+from torchtriage.examine.source.execution.trainings import PARTLY, Facts, Trainings, certain
 from torchtriage.examine.source.execution.values import Spot
 from torchtriage.examine.source.facts import dotted
 from torchtriage.examine.source.nodes import names_in, nodes_in
@@ -123,7 +123,7 @@ def _in_every_execution(trainings: Trainings) -> set[tuple[str, int, int]]:
     """The places where every execution waits, whatever the conditions that cannot be known come to."""
     counted = [each for each in trainings.runs if _is_on_device(each)]
     is_whole = any(each.executor.takes == "never" for each in counted)  # else the device depends on an option
-    runs = [each for each in counted if each.executor.takes not in ("once", "else")] if is_whole else counted
+    runs = [each for each in counted if each.executor.takes not in PARTLY] if is_whole else counted
     places = [{each.spot.key for each in _waits(run)} for run in runs]
     return set.intersection(*places) if places else set()
 

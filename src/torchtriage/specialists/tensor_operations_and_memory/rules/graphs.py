@@ -14,7 +14,7 @@ from torchtriage.examine.source.execution.binding import ANY_KEY
 from torchtriage.examine.source.execution.graphs import BEFORE, tensors_in
 from torchtriage.examine.source.execution.registration import bare
 from torchtriage.examine.source.execution.training import Training
-from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
+from torchtriage.examine.source.execution.trainings import PARTLY, Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import Object, Spot, truth
 from torchtriage.examine.source.torch_api.families import DEVICE_MOVES
 from torchtriage.examine.source.torch_api.symbols import symbols
@@ -141,7 +141,7 @@ def eval_builds_graph(trainings: Trainings) -> Iterator[Sighting]:
     }
 
     def find(training: Training) -> Facts:
-        if training.executor.takes in ("once", "else") or training.executor.is_called_by_base:
+        if training.executor.takes in PARTLY or training.executor.is_called_by_base:
             return
         if any(each.name == "numpy" and each.tensor.graph for each in training.of(events.Read)):
             return  # it would raise: somebody has switched gradients off
