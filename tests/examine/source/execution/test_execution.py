@@ -97,6 +97,12 @@ def test_unknown_conditions_are_taken_each_way_and_guards_never(takes: Takes, va
     assert executed(CHOICE, takes).file.values["r"] == value
 
 
+DOUBLED = "".join(
+    f"b = made['{number}']\nb.setdefault('left', a)\nb.setdefault('right', a)\na = b\n" for number in range(30)
+)
+"""Unknown values each of which holds the one before twice: all of it, written out, takes more memory than there is."""
+
+
 @pytest.mark.parametrize(
     ("source", "is_finished"),
     [
@@ -117,6 +123,7 @@ def test_unknown_conditions_are_taken_each_way_and_guards_never(takes: Takes, va
         ("x = {k: {k for k in range(10 ** 9)} for k in range(10 ** 9)}\n", True),
         ("x = " + "(" * 80 + "1" + ")" * 80, True),
         ("import itertools\nfor x in itertools.count():\n    pass\n", True),
+        (f"import x\na = x.first()\nmade = x.made()[0]\n{DOUBLED}x.seen()[0].setdefault(a, 1)\n", True),
         ("return 1\n".replace("return 1", "raise SystemExit"), True),
     ],
 )

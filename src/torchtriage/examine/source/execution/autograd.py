@@ -10,7 +10,7 @@ from torchtriage.examine.source.execution.bounds import FREE, Bounds
 from torchtriage.examine.source.execution.values import Object, Region, Sampled, Spot, Value
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PlainAttribute:
     """A tensor that a module keeps under NAME since SPOT, and that is neither a parameter nor a buffer.
 
@@ -36,7 +36,7 @@ class Birth:
     is_read: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class GraphNode:
     """An operation that a graph of autograd records. inputs: the operations that its operands come out of.
 
@@ -49,7 +49,7 @@ class GraphNode:
     """Whether it keeps its input for the gradient of a layer's own parameters."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Tensor(Sampled):
     """A tensor.
 
@@ -162,7 +162,7 @@ class Tensor(Sampled):
         return found
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Gradient:
     """What stands in the .grad of a parameter. by: the losses of the backward passes that were added up, with their
     places. used: how many of them an optimizer has stepped with already. scaled: by which scaler it is multiplied.
@@ -175,7 +175,7 @@ class Gradient:
     """Whether the program has read it."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Parameter(Tensor):
     """A parameter. owner: the module that it was made for. name: within it."""
 

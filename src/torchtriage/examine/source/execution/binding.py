@@ -39,10 +39,7 @@ class Binding(Machine):
         elif isinstance(held, list):
             self._put_in_list(held, key, value, node)
         elif isinstance(held, dict):
-            name = ANY_KEY if isinstance(key, Unknown) else key
-            if is_hashable(name):
-                held[name] = value
-                self.note_kept(held, value, node)
+            self._put_in_dict(held, ANY_KEY if isinstance(key, Unknown) else key, value, node)
         elif isinstance(held, Tensor):
             self._put_in_tensor(held, value, node)
         elif isinstance(held, External) and isinstance(key, str):  # os.environ["NAME"] = "1"
@@ -53,6 +50,14 @@ class Binding(Machine):
             held.state["items"][key] = value
         elif isinstance(held, Object):
             self.call(self.attribute(held, "__setitem__", node), (key, value), {}, node)
+
+    def _put_in_dict(self, held: dict[Value, Value], key: Value, value: Value, node: ast.AST) -> None:
+        if not is_hashable(key):
+            return
+        if key is ANY_KEY:
+            _keep_handles(held.get(key))
+        held[key] = value
+        self.note_kept(held, value, node)
 
     def _put_in_tensor(self, held: Tensor, value: Value, node: ast.AST) -> None:
         held.share = held.share or share_of((value,))  # totals[0] += right.sum()
@@ -94,3 +99,10 @@ def is_hashable(value: Value) -> bool:
     return not isinstance(value, list | dict | set | slice) and not (
         isinstance(value, tuple) and any(not is_hashable(each) for each in value)
     )
+
+
+def _keep_handles(value: Value) -> None:
+    """VALUE stays under another key that nobody knows: who goes through a dict of handles by peer waits for it, too."""
+    for each in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(each, Object) and each.kind == "handle":
+            each.has_escaped = True

@@ -10,10 +10,11 @@ from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
 from torchtriage.examine.source.execution.calls import REST
 from torchtriage.examine.source.execution.conditions import Takes
-from torchtriage.examine.source.execution.entries import MOST, Entries, is_module, is_of_autograd, share, tensors
+from torchtriage.examine.source.execution.entries import MOST, Entries, is_module, is_of_autograd, share
 from torchtriage.examine.source.execution.executor import Executor
 from torchtriage.examine.source.execution.frameworks import LIGHTNING
 from torchtriage.examine.source.execution.graphs import tensors_in
+from torchtriage.examine.source.execution.inputs import tensors
 from torchtriage.examine.source.execution.instances import is_foreign
 from torchtriage.examine.source.execution.values import (
     OPAQUE,
@@ -149,7 +150,7 @@ class UnseenCaller(Executor):
         """
         made = copy(self)
         made.start(self.paths[0], steps=self.unseen, most=min(self.unseen + self.share, MOST_UNSEEN))
-        made.earlier, made.caller, made.entry = self.events, entries, entry
+        made.earlier, made.caller, made.entry, made.is_apart = self.events, entries, entry, True
         made.is_called_by_base = method is not None and isinstance(entry, Class) and _is_foreign(entry)
         made.is_for_each_batch, made.first, made.handed, made.receiver = is_repeated, 0, [], None
 

@@ -52,6 +52,8 @@ class Conditions(Expressions):
     """Whether conditions that cannot be known, and guard nothing, hold."""
     decisions: dict[int, int]
     """How often each of them came up, by its node."""
+    is_apart: bool
+    """Whether nothing in sight calls what is executed, so that its arguments are invented."""
 
     @abstractmethod
     def modules(self, module: Object) -> list[Object]:
@@ -65,7 +67,7 @@ class Conditions(Expressions):
         before, self.is_beside = self.is_beside, _is_beside(node)
         found = self.evaluate(node.test, frame)
         self.is_beside = before
-        value = truth(found)
+        value = self._truth(found, node)
         if value is None:
             is_way = is_of_rank(found) and not isinstance(node.body[-1], ast.Raise)  # other ranks go the other one
             value = self.decide(node, found, [] if is_way else node.body)
@@ -91,6 +93,14 @@ class Conditions(Expressions):
                 home[name] = Unknown(BROADCAST)
             elif home is not None and (home[name] is None or isinstance(home[name], bool | str)):
                 home[name] = Unknown(name, is_of_rank=True)
+
+    def _truth(self, found: Value, node: ast.If) -> bool | None:
+        """What FOUND, the test of NODE, comes to; what refuses arguments that are invented does not hold: a caller of
+        transformers gives either words or their embeddings, and not both or none.
+        """
+        refuses = self.is_apart and isinstance(node.body[-1], ast.Raise) and _asks_for_none(node.test)
+        value = truth(found)
+        return False if value and refuses else value
 
     def decide(self, node: ast.AST, value: Value, body: list[ast.stmt]) -> bool:
         if isinstance(node, ast.If | ast.IfExp):
@@ -208,6 +218,13 @@ def _behind_else(function: ast.AST) -> frozenset[int]:
     tests = [each for each in ast.walk(function) if isinstance(each, ast.If)]
     inside = (one for each in tests for one in each.orelse if one.col_offset > each.col_offset)
     return frozenset(id(each) for one in inside for each in ast.walk(one) if isinstance(each, ast.If))
+
+
+@once
+def _asks_for_none(test: ast.expr) -> bool:
+    """Whether TEST asks whether things are None."""
+    compared = (each for each in ast.walk(test) if isinstance(each, ast.Compare))
+    return any(isinstance(one, ast.Constant) and one.value is None for each in compared for one in each.comparators)
 
 
 @once

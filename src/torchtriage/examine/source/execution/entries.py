@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torchtriage.examine.source.execution.autograd import Parameter, Tensor
-from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore, of_tensors
+from torchtriage.examine.source.execution.inputs import is_of_tensors, names_compared_with_none
+from torchtriage.examine.source.execution.lore import FUNCTION, kind_of, lore
 from torchtriage.examine.source.execution.ranks import names_rank
 from torchtriage.examine.source.execution.values import Class, Function, Object, Spot, Unknown, Value, given_model
 from torchtriage.examine.source.facts import Call, Scope
@@ -23,10 +24,6 @@ MOST = 40
 """Functions of one file: large modules have hundreds, of which few train."""
 MADE = 2
 """Statements of a function that makes one thing, and hands it on."""
-_PLAIN = frozenset({"int", "float", "bool", "str", "tuple", "list", "dict", "Size", "dtype", "device"}) | frozenset(
-    {"Tuple", "List", "Dict", "Sequence", "Callable"}
-)
-"""Annotations of what is no tensor."""
 _OF_MODULES = frozenset(
     {"forward", "train", "eval", "to", "cuda", "cpu", "parameters", "state_dict", "load_state_dict"}
 )
@@ -178,7 +175,7 @@ class Entries:
         late = names[len(names) - len(function.defaults) :] if function.defaults else []
         off = {name for name, each in zip(late, function.defaults, strict=False) if each is None}
         off |= {name for name, each in function.keyword_defaults.items() if each is None}
-        return sorted(off & _compared_with_none(function.node)) if off else []
+        return sorted(off & names_compared_with_none(function.node)) if off else []
 
     def class_of(self, function: Function, wanted: ast.arg) -> Class | None:
         """The model class of the file that the parameter WANTED is annotated with, or of which it is asked for a method
@@ -204,7 +201,7 @@ class Entries:
         made = made or (made_for("optimizer", spot) if wanted.arg == "optimizer" else None)
         if made is not None and not is_named:
             return made
-        if _is_tensor(wanted.annotation):
+        if is_of_tensors(wanted.annotation):
             return Tensor(spot, is_open=True, is_entry=True)
         default = defaults.get(wanted.arg)
         if names_rank(wanted.arg) and (default in _NO_RANK or isinstance(default, bool)):  # is_master=True
@@ -307,99 +304,6 @@ def share(models: list[Object], optimizers: list[Object], parameters: Iterable[P
         ]
     for each in optimizers:
         each.state["groups"] = [{"params": held}]
-
-
-def tensors(function: Function, skip: int = 1, *, has_options: bool = False) -> dict[str, Value]:
-    """For each parameter of FUNCTION, a forward pass, that has no default: a tensor where it is used as one.
-
-    SKIP: of the first ones, self or the context. has_options: a mask and the like, which are None by default, too.
-    """
-    wanted = function.node.args
-    names = [*wanted.posonlyargs, *wanted.args][skip:]
-    required = names[: len(names) - len(function.defaults)]
-    used = _used_as_tensors(function.node)
-    path = function.frame.file.path
-    optional = zip(names[len(required) :], function.defaults, strict=True) if has_options else ()
-    asked = _compared_with_none(function.node) if has_options else set()
-    wanted_too = [each for each, value in optional if value is None and each.arg in asked]
-    given: dict[str, Value] = {
-        each.arg: Tensor(Spot(path, each), is_open=True, is_entry=True)
-        if _is_tensor(each.annotation)
-        else Unknown(each.arg)
-        for each in wanted_too
-    }
-    return given | {
-        each.arg: Tensor(Spot(path, each), is_open=True, is_entry=True)
-        if (each.arg in used and not _is_plain(each.annotation, function)) or _is_tensor(each.annotation)
-        else Unknown(each.arg, is_plain=_is_plain(each.annotation, function))
-        for each in required
-    }
-
-
-_OF_MODELS = frozenset({"parallel", "utils", "jit", "onnx", "export", "fx", "compile", "optim", "distributed", "save"})
-"""Parts of torch whose functions take models, or anything: torch.nn.parallel.data_parallel(model, batch)."""
-
-
-@once
-def _compared_with_none(node: ast.AST) -> set[str]:
-    """The names of which NODE asks whether they are None."""
-    found: set[str] = set()
-    for each in ast.walk(node):
-        match each:
-            case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=None)]):
-                found.add(name)
-            case ast.If(test=ast.Name(id=name)) | ast.IfExp(test=ast.Name(id=name)):
-                found.add(name)
-            case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
-                found.add(name)
-    return found
-
-
-@once
-def _used_as_tensors(node: ast.AST) -> frozenset[str]:
-    """The names that NODE uses as only tensors can be: x.unsqueeze(1), a @ b, F.relu(x), self.layer(x), saved ones."""
-    return frozenset(_tensors_by_use(node))
-
-
-def _tensors_by_use(node: ast.AST) -> Iterator[str]:
-    for each in ast.walk(node):
-        if isinstance(each, ast.BinOp) and isinstance(each.op, ast.MatMult):
-            yield from (side.id for side in (each.left, each.right) if isinstance(side, ast.Name))
-        if not isinstance(each, ast.Call):
-            continue
-        called = each.func
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.attr in of_tensors():
-            yield called.value.id
-        words = ast.unparse(called).split(".") if not isinstance(getattr(called, "value", None), ast.Call) else [""]
-        is_of_torch = words[0] in ("torch", "F") and not _OF_MODELS & {*words}
-        if words[-1] == "save_for_backward" or is_of_torch or words[:2] == ["self", words[-1]]:
-            given = each.args if words[-1] == "save_for_backward" else each.args[:1]
-            for one in given:
-                parts = one.elts if isinstance(one, ast.List | ast.Tuple) else [one]
-                yield from (part.id for part in parts if isinstance(part, ast.Name))
-
-
-_NUMBER = re.compile(r"\b(int|float|bool)\b")
-
-
-def _is_tensor(annotation: ast.expr | None) -> bool:
-    """Whether ANNOTATION is that of tensors, and of nothing else: not Tensor | int."""
-    text = ast.unparse(annotation) if annotation is not None else ""
-    return "Tensor" in text and _NUMBER.search(text) is None
-
-
-def _is_plain(annotation: ast.expr | None, function: Function) -> bool:
-    """Whether ANNOTATION, of a parameter of FUNCTION, says that it is no tensor: a number, a text, some settings."""
-    whole = annotation.value if isinstance(annotation, ast.Subscript) else annotation
-    if whole is None or _is_tensor(annotation):
-        return False
-    word = ast.unparse(whole).rpartition(".")[2]
-    home = function.frame.home(word)
-    if home is None:
-        return word in _PLAIN
-    own = home[word]
-    is_own = isinstance(own, Class) and own.is_known
-    return word in _PLAIN or (is_own and not any(name.startswith("torch") for name in own.externals))
 
 
 def is_module(cls: Class) -> bool:

@@ -46,6 +46,7 @@ class Executor(Frameworks):
         self._tree = tree
         self.files: dict[Path, File] = {}
         self.outside, self.worker, self.is_grad = NO_GENERATOR, None, True
+        self.is_apart = False
         self.endless: dict[int, bool] = {}
         """Of each loop, by its node, whether it has no known end."""
         self.totals: dict[int, int] = {}

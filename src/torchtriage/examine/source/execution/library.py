@@ -181,8 +181,9 @@ class Library(Contexts):
 
     def _operation_of(self, name: str, operands: list[Value], node: ast.AST) -> Value:
         head, _, last = name.rpartition(".")
-        if head.startswith("torch._"):  # torch._refs.expand(x, shape), called for what it raises
-            return self.merged(operands, node)
+        if head.startswith("torch._"):  # torch._refs.expand(x, shape), called for what it raises; _export is a tool
+            is_operation = head.startswith(("torch._refs", "torch._prims", "torch._decomp"))
+            return self.merged(operands, node) if is_operation else Unknown(name)
         is_function = head in ("torch", "torch.nn.functional") and last[:1].islower()
         first = next(iter(tensors_in(operands)), None)
         if first is None and is_function and last not in lore()["tensors"]["others"]:

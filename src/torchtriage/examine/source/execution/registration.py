@@ -213,8 +213,10 @@ class Registration(Tensors):
         return None
 
     def _note_again(self, value: Value, node: ast.AST) -> None:
-        """Whether the line of NODE has registered VALUE before."""
-        if is_module(value):
+        """Notes that the line of NODE registers VALUE again; but parts of a model that somebody else made are put where
+        they stand on purpose: tied layers, after a move (Lightning).
+        """
+        if is_module(value) and not value.state.get("is_given"):
             if value.state.get("registered_by") is node:
                 self.note_repeated((value,), node, is_registered=True)
             value.state["registered_by"] = node

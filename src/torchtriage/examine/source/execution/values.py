@@ -27,7 +27,7 @@ Arguments: TypeAlias = tuple[Value, ...]
 Keywords: TypeAlias = Mapping[str, Value]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Sampled:
     """What may be computed of samples."""
 
@@ -37,7 +37,7 @@ class Sampled:
     """Where it is: "cuda" for any accelerator, "cpu" where it was taken back to the host, "" as it came."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Unknown(Sampled):
     """A value of which nothing is known. why: the code that it came from. is_of_rank: it differs among the ranks.
 
@@ -67,6 +67,12 @@ class Unknown(Sampled):
     module: Object | None = None
     """The model that it is, since an optimizer is made of its parameters()."""
 
+    def __repr__(self) -> str:
+        """What it came from and no more: an element of what is unknown is kept under the text of its key, and the
+        values that hang together with a key are, in a library of models, gigabytes of text.
+        """
+        return f"{type(self).__name__}({self.why!r})"
+
     @classmethod
     def of(cls, why: str, *operands: Value) -> Unknown:
         """What is computed of OPERANDS."""
@@ -82,7 +88,7 @@ class Unknown(Sampled):
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Condition(Unknown):
     """What `not`, `and`, `or` make of PARTS of which not all are known. op: also "is", the part itself."""
 
@@ -104,7 +110,7 @@ class Condition(Unknown):
         )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Member(Unknown):
     """What RECEIVER, of which nothing is known, has under NAME: a setting, or a method."""
 
@@ -112,7 +118,7 @@ class Member(Unknown):
     name: str = ""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Loaded(Unknown):
     """What a file of torch.save holds under KEYS, or a number OFFSET above that. spot: where it is read.
 
@@ -126,7 +132,7 @@ class Loaded(Unknown):
     loaded: Spot | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Answer(Unknown):
     """What `PART.load_state_dict(…)` at SPOT returns: the keys that do not fit, or None."""
 
@@ -194,7 +200,7 @@ class Spot:
         return Spot(*self.chain[min(len(self.chain), len(other.chain)) - 1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Region:
     """A region of autocast on a GPU. format: "float16"; "" outside of all, where it is off, and where it is not known.
     enabled: what it is switched by.
@@ -215,7 +221,7 @@ class Region:
 OUTSIDE = Region(enabled=False)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Namespace:
     """A module of the project, or what argparse, SimpleNamespace and the like make. is_open: has more than is known.
 
@@ -228,7 +234,7 @@ class Namespace:
     holds_settings: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Class:
     """A class of the project. lineage: itself and what it inherits from, in the order of the search."""
 
@@ -280,7 +286,7 @@ def _linearized(ways: list[list[Value]]) -> Iterator[Value]:
         ways = [[each for each in way if each != head] for way in ways]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Function:
     """A function or lambda of the project. owner: the class in whose body it stands. grad: what a decorator sets."""
 
@@ -326,7 +332,7 @@ def _yields(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Method:
     """FUNCTION, bound to what it is called on."""
 
@@ -334,7 +340,7 @@ class Method:
     function: Function
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Partial:
     """functools.partial(CALLED, …)."""
 
@@ -344,7 +350,7 @@ class Partial:
     spot: Spot | None = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Operation:
     """What a method of a thing that is executed here does: optimizer.step."""
 
@@ -354,7 +360,7 @@ class Operation:
     """Where it is named."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Super:
     """super(): what comes after OWNER in the lineage of the class of RECEIVER."""
 
@@ -366,7 +372,7 @@ OPAQUE = "a model"
 """The class of a model of which nobody sees what it is."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Object:
     """An instance of a class of the project, or of one that is executed here.
 
@@ -411,7 +417,7 @@ class Parameters(list[Value]):
         self.of = of
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Endless:
     """What can be iterated over, and gives things like MAKE(n) as often as it is asked. source: the loader."""
 

@@ -17,6 +17,7 @@ from torchtriage.examine.source.execution.training import Training
 from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain, shown
 from torchtriage.examine.source.execution.values import Member, Object, Spot, Unknown, Value
 from torchtriage.examine.source.facts import dotted
+from torchtriage.examine.source.nodes import once
 from torchtriage.examine.source.script import Script
 from torchtriage.examine.source.torch_api.symbols import symbols
 from torchtriage.specialists.distributed_training_strategies.rules.data import differs_by_rank
@@ -251,15 +252,20 @@ def data_parallel_used(trainings: Trainings) -> Iterator[Sighting]:
         for made in training.of(events.Made):
             if made.made.made in lore()["wrappers"]["scattered"]:
                 yield made.spot, "the model is copied to every device in every step, and one process drives them all"
-        for node in ast.walk(training.script.tree) if training.mentions(_LAUNCHER) else ():
-            if _launches(node):
-                spot = Spot(training.script.text.path, node)
-                yield spot, "torch.distributed.launch is deprecated: torchrun does the same"
+        for node in _launchers(training.script.tree) if training.mentions(_LAUNCHER) else ():
+            spot = Spot(training.script.text.path, node)
+            yield spot, "torch.distributed.launch is deprecated: torchrun does the same"
 
     yield from shown(trainings, find)
 
 
 _LAUNCHER = re.compile(rb"torch\.distributed[. ]+(import )?launch")
+
+
+@once
+def _launchers(tree: ast.Module) -> list[ast.AST]:
+    """Where TREE asks for the old launcher."""
+    return [each for each in ast.walk(tree) if _launches(each)]
 
 
 def _launches(node: ast.AST) -> bool:

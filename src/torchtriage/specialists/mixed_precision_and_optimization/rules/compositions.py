@@ -103,7 +103,12 @@ def _is_bounded(exponent: ast.expr | None) -> bool:
 
 
 def _is_small(node: ast.expr) -> bool:
-    """Whether the words in NODE, or a number below 0.1 in it, say that it is a small quantity."""
+    """Whether the words in NODE, or a number below 0.1 in it, say that it is a small quantity.
+
+    What it is divided by says nothing: in distance / (width + epsilon), of boxes, the epsilon is a guard.
+    """
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return _is_small(node.left)
     numbers = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
     return any(isinstance(each, float) and 0 < each < 0.1 for each in numbers) or any(map(_SMALL.search, _words(node)))
 

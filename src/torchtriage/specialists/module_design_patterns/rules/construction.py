@@ -26,6 +26,8 @@ def super_init_missing(trainings: Trainings) -> Iterator[Sighting]:
     def find(training: Training) -> Facts:
         for early in training.of(events.EarlyAssignment):
             node = early.constructor.node
+            if _names_base_alone(node):
+                continue
             late = [each for each in _super_calls(node) if each.lineno > early.spot.line]
             when = f"only in line {late[0].lineno}" if late else "never"
             what = f"assigning `self.{early.name}`" if early.name else "calling the module"
@@ -33,6 +35,16 @@ def super_init_missing(trainings: Trainings) -> Iterator[Sighting]:
             yield early.spot, fact, partial(_begin_first, init=node)
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _names_base_alone(init: ast.AST) -> bool:
+    """Whether INIT calls the constructor of a class by its name, and without the object: nn.Module.__init__(). Modular
+    files of transformers do, of which the models are written out; run as it stands, it raises TypeError.
+    """
+    called = {each: each.func.value for each in _super_calls(init) if isinstance(each.func, ast.Attribute)}
+    named = (each for each, of in called.items() if not isinstance(of, ast.Call))
+    first = init.args.args[0].arg if isinstance(init, ast.FunctionDef) and init.args.args else ""
+    return any(not each.args or ast.unparse(each.args[0]) != first for each in named)
 
 
 def _super_calls(init: ast.AST) -> list[ast.Call]:

@@ -33,7 +33,7 @@ def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
     """A tensor is made on the CPU again and again, and each time copied to the device."""
 
     def find(training: Training) -> Facts:
-        if training.mentions(_ELSEWHERE):
+        if _is_set_elsewhere(training, is_program=trainings.is_program):
             return
         for copy in training.of(events.Copy):
             if copy.tensor.created in _MADE and _is_hot(training, copy) and not _is_kept(training, copy.spot):
@@ -48,6 +48,14 @@ def created_then_moved(trainings: Trainings) -> Iterator[Sighting]:
                 )
 
     yield from certain(trainings, find, where_reached=True)
+
+
+def _is_set_elsewhere(training: Training, *, is_program: bool) -> bool:
+    """Whether factories may make their tensors on the device: another file of a program says so for all of them, but
+    in a library of models (transformers) any of hundreds of files mentions it.
+    """
+    here = _ELSEWHERE.search(training.script.text.data) is not None
+    return here or (is_program and training.mentions(_ELSEWHERE))
 
 
 def _is_hot(training: Training, copy: events.Copy) -> bool:
