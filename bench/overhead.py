@@ -4,24 +4,23 @@
 
 Each kind of watching has a process of its own. They are asked by turns for a burst of a few steps: what neighbours
 on a shared machine do to one burst, they do to the next one as well. A burst's figure is the CPU time of its
-*median* step. Steps are timed in pairs, one pass over a loader of two batches, and halved, as the peers are
-(bench/peers/inside/loop.py). The first steps, all of which are watched, are left out: a long job has none of them.
+*median* step. Steps are timed in pairs, and halved, as the peers are (bench/peers/inside/loop.py); a pass over the
+loader has 64 of them. The first steps, all of which are watched, are left out: a long job has none of them.
 A round has one burst of every kind, in an order that changes with the round; printed is the median over rounds of
 the difference to the process without probes, with the 95 % interval of that median from order statistics, and its
 ratio to the step without probes. Between bursts the caches belong to others, as they do not in a long job: what is
 printed is rather too much.
 
 machinery        the clock of steps and the record, no probe
-between windows  all probes, in the steps that sampled ones do not watch: the step of a long job
+between windows  all probes, in the steps that sampled ones do not watch: up to step 1,024, spaced ones see each fourth
+a long job       after step 1,024, where most steps rest, with all windows; its *mean* step, too
+nothing again    the control: a second process without probes
 at every step    all probes, each watching every step: what a step of a window costs
 torch.profiler, anomaly mode, TraceML: peers
 
 With --ranks each kind is a pair of processes that train under DistributedDataParallel (gloo), and a figure is the mean
 of both: what a rank pays for the looks at its collectives, and for marks and hashes that ranks are compared by. Threads
 that communicate are counted too, and make the figures of a busy machine wide.
-
-A last line tells what windows add to the mean step of a job: what the governor has booked for sampled probes, over all
-steps after the first ones.
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import count, islice
+from itertools import chain, count, islice, repeat
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from peers.cost import traceml
 from peers.inside.loop import small, tiny, transformer
 
 from torchtriage.examine.run.job import Job, begin
-from torchtriage.examine.run.job.governor import FIRST, Governor
+from torchtriage.examine.run.job.governor import EARLY, FIRST, Governor
 from torchtriage.examine.run.series import interval_of_median
 from torchtriage.triage import probes
 
@@ -68,12 +67,22 @@ class Never(Governor):
         return self.steps == FIRST
 
 
+class Late(Governor):
+    """As in a job that is past its first EARLY steps."""
+
+    def reaches(self, step: int, *, is_due: bool = False) -> bool:
+        return super().reaches(step + EARLY if self.steps > FIRST else step, is_due=is_due)
+
+
 @contextmanager
 def watched(*rooms: Path, governor: type[Governor] = Governor) -> Iterator[Job]:
     """The job package as `torchtriage run` puts it into a job."""
     with tempfile.TemporaryDirectory() as folder:
         job = begin(folder, [str(path) for path in rooms])
         job.governor.__class__ = governor
+        if governor is Late:
+            job.rest.first, job.rest.closely = FIRST, 0
+            job.rest.restart()
         try:
             yield job
         finally:
@@ -88,13 +97,18 @@ def profiled() -> AbstractContextManager[Any]:
 
 WATCHING: dict[str, Watching] = {
     "nothing": nullcontext,
+    "nothing again": nullcontext,
     "machinery": watched,
     "between windows": lambda: watched(*probes(), governor=Never),
+    "a long job": lambda: watched(*probes(), governor=Late),
     "at every step": lambda: watched(*probes(), governor=Always),
     "torch.profiler": profiled,
     "anomaly mode": lambda: torch.autograd.set_detect_anomaly(True),
 }
-AMONG_RANKS = ("nothing", "machinery", "between windows", "at every step")
+EPOCH = 64  # batches of a pass over the loader
+SETTLING = 1100  # steps in which a long job samples lines, and measures what its watched steps cost
+IN_THE_MEAN = ("nothing again", "a long job")
+AMONG_RANKS = ("nothing", "nothing again", "machinery", "between windows", "a long job", "at every step")
 
 
 def pairs(make: Make) -> Iterator[float]:
@@ -102,10 +116,11 @@ def pairs(make: Make) -> Iterator[float]:
     torch.manual_seed(0)
     model, sample = make()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    batches = torch.utils.data.DataLoader(sample.repeat(2, *[1] * (sample.dim() - 1)), batch_size=len(sample))
+    samples = sample.repeat(EPOCH, *[1] * (sample.dim() - 1))
+    batches = chain.from_iterable(repeat(torch.utils.data.DataLoader(samples, batch_size=len(sample))))
     for number in count():
         began = process_time()
-        for batch in batches:
+        for batch in islice(batches, 2):
             optimizer.zero_grad()
             model(batch).square().mean().backward()
             optimizer.step()
@@ -126,11 +141,21 @@ def shared(make: Make, rank: int, store: str) -> Make:
 
 def serve(asked: Connection, make: Make, watch: Watching) -> None:
     """Answers each number of steps with the CPU seconds of the median one of so many, until it is asked for none."""
-    with watch():
+    with watch() as job:
         times = pairs(make)
         next(times)
+        if isinstance(job, Job) and isinstance(job.governor, Late):
+            list(islice(times, SETTLING // 2))
         while steps := asked.recv():
-            asked.send(statistics.median(islice(times, steps // 2)))
+            burst = list(islice(times, steps // 2))
+            asked.send((statistics.median(burst), statistics.mean(burst)))
+
+
+class Burst(NamedTuple):
+    """CPU seconds of steps in a row."""
+
+    median: float
+    mean: float
 
 
 class Process:
@@ -142,9 +167,13 @@ class Process:
         self.process = forking.Process(target=serve, args=(asked, make, watch))
         self.process.start()
 
-    def burst(self, steps: int) -> float:
+    def burst(self, steps: int) -> Burst:
         self.asking.send(steps)
-        return float(self.asking.recv())
+        return self.answer()
+
+    def answer(self) -> Burst:
+        median, mean = self.asking.recv()
+        return Burst(median, mean)
 
     def end(self) -> None:
         self.asking.send(0)
@@ -155,14 +184,16 @@ class Pair:
     """Two that train one model together."""
 
     def __init__(self, make: Make, watch: Watching, folder: str) -> None:
-        store = Path(folder, f"{id(watch)}.store").as_uri()
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".store") as unused:  # one for each pair, gone again
+            store = Path(unused.name).as_uri()
         self.both = [Process(shared(make, rank, store), watch) for rank in (0, 1)]
 
-    def burst(self, steps: int) -> float:
+    def burst(self, steps: int) -> Burst:
         """The mean of both, which wait for each other."""
         for each in self.both:
             each.asking.send(steps)
-        return statistics.mean(float(each.asking.recv()) for each in self.both)
+        one, other = (each.answer() for each in self.both)
+        return Burst((one.median + other.median) / 2, (one.mean + other.mean) / 2)
 
     def end(self) -> None:
         for each in self.both:
@@ -171,19 +202,8 @@ class Pair:
             each.process.join()
 
 
-def windows(make: Make, steps: int) -> float:
-    """Seconds that the governor's windows add to a step in the mean, as it has booked them."""
-    with watched(*probes()) as job:
-        governor, times = job.governor, pairs(make)
-        next(times)
-        before = sum(governor.costs.get(probe, 0) for probe in governor.sampled)
-        number = 2 * sum(1 for _ in islice(times, steps // 2))
-        return (sum(governor.costs.get(probe, 0) for probe in governor.sampled) - before) / number / 1e9
-
-
 def compare(make: Make, rounds: int, steps: int) -> None:
-    plain = by_turns(make.__name__, {name: Process(make, watch) for name, watch in WATCHING.items()}, rounds, steps)
-    print(f"  windows add {windows(make, 400) * 1e6:.0f} us to the mean step of {plain * 1e6:.0f} us", flush=True)
+    by_turns(make.__name__, {name: Process(make, watch) for name, watch in WATCHING.items()}, rounds, steps)
 
 
 def compare_ranks(make: Make, rounds: int, steps: int) -> None:
@@ -192,9 +212,9 @@ def compare_ranks(make: Make, rounds: int, steps: int) -> None:
         by_turns(f"{make.__name__}, two ranks", pairs, rounds, steps)
 
 
-def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, steps: int) -> float:
-    """Prints what each kind of watching adds; returns the seconds of a step without any."""
-    found: dict[str, list[float]] = {name: [] for name in processes}
+def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, steps: int) -> None:
+    """Prints what each kind of watching adds."""
+    found: dict[str, list[Burst]] = {name: [] for name in processes}
     for number in range(rounds + 1):
         names = list(processes)
         for name in names[number % len(names) :] + names[: number % len(names)]:
@@ -204,17 +224,20 @@ def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, st
     for process in processes.values():
         process.end()
     plain = found.pop("nothing")
-    print(f"{what}: {statistics.median(plain) * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
-    for name, times in found.items():
-        told(name, [(with_it - alone, with_it / alone) for with_it, alone in zip(times, plain, strict=True)])
-    return statistics.median(plain)
+    usual = statistics.median(each.median for each in plain)
+    print(f"{what}: {usual * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
+    for name, bursts in found.items():
+        pairs = list(zip(bursts, plain, strict=True))
+        told(name, [(one.median - alone.median, one.median / alone.median) for one, alone in pairs])
+        if name in IN_THE_MEAN:
+            told(f"{name}, mean", [(one.mean - alone.mean, one.mean / alone.mean) for one, alone in pairs])
 
 
 def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
     """PAIRS: seconds added, and the ratio to the step alone."""
     added, ratio = sorted(each for each, _ in pairs), statistics.median(each for _, each in pairs)
     low, high = (edge * 1e6 for edge in interval_of_median(added))
-    print(f"  {name:<15} {statistics.median(added) * 1e6:+8.0f} us  ({low:+.0f} to {high:+.0f})  x {ratio:.3f}{note}")
+    print(f"  {name:<19} {statistics.median(added) * 1e6:+8.0f} us  ({low:+.0f} to {high:+.0f})  x {ratio:.3f}{note}")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ TRIAL = [SOURCE / "examine/trial/leg/fork.py"]
 """Part of a training that imports it: with torch and torchtriage's own packages, unlike what is put into any job."""
 JOB_SIDE = [
     *SOURCE.glob("specialists/*/probes/*.py"),
-    *SOURCE.glob("examine/run/job/*.py"),
+    *SOURCE.glob("examine/run/job/**/*.py"),
     *SOURCE.glob("examine/run/attach/*.py"),
     *SOURCE.glob("examine/trial/*/job/*.py"),
 ]
@@ -60,8 +60,12 @@ def test_torch_is_imported_only_inside_functions_and_only_where_a_job_is() -> No
 
 
 def test_code_inside_the_job_never_imports_what_the_job_may_have_in_another_version() -> None:
-    ours = {"torchtriage", "msgspec", "click", "rich", "numpy", "jinja2", "plotly", "fsspec"}
+    ours = {"msgspec", "click", "rich", "numpy", "jinja2", "plotly", "fsspec"}
     assert {str(path): bad for path in JOB_SIDE if (bad := imported(path) & ours)} == {}
+    own = {name for path in JOB_SIDE for name in imported(path) if name.startswith("torchtriage.")}
+    assert own == {"torchtriage.examine.run.job.events"}  # which the watch puts there while probes are imported
+    for path in SOURCE.glob("examine/run/job/events/*.py"):
+        assert not imported(path) & {"torch", "torchtriage"}
 
 
 @pytest.mark.parametrize(

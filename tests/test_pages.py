@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from signal import Signals
+from typing import IO
 
 import pytest
 from jobs import Server
@@ -65,9 +66,19 @@ def test_in_a_log_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Pat
         script.write_text(each.snippet(section))
         with log.open("w") as out:
             print("step 0 loss 0.5", file=out, flush=True)  # a log of nothing is no log
-            subprocess.run([sys.executable, str(script)], stdout=out, stderr=out, check=section == "Good")
+            code = run_to_its_end(script, out)
+        assert section == "Bad" or code == 0, log.read_text()
     assert slugs(triage.read([tmp_path / "Bad.log"])) == {each.fault.slug}
     assert slugs(triage.read([tmp_path / "Good.log"])) == set()
+
+
+def run_to_its_end(script: Path, out: IO[str]) -> int:
+    """Its exit code. Gloo's threads now and then abort a process that is exiting; what it did counts, not that."""
+    for _ in range(3):
+        code = subprocess.run([sys.executable, str(script)], stdout=out, stderr=out, check=False).returncode
+        if code != -Signals.SIGABRT:
+            break
+    return code
 
 
 @pytest.fixture(scope="module")

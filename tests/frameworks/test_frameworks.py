@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from jobs import Server
+from machine import Machine
 
 from torchtriage import triage
 from torchtriage.core.case import Case
@@ -92,14 +93,22 @@ def judged(place: Path) -> Case:
     ("job", "launcher", "words", "steps", "ranks"), HEALTHY, ids=[f"{case[0]} on {case[4]}" for case in HEALTHY]
 )
 def test_a_healthy_job_is_seen_whole_and_nothing_is_found(
-    job: str, launcher: tuple[str, ...], words: tuple[str, ...], steps: int, ranks: int, *, jobs: Server, tmp_path: Path
-) -> None:
+    job: str, launcher: tuple[str, ...], words: tuple[str, ...], steps: int, ranks: int, *, jobs: Server, tmp_path: Path,
+    machine: Machine,
+) -> None:  # fmt: skip
     needs(job)
-    if (job, ranks) in LAUNCHED:
-        case = launched(tmp_path, job, launcher, words)
-    else:
-        case = forked(jobs, tmp_path, job, launcher, words)
 
+    def attempt(name: str) -> Case:
+        place = tmp_path / name
+        place.mkdir()
+        if (job, ranks) in LAUNCHED:
+            return launched(place, job, launcher, words)
+        return forked(jobs, place, job, launcher, words)
+
+    case = attempt("first")
+    if any(each.fault.slug == "straggler" for each in case.findings):
+        with machine.alone():  # other tests may have slowed down the core of one rank
+            case = attempt("again")
     assert [
         f"{each.fault.slug}: {each.evidence[0].fact}"
         for each in case.findings

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,34 @@ def test_with_json_the_case_goes_to_stdout_and_the_jobs_words_to_stderr(call: An
 @pytest.mark.parametrize(("how", "code"), [("0", 0), ("3", 3), ("kill", 137)])
 def test_the_code_is_the_jobs_own(how: str, code: int, call: Any, job: Path) -> None:
     assert call("run", "--fail-on", "warning", "--", "job.py", how).code == code
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV"])
+def test_who_waits_for_a_job_that_a_signal_ends_sees_that_signal(
+    name: str, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(job.parent)
+    job.write_text(f"import os, signal\nos.kill(os.getpid(), signal.{name})\n")
+    words = [sys.executable, "-m", "torchtriage", "run", "--out", "kept", "--", sys.executable, "job.py"]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert ended.returncode == -getattr(signal, name)
+    assert ended.stderr.endswith("written: kept/case.json\nwritten: kept/report.html\n")
+
+
+@pytest.mark.parametrize(("words", "share"), [(["--overhead", "0.5%"], "0.005"), (["--overhead=2"], "0.02"), ([], "")])
+def test_the_job_is_told_how_much_the_probes_may_cost(words: list[str], share: str, call: Any, job: Path) -> None:
+    job.write_text("import os\nprint(os.environ.get('TORCHTRIAGE_BUDGET', ''))\n")
+    assert call("run", *words, "--", "job.py").out == f"{share}\n"
+
+
+@pytest.mark.parametrize(
+    ("share", "says"), [("0", "not between"), ("101%", "not between"), ("little", "not a percentage")]
+)
+def test_a_cost_that_cannot_be_is_refused(share: str, says: str, call: Any, job: Path) -> None:
+    said = call("run", "--overhead", share, "--", "job.py")
+    assert said.code == 2
+    assert says in said.err
+    assert said.out == ""
 
 
 def test_runs_get_folders_of_their_own(call: Any, job: Path) -> None:

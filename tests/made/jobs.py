@@ -39,9 +39,10 @@ class Server:
 
     def run(
         self, script: Path, folder: Path, ranks: int = 0, limit: float = 60.0, hang: float | None = None,
-        words: Sequence[str] = (),
+        words: Sequence[str] = (), *, rests_from: int = 0,
     ) -> int:  # fmt: skip
         """RANKS: how many processes train together; 0 for one that was started by itself. WORDS: its arguments.
+        RESTS_FROM: the step from which steps rest, as they do in a long job much later.
 
         When one of several has failed, the others are ended two seconds later; all of them after LIMIT seconds, and
         when all stand still, by what they tell after HANG seconds without movement.
@@ -50,7 +51,7 @@ class Server:
         assert self._process.stdout is not None
         folder.mkdir(parents=True)
         given = {"script": str(script), "folder": str(folder), "ranks": ranks, "limit": limit, "hang": hang}
-        given["words"] = list(words)
+        given |= {"words": list(words), "rests_from": rests_from}
         self._process.stdin.write(json.dumps(given) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
@@ -83,13 +84,7 @@ def _serve() -> None:
             child = os.fork()
             if not child:
                 os.environ.update(variables)
-                _become(
-                    Path(given["script"]),
-                    Path(given["folder"]),
-                    variables.get("RANK", ""),
-                    given["hang"],
-                    given["words"],
-                )
+                _become(given, variables.get("RANK", ""))
                 return
             children.append(child)
         sys.stdout.write(f"{_awaited(children, given['limit'], Notes(Path(given['folder'], 'processes.jsonl')))}\n")
@@ -135,7 +130,8 @@ def _awaited(children: list[int], limit: float, notes: Notes) -> int:
     return next((code for code in codes if code), 0)
 
 
-def _become(script: Path, folder: Path, rank: str, hang: float | None, words: list[str]) -> None:
+def _become(given: dict[str, Any], rank: str) -> None:
+    script, folder = Path(given["script"]), Path(given["folder"])
     for name, number in (("stdout", 1), ("stderr", 2)):
         file = os.open(folder / f"{name}{rank}.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
         os.dup2(file, number)
@@ -144,8 +140,13 @@ def _become(script: Path, folder: Path, rank: str, hang: float | None, words: li
         file.write('{"kind":"torch","pid":0,"why":""}\n')
     from torchtriage.examine.run.job import begin
 
-    begin(str(folder), [str(path) for path in triage.probes()], hang_after=hang)
-    sys.argv = [str(script), *words]
+    job = begin(str(folder), [str(path) for path in triage.probes()], hang_after=given["hang"])
+    if given["rests_from"]:
+        job.rest.first, job.rest.closely = given["rests_from"], 0
+        job.rest.restart()
+        job.governor.first = given["rests_from"]
+        job.governor.restart()
+    sys.argv = [str(script), *given["words"]]
     # Kept until the interpreter ends, as of any script. A DistributedDataParallel that goes while gloo's thread lets go
     # of the last tensor waits for it for ever: it holds the lock that the thread needs.
     LEFT.update(runpy.run_path(str(script), run_name="__main__"))

@@ -8,6 +8,7 @@ from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Evidence, Inconclusive, Outcome
 from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
+from torchtriage.examine.run.job.events import Event
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 Events = list[dict[str, Any]]
@@ -29,6 +30,12 @@ def steps(count: int, **each: Any) -> Events:
         {**STEP, "step": n, **{name: value(n) if callable(value) else value for name, value in each.items()}}
         for n in range(count)
     ]
+
+
+def event(kind: str, **fields: Any) -> Event:
+    """One of a KIND that no class stands for."""
+    made: type[Event] = type(kind, (Event,), {"kind": kind})
+    return made(**fields)
 
 
 def outcome(detector: Any, events: Events) -> Outcome:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from torchtriage.examine.run.job import places, written
+from torchtriage.examine.run.job.events import Event, to_row
 from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders, residents
 
 
@@ -37,8 +38,8 @@ class Told:
         for listener in listeners:
             self.on(listener.__name__, listener)
 
-    def record(self, kind: str, **fields: Any) -> None:
-        self.kept.append((kind, fields))
+    def record(self, event: Event) -> None:
+        self.kept.append((event.kind, to_row(event)))
 
     def caller(self) -> tuple[str, int]:
         return "train.py", 1

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from torchtriage.specialists.mixed_precision_and_optimization.probes import paying
+from torchtriage.examine.run.job.events import Event, to_row
+from torchtriage.specialists.mixed_precision_and_optimization.probes import losses, paying
 
 PASS = 0.02  # seconds of every forward pass, on the clock that the test sets
 
@@ -43,8 +44,8 @@ class FakeJob:
     def waited_beside(self) -> int:
         return int(self.waits["others"].pop(0) * 1e9)
 
-    def record(self, kind: str, **fields: Any) -> None:
-        self.events.append({"kind": kind, **fields})
+    def record(self, event: Event) -> None:
+        self.events.append(to_row(event))
 
     def withdraw(self, _probe: str) -> None:
         self.is_withdrawn = True
@@ -97,3 +98,19 @@ def test_a_pass_that_is_long_only_because_it_waited_for_a_cpu_is_a_toy(monkeypat
     watch.backward(None)
     assert job.is_withdrawn
     assert job.events == []
+
+
+def test_a_batch_that_was_given_the_memory_of_what_has_been_freed_is_another_tensor() -> None:
+    buffer = bytearray(64)
+    output = torch.frombuffer(buffer, dtype=torch.float32)
+    place, whole, half = losses.memory(output), losses.memory(output.detach()), losses.memory(output[8:])
+    del output
+    batch = torch.frombuffer(buffer, dtype=torch.float32)
+    assert place == whole
+    assert place not in {losses.memory(batch), half, None}
+    assert place[1] == batch.data_ptr()  # by address alone they were one
+
+
+def test_a_tensor_without_memory_lies_nowhere() -> None:
+    assert losses.memory(torch.empty(4, device="meta")) is None
+    assert losses.memory(torch.eye(2).to_sparse()) is None

@@ -70,11 +70,20 @@ def test_a_planted_fault_is_found_where_it_is_and_nothing_else(
     case = machine.until_told(attempt, marks)
     findings = {finding.fault.slug: finding.evidence[0] for finding in case.findings}
     skip_where_busy(case, marks)
-    assert set(findings) == set(marks)
+    assert set(findings) == set(marks), [(each.detector, each.why) for each in case.inconclusive]
     for slug, (line, fields) in marks.items():
         place = findings[slug].place
         assert (Path(place.path or "").name, place.line) == (script.name, line) or (place.path is None and fields)
         assert {name: str(getattr(place, name)) for name in fields} == fields
+
+
+def test_the_end_of_a_job_decides_which_of_a_schedule_and_its_optimizer_led_though_steps_rest(
+    jobs: Server, tmp_path: Path
+) -> None:
+    for name, slugs in (("schedules_in_order", set()), ("scheduler_first", {"scheduler-before-optimizer"})):
+        assert jobs.run(CASES / f"{name}.py", tmp_path / name, rests_from=6) == 0
+        assert '"rested":' in (tmp_path / name / "rank0.jsonl").read_text()
+        assert {each.fault.slug for each in sound(triage.judge(tmp_path / name)).findings} == slugs
 
 
 def test_a_third_of_the_cases_are_healthy_twins() -> None:

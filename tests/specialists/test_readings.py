@@ -48,6 +48,43 @@ def test_waiting_names_the_loader_and_the_line_that_makes_a_sample() -> None:
     )
 
 
+def passes(every: int, start: float) -> Events:
+    """160 steps of 10 ms; a pass begins in one of so many, and its first batch takes START seconds to come."""
+    begins = {"epochs": lambda n: int(not n % every), "data": lambda n: 0.0 if n % every else start}
+    made = {"kind": "fetch", "step": 0, "workers": 8, "worker": 0, "batches": 40, "samples": 0.4, "collate": 0.04}
+    return [made, *steps(160, seconds=lambda n: 0.01 + (0.0 if n % every else start), **begins)]
+
+
+@pytest.mark.parametrize(
+    ("change", "events", "slugs"),
+    [
+        pytest.param({}, passes(16, 0.3), {"input-bound"}, id="ten starts of 0.3 s"),
+        pytest.param({"persistent_workers": True}, passes(16, 0.3), set(), id="workers that stay"),
+        pytest.param({"num_workers": 0}, passes(16, 0.3), set(), id="no workers: a dataset that is read anew"),
+        pytest.param({}, passes(60, 0.9), set(), id="three starts"),
+        pytest.param({}, passes(16, 0.05), set(), id="half a second in all"),
+        pytest.param({}, passes(40, 0.15), set(), id="a small part"),
+        pytest.param({}, passes(16, 0.3)[1:], set(), id="the making of a batch was not seen"),
+        pytest.param(
+            {},
+            [{**each, "samples": 11.0} if each["kind"] == "fetch" else each for each in passes(16, 0.3)],
+            set(),
+            id="the first batch takes that long",
+        ),
+        pytest.param(
+            {},
+            [{**each, "epochs": 2 * each.get("epochs", 0)} for each in passes(16, 0.3)],
+            set(),
+            id="a validation stands between the passes",
+        ),
+    ],
+)
+def test_starts_of_workers_count_by_their_share_of_all_the_time(
+    change: dict[str, Any], events: Events, slugs: set[str]
+) -> None:
+    assert found(profiling.data_wait, [{**LOADER, "num_workers": 8, **change}, *events]) == slugs
+
+
 def test_a_share_that_straddles_the_bound_is_too_close_to_call() -> None:
     seen = outcome(profiling.data_wait, [LOADER, *steps(14, data=lambda n: 0.06 * (n % 2))])
     assert not weigh.findings([seen], catalog())
@@ -185,6 +222,7 @@ def growing(n: int) -> int:
     [
         pytest.param(lambda n: 10**9 + n * MIB, {"memory-growth"}, id="a megabyte per step"),
         pytest.param(lambda n: 10**9 + n * MIB + (n * 7919 % 13) * MIB, {"memory-growth"}, id="with noise"),
+        pytest.param(lambda n: growing(n) - max(n - 67, 0) * MIB // 2, {"memory-growth"}, id="freed pages given back"),
         pytest.param(lambda n: 10**9, set(), id="level"),
         pytest.param(lambda n: 10**9 + n * 8192, set(), id="8 KiB per step"),
         pytest.param(lambda n: 10**9 + min(n, 30) * 4 * MIB, set(), id="a cache that fills"),

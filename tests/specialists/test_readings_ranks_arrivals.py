@@ -96,7 +96,7 @@ def test_the_late_rank_of_four_is_named_and_nobody_else() -> None:
 def test_phase_and_line_are_those_that_take_the_late_rank_longer() -> None:
     fast, slow = rank(0), rank(1, late=lambda _: 0.02, forward=0.05, backward=0.02)
     lines = (stacks(("forward", 7, 30), ("backward", 9, 70)), stacks(("forward", 7, 50), ("backward", 9, 50)))
-    pair = [RankRecord(each.rank, (*each.events, look)) for each, look in zip((fast, slow), lines, strict=True)]
+    pair = [RankRecord(each.rank, (*each.rows, look)) for each, look in zip((fast, slow), lines, strict=True)]
     (seen,) = evidence(arrivals.straggler, *pair)
     assert (seen.place.path, seen.place.line) == ("train.py", 7)
     assert "20.0 ms longer in forward" in seen.fact
@@ -124,9 +124,9 @@ def test_clocks_of_hosts_are_aligned_by_what_ends_together() -> None:
 
 def test_ranks_that_counted_differently_did_not_meet() -> None:
     other = rank(1, late=lambda _: 0.02)
-    look = other.events[-1]
+    look = other.rows[-1]
     shifted = {**look, "rows": [[step, group, first + 1, *rest] for step, group, first, *rest in look["rows"]]}
-    assert found(arrivals.straggler, rank(0), RankRecord(1, (*other.events[:-1], shifted))) == set()
+    assert found(arrivals.straggler, rank(0), RankRecord(1, (*other.rows[:-1], shifted))) == set()
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_on_a_busy_machine_what_the_collectives_carry_must_explain_the_share() -
 )
 def test_threads_that_waited_for_a_cpu_make_a_machine_busy(held: float, told: type) -> None:
     pair = [rank(number, exposed=0.03) for number in (0, 1)]
-    pair = [RankRecord(each.rank, (*each.events[:-1], {**each.events[-1], "queued": held})) for each in pair]
+    pair = [RankRecord(each.rank, (*each.rows[:-1], {**each.rows[-1], "queued": held})) for each in pair]
     assert isinstance(outcome(communication.communication, *pair), told)
 
 
@@ -246,8 +246,9 @@ def by_turns(every: int, seconds: float, other: float = 0.0) -> list[RankRecord]
         return seconds if step % every == 0 else 0.0
 
     ranks = [rank(0, late=late), rank(1, late=lambda _: other)]
-    rows = [{**row, "seconds": row["seconds"] + late(row["step"])} for row in ranks[0].all("step")]
-    others = [event for event in ranks[0].events if event["kind"] != "step"]
+    steps = [row for row in ranks[0].rows if row["kind"] == "step"]
+    rows = [{**row, "seconds": row["seconds"] + late(row["step"])} for row in steps]
+    others = [row for row in ranks[0].rows if row["kind"] != "step"]
     return [RankRecord(0, (others[0], *rows, *others[1:])), ranks[1]]
 
 

@@ -77,7 +77,8 @@ LOOP = "def score(loader):\n    n, seen = 0, []\n    for x in loader:\n        n
 )
 def test_the_line_that_makes_a_figure_of_what_a_loop_counts_is_found(source: str, expected: Any) -> None:
     found = counted(ast.parse(source), 3)
-    assert (found["line"], found["counts"], found["labelled"]) == expected
+    assert found is not None
+    assert (found.line, found.counts, found.labelled) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,4 +91,4 @@ def test_the_line_that_makes_a_figure_of_what_a_loop_counts_is_found(source: str
     ],
 )
 def test_what_is_not_averaged_after_the_loop_is_no_figure(source: str) -> None:
-    assert counted(ast.parse(source), 3) == {}
+    assert counted(ast.parse(source), 3) is None

@@ -8,6 +8,7 @@ import pytest
 
 from torchtriage.core.evidence import Observed
 from torchtriage.examine.detector import perform
+from torchtriage.examine.run.job.events import Ended
 from torchtriage.examine.run.ranks.deaths import deaths
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import hangs, launch
@@ -133,7 +134,7 @@ def test_sources_that_differ_are_named_where_all_are_in_the_same_broadcast() -> 
 )
 def test_the_end_that_began_it_is_told_first(ranks: Any, said: list[str]) -> None:
     records = [RankRecord(number, tuple(events)) for number, events in enumerate(ranks)]
-    told = [each.why for each in deaths(records, {record.rank: {} for record in records})]
+    told = [each.why for each in deaths(records, {record.rank: Ended() for record in records})]
     assert len(told) == len(said)
     assert all(part in why for part, why in zip(said, told, strict=True)), told
 

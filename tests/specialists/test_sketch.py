@@ -21,9 +21,8 @@ def sketch(data: torch.Tensor, size: int) -> list[int]:
     found = Sketch()
     for batch in data.split(size):
         found.add({"image": batch, "label": batch[:, 0, 0]})
-    facts = found.facts()
-    assert facts["samples"] == len(data)
-    return list(facts["kept"])
+    assert found.samples == len(data)
+    return found.marks()
 
 
 @settings(max_examples=25, deadline=None)
@@ -53,4 +52,4 @@ def test_batches_without_a_row_for_each_sample_have_no_sketch(batch: object) -> 
     found = Sketch()
     found.add(batch)
     assert found.off
-    assert found.facts()["kept"] == []
+    assert found.marks() == []

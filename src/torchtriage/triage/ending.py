@@ -17,6 +17,7 @@ from torchtriage.examine.artefact.logs import read_crashes
 from torchtriage.examine.artefact.logs.marks import CAUSE, tier_of
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.crash import Crash, end_without_error
+from torchtriage.examine.run.job.events import Ended, Exit
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.triage import detectors
 from torchtriage.triage.messages import decoded
@@ -35,17 +36,17 @@ _WORDS = re.compile(
 
 def ending(record: RunRecord) -> tuple[tuple[Outcome, ...], End | None]:
     """What the errors in RECORD say, as a log with them would say it, and how the job ended badly, if it did."""
-    code, step = record.ended.get("code"), record.step
-    failed = _relevant(record) if code or not record.ended else ()
+    code, step = record.ended.code, record.step
+    failed = _relevant(record) if code or not record.notes.has(Ended) else ()
     if not failed:
         is_by_hand = any(each.is_by_hand for each in record.crashes)
-        return (), None if is_by_hand else end_without_error(record.processes, record.ended, step)
+        return (), None if is_by_hand else end_without_error(record.notes, record.ended, step)
     logs = read_crashes(failed, decoded)
     # where only peers are missing, the record of the ranks says who began it, and the messages add nothing
     is_first = logs.cause is not None and logs.cause.tier == CAUSE
     looks = tuple(detectors("readings", "torchtriage.examine.artefact.logs")) if is_first else ()
     outcomes = tuple(perform(looks, logs))
-    end = logs.end or end_without_error(record.processes, record.ended, step)
+    end = logs.end or end_without_error(record.notes, record.ended, step)
     return outcomes, replace(end, code=code or end.code, is_trained=step is not None) if end else None
 
 
@@ -56,9 +57,9 @@ def _relevant(record: RunRecord) -> tuple[Crash, ...]:
     nothing was handled there: programs try an import or a device in a child first.
     """
     errors = [each for each in record.crashes if not each.is_by_hand]
-    main = record.ended.get("pid")
+    main = record.ended.pid
     own = next((each for each in errors if main and each.pid == main), None)
-    chose = any(each.get("kind") == "exit" and each.get("pid") == main for each in record.processes if main)
+    chose = main is not None and any(each.pid == main for each in record.notes.all(Exit))
     if chose or (own is not None and tier_of(f"{own.type}: {own.message}") == CAUSE):
         errors = [each for each in errors if each.is_of_rank or each is own]
     return tuple(errors)

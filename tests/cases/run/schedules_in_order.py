@@ -39,7 +39,7 @@ for number in range(4):
     epoch(model, told.optimizer)
 
 optimizer = torch.optim.AdamW(model.parameters(), 1e-2)
-parts = [lr_scheduler.LinearLR(optimizer, 0.1, total_iters=4), lr_scheduler.CosineAnnealingLR(optimizer, 16)]
+parts = [lr_scheduler.LinearLR(optimizer, 0.1, total_iters=4), lr_scheduler.CosineAnnealingLR(optimizer, 8)]
 warmed = lr_scheduler.SequentialLR(optimizer, parts, milestones=[4])
 scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127)  # the first losses overflow
 for number in range(12):

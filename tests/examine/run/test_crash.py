@@ -11,6 +11,7 @@ import pytest
 
 from torchtriage.core.case import Case
 from torchtriage.examine.run.crash import crashes
+from torchtriage.examine.run.record import Log
 from torchtriage.report.outline import outline
 from torchtriage.triage import judge
 
@@ -116,7 +117,7 @@ def test_a_job_that_fails_before_torch_is_there_is_told_too(job) -> None:
     _, case = job(WITHOUT_TORCH)
     assert (end(case)["type"], end(case)["place"]["line"], end(case)["is_trained"]) == ("FileNotFoundError", 2, False)
     assert outline(case).verdict == (
-        "A file that the job needs is missing or unreadable (file-unreadable): train.py:2, before its first training "
+        "A file is missing or unreadable (file-unreadable): train.py:2, before its first training "
         "step. FileNotFoundError: [Errno 2] No such file or directory: 'config.json'."
     )
 
@@ -286,9 +287,7 @@ def test_a_program_that_leaves_over_an_error_before_it_has_torch_is_told_too(job
         "import json, sys\ntry:\n    json.loads('{')\nexcept ValueError as error:\n    sys.exit(f'config: {error}')\n"
     )
     _, case = job(script)
-    assert outline(case).verdict.startswith(
-        "A file that the job needs is missing or unreadable (file-unreadable): train"
-    )
+    assert outline(case).verdict.startswith("A file is missing or unreadable (file-unreadable): train")
 
 
 PLAIN = "import logging, pickle, sys, traceback\nimport torch\nfrom sys import exit as leave\n"
@@ -423,10 +422,10 @@ def test_the_error_that_a_rank_caught_is_the_reason_of_the_launchers() -> None:
     launcher = {"kind": "error", "pid": 1, "error": "ChildFailedError", "message": "", "time": 9}
     rank = {"kind": "handled", "pid": 2, "rank": 1, "error": "ValueError", "message": "no", "time": 5}
     ended = {"kind": "ended", "code": 1}
-    assert [each.type for each in crashes((), [launcher, rank, ended])] == ["ValueError", "ChildFailedError"]
+    assert [each.type for each in crashes((), Log((launcher, rank, ended)))] == ["ValueError", "ChildFailedError"]
     other = {**launcher, "error": "KeyError"}
-    assert [each.type for each in crashes((), [other, rank, ended])] == ["KeyError"]
-    assert crashes((), [rank, {**ended, "code": 0}]) == ()
+    assert [each.type for each in crashes((), Log((other, rank, ended)))] == ["KeyError"]
+    assert crashes((), Log((rank, {**ended, "code": 0}))) == ()
 
 
 TWICE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from torchtriage.examine.run import load
 from torchtriage.examine.run.job import membership
+from torchtriage.examine.run.job.events import Error, Start
 
 Run = Callable[..., Any]
 
@@ -72,9 +74,8 @@ def test_a_process_knows_its_number_from_whoever_started_it(
         monkeypatch.delenv(name, raising=False)
     for name, value in given.items():
         monkeypatch.setenv(name, value)
-    seen = membership.told()
 
-    assert (membership.rank(), seen["world_size"], seen["local_rank"]) == told
+    assert (membership.rank(), membership.world_size(), membership.local_rank()) == told
 
 
 def test_the_group_knows_better_than_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +83,7 @@ def test_the_group_knows_better_than_the_environment(monkeypatch: pytest.MonkeyP
     group = SimpleNamespace(get_rank=lambda: 1, get_world_size=lambda: 2)
     monkeypatch.setattr(membership, "_group", lambda: group)
 
-    assert (membership.rank(), membership.told()["world_size"]) == (1, 2)
+    assert (membership.rank(), membership.world_size()) == (1, 2)
 
 
 def test_a_launcher_that_numbers_in_the_environment_gets_one_record_per_rank(run: Run) -> None:
@@ -93,8 +94,8 @@ def test_a_launcher_that_numbers_in_the_environment_gets_one_record_per_rank(run
 
     assert (trial.code, trial.stderr) == (0, "")
     assert [(each.rank, each.count) for each in record.ranks] == [(0, 12), (1, 12)]
-    starts = [each.all("start")[0] for each in record.ranks]
-    assert [(each["world_size"], each["local_rank"]) for each in starts] == [(2, 0), (2, 1)]
+    starts = [each.all(Start)[0] for each in record.ranks]
+    assert [(each.world_size, each.local_rank) for each in starts] == [(2, 0), (2, 1)]
     assert [item.detector for item in record.inconclusive if item.detector in {"run/ranks", "run/processes"}] == []
 
 
@@ -116,8 +117,8 @@ def test_processes_that_torch_spawns_have_their_numbers_and_their_errors(run: Ru
 
     assert trial.code == 1
     assert [each.rank for each in record.ranks] == [0, 1]
-    (error,) = record.ranks[1].all("error")
-    assert (error["error"], error["path"], error["line"]) == ("ValueError", "train.py", 11)
+    (error,) = record.ranks[1].all(Error)
+    assert (error.error, error.path, error.line) == ("ValueError", "train.py", 11)
     assert len(list(trial.folder.glob("rank*"))) == 2
 
 
@@ -155,5 +156,5 @@ def test_torchrun_itself_leaves_no_record(run: Run) -> None:
     assert sorted(path.name for path in trial.folder.glob("rank*")) == ["rank0.jsonl", "rank1.jsonl"]
     assert trial.notes.count("torch") == 3
     assert {each["host"] for name in ("rank0.jsonl", "rank1.jsonl") for each in trial.events("start", name)} == {
-        membership.told()["host"]
+        os.uname().nodename
     }

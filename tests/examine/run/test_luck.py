@@ -125,9 +125,11 @@ def test_a_probe_that_raises_anywhere_is_off_and_inconclusive_and_the_job_goes_o
     room.mkdir(parents=True)
     (room / "__init__.py").touch()
     (room / "theme.py").write_text("""
+from torchtriage.examine.run.job.events import Event
+class Worked(Event): pass
 def placing(job): raise RuntimeError("while placing")
 def hearing(job): job.on("stepped", lambda optimizer: 1 / 0)
-def working(job): job.on("iterated", lambda step: job.record("worked"))
+def working(job): job.on("iterated", lambda step: job.record(Worked()))
 """)
     trial = run(TRAIN, probes=(room,))
     seen = {item.detector: item.why for item in load.read(trial.folder).inconclusive}

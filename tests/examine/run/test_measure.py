@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchtriage.examine.run.job.events import Step
 from torchtriage.examine.run.job.governor import FIRST
 from torchtriage.examine.run.measure import measurements, overhead, shares, step_time
 from torchtriage.examine.run.record import RankRecord, RunRecord
@@ -75,6 +76,29 @@ def test_shares_are_over_all_steady_steps_without_the_probes() -> None:
     assert measured["overhead"] == pytest.approx(0.4 / 4.4)
 
 
+def rested(number: int, seconds: float, *, probes: float = 0.0) -> Event:
+    """A step that is watched, after fifteen that were not and took 10 ms each."""
+    return step(number, seconds=seconds, probes=probes, rested=15, rested_seconds=0.15)
+
+
+def test_what_the_probes_cost_is_seen_in_the_steps_that_rest_among_them() -> None:
+    rows = [step(n, seconds=0.01) for n in range(16)]
+    dearer = [*rows, *(rested(n, 0.0125, probes=0.001) for n in range(1040, 1600, 16))]
+    booked = [*rows, *(rested(n, 0.0101, probes=0.001) for n in range(1040, 1600, 16))]
+
+    assert measurements(run(*dearer))["overhead_later"] == pytest.approx(0.0025 / 0.1625)
+    assert measurements(run(*booked))["overhead_later"] == pytest.approx(0.001 / 0.1601)
+
+
+def test_losses_of_steps_that_rested_are_among_the_others() -> None:
+    late = step(4, loss=0.1, rested=3, rested_seconds=0.03, rested_epochs=1, rested_losses=[0.4, 0.3, 0.2])
+    record = run(step(0, loss=0.5), late)
+    assert measurements(record)["loss"] == [[0, 0.5], [1, 0.4], [2, 0.3], [3, 0.2], [4, 0.1]]
+    assert measurements(record)["training"]["passes"] == 1
+    assert [each.seconds for each in record.ranks[0].every_step][1:4] == pytest.approx([0.01] * 3)
+    assert [each.step for each in record.ranks[0].steps] == [4]
+
+
 @given(
     st.lists(
         st.fixed_dictionaries(
@@ -84,14 +108,14 @@ def test_shares_are_over_all_steady_steps_without_the_probes() -> None:
     )
 )
 def test_shares_sum_to_one_whatever_was_recorded(rows: list[Event]) -> None:
-    told = shares(rows)
+    told = shares([Step(**row) for row in rows])
 
     assert told is None or (sum(told.values()) == pytest.approx(1.0) and min(told.values()) >= 0)
 
 
 @given(st.lists(st.floats(1e-6, 100), min_size=1, max_size=60))
 def test_the_interval_of_the_median_holds_it(seconds: list[float]) -> None:
-    told = step_time([{"seconds": each} for each in seconds])
+    told = step_time([Step(seconds=each) for each in seconds])
 
     assert told is not None
     assert told["interval"][0] <= told["median"] <= told["interval"][1]
@@ -100,7 +124,7 @@ def test_the_interval_of_the_median_holds_it(seconds: list[float]) -> None:
 
 @given(st.permutations(list(range(12))))
 def test_the_order_of_the_steps_does_not_matter_to_their_time(order: list[int]) -> None:
-    times = [{"seconds": 1.0 + number} for number in range(12)]
+    times = [Step(seconds=1.0 + number) for number in range(12)]
 
     assert step_time([times[index] for index in order]) == step_time(times)
 

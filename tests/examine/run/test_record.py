@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,48 +10,76 @@ import pytest
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive, Observed, Place
 from torchtriage.examine.detector import Sighting, detector, perform
+from torchtriage.examine.run.job.events import Clock, Event, Step, from_row, to_row
 from torchtriage.examine.run.load import read
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
-Event = dict[str, Any]
-START: Event = {"kind": "start", "step": 0, "rank": 0, "world_size": 1}
-END: Event = {"kind": "end", "step": 9, "why": "exit"}
+Row = dict[str, Any]
+START: Row = {"kind": "start", "step": 0, "rank": 0, "world_size": 1}
+END: Row = {"kind": "end", "step": 9, "why": "exit"}
 
 
-def step(number: int, **fields: Any) -> Event:
+def step(number: int, **fields: Any) -> Row:
     return {"kind": "step", "step": number, "seconds": 1.0, "batches": 1, "forwards": 1, **fields}
 
 
-def write(folder: Path, name: str, *events: Event, tail: str = "") -> None:
+def write(folder: Path, name: str, *events: Row, tail: str = "") -> None:
     (folder / name).write_text("".join(json.dumps(event) + "\n" for event in events) + tail)
 
 
-def numbers(rows: list[Event]) -> list[int]:
-    return [row["step"] for row in rows]
+def numbers(steps: Iterable[Step]) -> list[int]:
+    return [each.step for each in steps]
+
+
+class Other(Event):
+    """Of a kind that was made up."""
+
+    seen: int = 0
+    class_: str = ""
 
 
 def test_ranks_are_read_by_number_and_events_by_kind(tmp_path: Path) -> None:
     for rank in (10, 2, 0):
-        write(tmp_path, f"rank{rank}.jsonl", {**START, "rank": rank, "world_size": 3}, step(0), {"kind": "other"}, END)
+        write(
+            tmp_path,
+            f"rank{rank}.jsonl",
+            {**START, "rank": rank, "world_size": 3},
+            step(0),
+            {"kind": "other", "class": "Net"},
+            END,
+        )
     record = read(tmp_path)
 
     assert [rank.rank for rank in record.ranks] == [0, 2, 10]
-    assert record.ranks[0].all("other") == [{"kind": "other"}]
+    (other,) = record.ranks[0].all(Other)
+    assert (other.class_, other.seen, other.step) == ("Net", 0, 0)
+
+
+def test_what_is_written_is_what_is_read() -> None:
+    told = Other(step=3, seen=4, class_="Net")
+    assert to_row(told) == {"kind": "other", "step": 3, "seen": 4, "class": "Net"}
+    assert vars(from_row(Other, json.loads(json.dumps(to_row(told))))) == vars(told)
+    assert from_row(Other, {"kind": "other", "seen": None}).seen == 0
+
+
+def test_a_field_that_a_line_lacks_is_an_error_only_where_it_has_no_default() -> None:
+    with pytest.raises(AttributeError, match="boundary"):
+        assert from_row(Clock, {"kind": "clock"}).boundary
 
 
 def test_what_the_workers_of_a_rank_wrote_belongs_to_it(tmp_path: Path) -> None:
     for rank in (0, 1):
         write(tmp_path, f"rank{rank}.jsonl", {**START, "rank": rank, "world_size": 2}, END)
-    write(tmp_path, "workers1.jsonl", {"kind": "fetch"}, tail='{"ki')
+    write(tmp_path, "workers1.jsonl", {"kind": "other"}, tail='{"ki')
 
-    assert [rank.all("fetch") for rank in read(tmp_path).ranks] == [[], [{"kind": "fetch"}]]
+    assert [rank.has(Other) for rank in read(tmp_path).ranks] == [False, True]
 
 
 @pytest.mark.parametrize("tail", ['{"kind":"step","st', '{"kind":"step","step":3}', "\x00\xff", "7\n[]\n\n", "NaN\n"])
 def test_half_a_line_and_kinds_nobody_knows_are_passed_over(tmp_path: Path, tail: str) -> None:
     write(tmp_path, "rank0.jsonl", START, step(0), step(1), {"kind": "from the future"}, tail=tail)
 
-    assert [event["kind"] for event in read(tmp_path).ranks[0].events][:4] == [
+    assert [row["kind"] for row in read(tmp_path).ranks[0].rows][:4] == [
         "start",
         "step",
         "step",
@@ -64,7 +92,7 @@ def test_losses_that_are_not_finite_come_back_as_numbers(tmp_path: Path) -> None
         '{"kind":"step","step":0,"loss":NaN}\n{"kind":"step","step":1,"loss":-Infinity}\n'
     )
 
-    assert [str(row["loss"]) for row in read(tmp_path).ranks[0].all("step")] == ["nan", "-inf"]
+    assert [str(each.loss) for each in read(tmp_path).ranks[0].all(Step)] == ["nan", "-inf"]
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
@@ -87,7 +115,7 @@ WARM_UP = [
 
 
 @pytest.mark.parametrize(("rows", "steady"), [case[1:] for case in WARM_UP], ids=[case[0] for case in WARM_UP])
-def test_steady_steps_are_without_warm_up_and_validation(rows: list[Event], steady: list[int]) -> None:
+def test_steady_steps_are_without_warm_up_and_validation(rows: list[Row], steady: list[int]) -> None:
     assert numbers(RankRecord(0, tuple(rows)).steps) == steady
 
 
@@ -95,14 +123,14 @@ def test_steps_at_a_lesser_boundary_give_way_to_those_of_an_optimizer() -> None:
     before = [step(n, boundary="forward") for n in range(4)]
     record = RankRecord(0, (*before, {"kind": "clock", "boundary": "optimizer"}, *(step(n) for n in range(3))))
 
-    assert numbers(list(record.every_step)) == [0, 1, 2]
-    assert numbers(list(RankRecord(0, tuple(before)).every_step)) == [0, 1, 2, 3]
+    assert numbers(record.every_step) == [0, 1, 2]
+    assert numbers(RankRecord(0, tuple(before)).every_step) == [0, 1, 2, 3]
 
 
 def test_a_loss_that_came_late_stands_with_its_own_step() -> None:
     rows = (step(0, loss=None), step(1, loss=0.5, loss_step=0), step(2, loss=0.25, loss_step=1))
 
-    assert [row["loss"] for row in RankRecord(0, rows).every_step] == [0.5, 0.25, None]
+    assert [each.loss for each in RankRecord(0, rows).every_step] == [0.5, 0.25, None]
 
 
 def unseen(folder: Path) -> dict[str, Inconclusive]:
@@ -136,6 +164,14 @@ def test_a_job_that_failed_before_it_imported_torch_is_told_so(tmp_path: Path) -
     assert unseen(tmp_path)["run/torch"].why == "the job ended with exit code 1 before it imported torch"
 
 
+def test_a_script_that_another_python_failed_on_is_told_by_which_one(tmp_path: Path) -> None:
+    ended = {"kind": "ended", "code": 1, "signal": None, "python": "/usr/bin/python", "own": "/venv/bin/python"}
+    write(tmp_path, "processes.jsonl", {"kind": "attached", "pid": 1}, ended)
+    told = unseen(tmp_path)["run/torch"]
+    assert told.why.endswith("before it imported torch; it ran with /usr/bin/python, the python on PATH")
+    assert "torchtriage run -- /venv/bin/python SCRIPT" in told.unblock
+
+
 @pytest.mark.parametrize(
     ("events", "detector", "words"),
     [
@@ -153,7 +189,7 @@ def test_a_job_that_failed_before_it_imported_torch_is_told_so(tmp_path: Path) -
         ([{**START, "world_size": 4}, {"kind": "wrapper"}, END], "run/communication", "other ranks"),
     ],
 )
-def test_what_a_rank_could_not_show_is_said(tmp_path: Path, events: list[Event], detector: str, words: str) -> None:
+def test_what_a_rank_could_not_show_is_said(tmp_path: Path, events: list[Row], detector: str, words: str) -> None:
     write(tmp_path, "rank0.jsonl", START, *events)
 
     assert words in unseen(tmp_path)[detector].why
@@ -216,7 +252,7 @@ INTERRUPTED = {"kind": "error", "error": "KeyboardInterrupt"}
     ],
 )
 def test_how_the_job_ended_is_what_its_launcher_saw(
-    tmp_path: Path, events: list[Event], ended: Event, words: str | None
+    tmp_path: Path, events: list[Row], ended: Row, words: str | None
 ) -> None:
     write(tmp_path, "rank0.jsonl", *events)
     write(tmp_path, "processes.jsonl", {"kind": "ended", **ended})

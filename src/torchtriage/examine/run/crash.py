@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from signal import Signals
 from typing import TYPE_CHECKING
 
 from torchtriage.core.end import End
 from torchtriage.core.evidence import Place
+from torchtriage.examine.run.job.events import Ended, Error, Exit, Handled, Setup, Start
 
 if TYPE_CHECKING:
-    from torchtriage.examine.run.record import Event, RankRecord
+    from torchtriage.examine.run.record import Log, RankRecord
 
 _LAUNCHERS = frozenset({"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "SignalException"})
 """What launchers raise when a child has failed: the child's own error is the one to tell."""
@@ -48,64 +49,62 @@ class Crash:
         return "; ".join(f"`{name}` is {what}" for name, what in self.operands[:_SHOWN])
 
 
-def crashes(ranks: Iterable[RankRecord], processes: Iterable[Event]) -> tuple[Crash, ...]:
-    """Of all processes, in the order in which they happened. PROCESSES: the notes of those that recorded no rank.
+def crashes(ranks: Iterable[RankRecord], notes: Log) -> tuple[Crash, ...]:
+    """Of all processes, in the order in which they happened. NOTES: of those that recorded no rank.
 
     An error that a process caught and printed counts where nothing else failed, and the job ended with a code.
     """
-    ranks, notes = tuple(ranks), tuple(processes)
-    is_bad = any(each.get("kind") == "ended" and each.get("code") for each in notes)
+    ranks = tuple(ranks)
+    is_bad = any(each.code for each in notes.all(Ended))
     errors: list[Crash] = []
-    for kind in ("error", "handled") if is_bad else ("error",):
-        found = [_of_rank(event, rank) for rank in ranks for event in rank.all(kind)]
-        found += [_crash(each, each.get("rank"), each.get("pid")) for each in notes if each.get("kind") == kind]
-        errors += found
+    for kind in (Error, Handled) if is_bad else (Error,):
+        errors += [_of_rank(error, rank) for rank in ranks for error in rank.all(kind)]
+        errors += [_crash(error, error.rank, error.pid) for error in notes.all(kind)]
         if any(each.type not in _LAUNCHERS for each in errors):
             break
     return tuple(sorted(errors, key=lambda each: each.time))
 
 
-def _of_rank(event: Event, rank: RankRecord) -> Crash:
-    step = rank.count if rank.every_step or rank.all("setup") else None
-    pid = next((start.get("pid") for start in rank.all("start")), None)
-    return replace(_crash(event, rank.rank, pid), step=step, is_of_rank=True)
+def _of_rank(error: Error, rank: RankRecord) -> Crash:
+    step = rank.count if rank.every_step or rank.has(Setup) else None
+    start = rank.first(Start)
+    return replace(_crash(error, rank.rank, start.pid if start else None), step=step, is_of_rank=True)
 
 
-def _crash(event: Event, rank: int | None, pid: int | None) -> Crash:
-    kind, message = str(event.get("error") or "Error"), str(event.get("message") or "")
-    place = f'  File "{event["path"]}", line {event["line"]}\n' if event.get("path") else ""
-    text = event.get("traceback") or f"Traceback (most recent call last):\n{place}{kind}: {message}\n"
-    operands = tuple((str(name), str(what)) for name, what in event.get("operands") or ())
-    module, own = event.get("module"), event.get("module_is")
-    if module and own and own not in {what for _, what in operands}:
-        operands = ((str(module), str(own)), *operands)
-    return Crash(kind, message, text, rank, int(event.get("time") or 0), None, operands, module, pid)
+def _crash(error: Error, rank: int | None, pid: int | None) -> Crash:
+    kind, message = error.error or "Error", error.message
+    place = f'  File "{error.path}", line {error.line}\n' if error.path else ""
+    text = error.traceback or f"Traceback (most recent call last):\n{place}{kind}: {message}\n"
+    operands = tuple((str(name), str(what)) for name, what in error.operands)
+    if error.module and error.module_is and error.module_is not in {what for _, what in operands}:
+        operands = ((error.module, error.module_is), *operands)
+    return Crash(kind, message, text, rank, error.time, None, operands, error.module, pid)
 
 
-def end_without_error(processes: Sequence[Event], ended: Event, step: int | None) -> End | None:
+def end_without_error(notes: Log, ended: Ended, step: int | None) -> End | None:
     """How a job ended badly that wrote down no error: a signal, or an exit code. ENDED: the launcher's own line."""
-    code = ended.get("code")
+    code = ended.code
     if not code:
         return None
-    exits = [each for each in processes if each.get("kind") == "exit" and each.get("code") == code]
+    exits = [each for each in notes.all(Exit) if each.code == code]
     name = signal_of(ended)
-    if ended.get("signal") or (name and not exits):
+    if ended.signal or (name and not exits):
         return End("signal", name, place=_step_place(step), code=code, is_trained=step is not None)
     place = _step_place(step)
-    if exits and exits[-1].get("path"):
-        place = Place(str(exits[-1]["path"]), int(exits[-1].get("line") or 0) or None, step=step)
-    message = str(exits[-1].get("message") or "") if exits else ""
+    if exits and exits[-1].path:
+        place = Place(exits[-1].path, exits[-1].line or None, step=step)
+    message = exits[-1].message if exits else ""
     return End("exit", message=message, place=place, code=code, is_trained=step is not None)
 
 
-def signal_of(ended: Event) -> str:
+def signal_of(ended: Ended) -> str:
     """The name of the signal that ended the job, also of one that its code tells; "" for none.
 
     A shell and a handler of the program's own end with 128 + the number of the signal.
     """
-    if ended.get("signal"):
-        return str(ended["signal"]).partition(" ")[0]
-    number = int(ended.get("code") or 0) - 128
+    if ended.signal:
+        return ended.signal.partition(" ")[0]
+    number = (ended.code or 0) - 128
     return Signals(number).name if number in set(Signals) else ""
 
 

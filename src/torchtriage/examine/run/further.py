@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting
-from torchtriage.examine.run.record import Event
+from torchtriage.examine.run.job.events import Further
 
 
-def further(seen: Sighting, event: Event) -> Iterator[Sighting]:
-    """SEEN, and the same at each further place of EVENT, of which it tells what stands there, its file and its line."""
+def further(seen: Sighting, others: Further) -> Iterator[Sighting]:
+    """SEEN, then what stands at each other place of OTHERS."""
     yield seen
     told = {(seen.place.path, seen.place.line)}
-    for says, path, line in event.get("further") or ():
+    for says, path, line in others:
         if line and (path, line) not in told:
             told.add((path, line))
             yield replace(seen, place=Place(path=path or None, line=line, rank=seen.place.rank), fact=says)

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from torchtriage.examine.run.lines import Event
+from torchtriage.examine.run.lines import Row
 
 _KILL = re.compile(
     r"(?:Memory cgroup out|Out) of memory: Killed process (?P<pid>\d+) \((?P<name>[^)]{1,40})\)"
@@ -37,7 +37,7 @@ def oom_kills(root: Path = Path("/")) -> dict[str, int]:
     return {name: count for name, count in found.items() if count is not None}
 
 
-def killed_for_memory(before: dict[str, int], log: Path = Path("/dev/kmsg")) -> Event | None:
+def killed_for_memory(before: dict[str, int], log: Path = Path("/dev/kmsg")) -> Row | None:
     """What was killed for memory since BEFORE, as the counters tell, with the kernel's last line of it; else None.
 
     by: "cgroup" where the limit of our own group did it, "host" where only the counter of the host moved: that may have
@@ -47,7 +47,7 @@ def killed_for_memory(before: dict[str, int], log: Path = Path("/dev/kmsg")) -> 
     moved = [name for name in ("cgroup", "host") if after.get(name, 0) > before.get(name, after.get(name, 0))]
     if not moved:
         return None
-    told: Event = {"by": moved[0], "kills": after[moved[0]] - before[moved[0]]}
+    told: Row = {"by": moved[0], "kills": after[moved[0]] - before[moved[0]]}
     if found := _last_kill(log):
         resident = found["resident"]
         told |= {"pid": int(found["pid"]), "name": found["name"]}

@@ -14,8 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from torchtriage.examine.run.job.events import Stacks
 from torchtriage.examine.run.ratio import ratio
-from torchtriage.examine.run.record import Event, RankRecord
+from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import own_seconds, thinned
 
 Frame = tuple[str, int, str]  # file, line, function
@@ -87,16 +88,16 @@ class Samples:
 
     def __init__(self, record: RankRecord) -> None:
         self.record = record
-        self.on_device = any(row.get("allocated") for row in record.steps)
-        self.rows = [row for row in (record.on_device if self.on_device else record.steps) if row.get("seconds")]
-        events = [event for event in _since_numbered(record) if event.get("stacks")]
-        odd = {row.get("step") for row in record.every_step} - {row.get("step") for row in record.steps}
+        self.on_device = any(row.allocated for row in record.steps)
+        self.rows = [row for row in (record.on_device if self.on_device else record.steps) if row.seconds]
+        events = [event for event in record.recent(Stacks) if event.stacks]
+        odd = {row.step for row in record.every_step} - {row.step for row in record.steps}
         self.looks = tuple(look for event in events for look in _looks(event, odd))
-        self.around = {(path, _name(function)) for event in events for path, function in event.get("around") or ()}
-        self.functional = 2 * sum(bool(row.get("forwards")) for row in record.steps) < len(record.steps)
-        self.evaluated = sum(event.get("evaluated") or 0 for event in events)
-        self.again = sum(event.get("again") or 0 for event in events), len(events)
-        self.nodes = max((float(event.get("nodes") or 0) for event in events), default=0.0)
+        self.around = {(path, _name(function)) for event in events for path, function in event.around}
+        self.functional = 2 * sum(bool(row.forwards) for row in record.steps) < len(record.steps)
+        self.evaluated = sum(event.evaluated for event in events)
+        self.again = sum(event.again for event in events), len(events)
+        self.nodes = max((event.nodes for event in events), default=0.0)
 
     @property
     def enough(self) -> bool:
@@ -106,7 +107,7 @@ class Samples:
     def waited(self) -> float:
         """The share of the time for which the thread waited for a CPU."""
         rows = self.record.steps
-        whole, waited = (sum(float(row.get(name) or 0) for row in rows) for name in ("seconds", "queued"))
+        whole, waited = (sum(row.spent(name) for row in rows) for name in ("seconds", "queued"))
         return min(waited / whole, 1.0) if whole else 0.0
 
     @cached_property
@@ -118,7 +119,7 @@ class Samples:
     @cached_property
     def _columns(self) -> dict[str, list[float]]:
         rows = thinned(self.rows, ROWS)
-        columns = {phase: [float(row.get(phase) or 0) for row in rows] for phase in PHASES}
+        columns = {phase: [row.spent(phase) for row in rows] for phase in PHASES}
         whole = [max(own_seconds(row), 1e-9) for row in rows]
         known = [sum(each) for each in zip(*columns.values(), strict=True)]
         rest = [max(each - told, 0.0) for each, told in zip(whole, known, strict=True)]
@@ -251,7 +252,7 @@ def evaluation(samples: Samples) -> Hotspot | None:
     return _hotspot(name, every, samples.share(every), groups[name])
 
 
-def making(event: Event) -> list[Look]:
+def making(event: Stacks) -> list[Look]:
     """The looks at a worker while it made a batch."""
     return [look for look in _looks(event, set()) if look.part == "data" and look.within]
 
@@ -285,15 +286,9 @@ def unexplained(samples: Samples, other: float) -> float:
     return other * (1.0 - sum(known) / whole) if whole else other
 
 
-def _since_numbered(record: RankRecord) -> list[Event]:
-    """The events "stacks" since the steps were last numbered from 0."""
-    last = max((at for at, event in enumerate(record.events) if event.get("kind") == "clock"), default=-1)
-    return [event for event in record.events[last + 1 :] if event.get("kind") == "stacks"]
-
-
-def _looks(event: Event, odd: set[Any]) -> Iterable[Look]:
-    frames = [(str(path), int(line), str(function)) for path, line, function in event.get("frames") or ()]
-    for step, part, inside, interpreted, within, numbers, number, nanoseconds in event.get("stacks") or ():
+def _looks(event: Stacks, odd: set[Any]) -> Iterable[Look]:
+    frames = [(str(path), int(line), str(function)) for path, line, function in event.frames]
+    for step, part, inside, interpreted, within, numbers, number, nanoseconds in event.stacks:
         if step not in odd and numbers:
             stack = tuple(frames[at] for at in numbers)
             yield Look(part, inside, bool(interpreted), within, stack, number, nanoseconds / 1e9)

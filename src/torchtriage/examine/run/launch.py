@@ -15,7 +15,7 @@ from pathlib import Path
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import sharing
 from torchtriage.examine.run.host import killed_for_memory, oom_kills
-from torchtriage.examine.run.lines import Event
+from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.live import Line
 from torchtriage.examine.run.notes import Notes, Standing
 from torchtriage.examine.run.sharing import Member
@@ -33,6 +33,7 @@ class Launch:
     the case. focus: names of the rooms whose dear probes go on after the first steps, if not all. who: which of the
     job's launchers we are. hang_after: seconds without movement until it is written down where the ranks stand.
     end_hang: a job of which all ranks stand is ended. baseline: the case of the same job on one process.
+    budget: the share of the job's time that the probes may take after the first steps, if not the usual one.
     """
 
     command: tuple[str, ...]
@@ -44,6 +45,7 @@ class Launch:
     hang_after: float | None = None
     end_hang: bool = False
     baseline: Path | None = None
+    budget: float | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     command = resolved(launch.command)
     folder, notes = entered(launch.folder, launch.who)
     settings = environment(os.environ, folder, probes, launch.steps, launch.focus, launch.hang_after)
+    if launch.budget is not None:
+        settings["TORCHTRIAGE_BUDGET"] = repr(launch.budget)
     settings |= {"TORCHTRIAGE_LAUNCHER": launch.who.token, "TORCHTRIAGE_NOTES": notes}
     kills = oom_kills()
     try:
@@ -88,7 +92,9 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     standing = Standing(Notes(folder / notes), launch.hang_after, launch.end_hang, stands)
     with passing_on(job, standing.notes):
         ended = _awaited(job, Line(folder), standing)
-    about: Event = {"pid": job.pid, **({"hang": True} if standing.ending else {})}
+    about: Row = {"pid": job.pid, **({"hang": True} if standing.ending else {})}
+    if launch.command[0].endswith(".py") and command[0] != sys.executable:
+        about |= {"python": command[0], "own": sys.executable}
     if ended.code:
         about["oom_counted"] = bool(kills)
         if (killed := killed_for_memory(kills)) is not None:
@@ -100,7 +106,7 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     return replace(ended, leads=leads)
 
 
-def _note(path: Path, ended: Ended, who: Member, about: Event) -> None:
+def _note(path: Path, ended: Ended, who: Member, about: Row) -> None:
     """One line in the list of processes, where there is room: how the job ended is also told by our own exit code."""
     name = signal.Signals(ended.signal).name if ended.signal in set(signal.Signals) else ended.signal
     told = {"kind": "ended", "code": ended.code, "signal": f"{name} ({ended.code})" if name else None, **about}

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-Event = dict[str, Any]
+Row = dict[str, Any]
 
 
-def events(lines: Iterable[bytes]) -> Iterator[Event]:
+def rows(lines: Iterable[bytes]) -> Iterator[Row]:
     """Those of LINES that are JSON objects."""
     for line in lines:
         try:
-            event = json.loads(line)
+            row = json.loads(line)
         except ValueError:
             continue
-        if isinstance(event, dict):
-            yield event
+        if isinstance(row, dict):
+            yield row
 
 
 class Tail:
@@ -28,7 +28,7 @@ class Tail:
         self.path = path
         self._offset = 0
 
-    def fresh(self) -> list[Event]:
+    def fresh(self) -> list[Row]:
         """What has been written since the last time; half a line waits for its other half."""
         try:
             with self.path.open("rb") as file:
@@ -38,4 +38,4 @@ class Tail:
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
-        return list(events(whole.splitlines()))
+        return list(rows(whole.splitlines()))

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TextIO
 
-from torchtriage.examine.run.lines import Event, Tail
+from torchtriage.examine.run.lines import Row, Tail
 from torchtriage.examine.run.series import number
 
 NOTABLE = frozenset({"non-finite", "skip", "carried", "clip-scaled", "probe-off"})
@@ -56,7 +56,7 @@ class Line:
         parts += [f"{kind} {count}" for kind, count in sorted(self.seen.items())]
         return "".join(letter for letter in " · ".join(parts) if letter.isprintable())
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Row) -> None:
         try:
             kind = str(event["kind"])
             if kind == "step":

@@ -8,8 +8,10 @@ from pathlib import Path
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import lines
 from torchtriage.examine.run.crash import crashes
+from torchtriage.examine.run.job.events import Start, Step
+from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.ranks import attempts
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.record import Log, RankRecord, RunRecord
 from torchtriage.examine.run.unseen import unseen
 
 
@@ -27,26 +29,25 @@ def read(folder: Path) -> RunRecord:
     by_rank: dict[int, list[RankRecord]] = {}
     for record in last:
         by_rank.setdefault(record.rank, []).append(record)
-    ranks = tuple(max(by_rank[rank], key=lambda each: len(each.all("step"))) for rank in sorted(by_rank))
-    processes = tuple(event for path in sorted(folder.glob("processes*.jsonl")) for event in _events(path))
+    ranks = tuple(max(by_rank[rank], key=lambda each: len(each.all(Step))) for rank in sorted(by_rank))
+    notes = Log(tuple(event for path in sorted(folder.glob("processes*.jsonl")) for event in _events(path)))
     busy = {rank: sum(bool(each.every_step) for each in records) for rank, records in by_rank.items()}
     left_out = {rank: number - 1 for rank, number in busy.items() if number > 1}
     baseline = next(_events(folder / "baseline.json"), {})
-    why = (*attempts.told(earlier), *unseen(ranks, processes, left_out))
-    return RunRecord(ranks, why, baseline, crashes(ranks, processes), processes)
+    why = (*attempts.told(earlier), *unseen(ranks, notes, left_out))
+    return RunRecord(ranks, why, baseline, crashes(ranks, notes), notes.rows)
 
 
 def _rank_record(path: Path) -> RankRecord:
-    events = tuple(_events(path))
-    told = next((event.get("rank") for event in events if event.get("kind") == "start"), None)
+    rows = tuple(_events(path))
+    start = Log(rows).first(Start) or Start()
     named = path.name.removeprefix("rank").split(".")[0]
-    rank = told if isinstance(told, int) else int(named) if named.isdecimal() else 0
-    process = next((event.get("pid") for event in events if event.get("kind") == "start"), None)
-    meetings = sorted(_events(path.parent / f"meetings{rank}.{process}.jsonl"), key=lambda event: event.get("n") or 0)
-    return RankRecord(rank, (*events, *meetings, *_events(path.parent / f"workers{rank}.jsonl")))
+    rank = start.rank if isinstance(start.rank, int) else int(named) if named.isdecimal() else 0
+    meetings = sorted(_events(path.parent / f"meetings{rank}.{start.pid}.jsonl"), key=lambda row: row.get("n") or 0)
+    return RankRecord(rank, (*rows, *meetings, *_events(path.parent / f"workers{rank}.jsonl")))
 
 
-def _events(path: Path) -> Iterator[Event]:
+def _events(path: Path) -> Iterator[Row]:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -55,4 +56,4 @@ def _events(path: Path) -> Iterator[Event]:
         raise TriageError(
             f"cannot be read: {error.strerror}", str(path), "Make the file readable.", NOTHING_EXAMINED
         ) from error
-    yield from lines.events(data.splitlines())
+    yield from lines.rows(data.splitlines())

@@ -8,18 +8,20 @@ from typing import Any
 
 from torchtriage.examine.run import hotspots
 from torchtriage.examine.run.hotspots import Samples
+from torchtriage.examine.run.job.events import GradNorm, Setup, Stacks, Start, Step
 from torchtriage.examine.run.job.governor import FIRST
 from torchtriage.examine.run.ranks.beside import side_by_side
 from torchtriage.examine.run.ranks.hung import hung
 from torchtriage.examine.run.ranks.looks import divergence
 from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, told_apart
 from torchtriage.examine.run.ranks.scaling import scaling
-from torchtriage.examine.run.record import SETTLED, Event, RankRecord, RunRecord
+from torchtriage.examine.run.record import SETTLED, RankRecord, RunRecord
 from torchtriage.examine.run.series import even, interval_of_median, own_seconds, quantile, thinned
 from torchtriage.examine.run.training import training
 from torchtriage.examine.run.unseen import world_size
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle")
+ENOUGH_RESTED = 256  # steps without probes, with which the others can be compared
 
 
 def measurements(record: RunRecord) -> dict[str, Any]:
@@ -46,7 +48,7 @@ def measurements(record: RunRecord) -> dict[str, Any]:
         "training": training(first),
         "memory": _memory(first),
         "loss": _series(first, "loss"),
-        "grad_norm": _series(first, "grad_norm"),
+        "grad_norm": thinned([[each.step, each.value] for each in first.all(GradNorm) if each.value is not None]),
         "scale": _series(first, "scale"),
         "timeline": timeline(told_apart(first)),
         "stacks": stacks(first),
@@ -58,13 +60,13 @@ def measurements(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def cpu_got(rows: Sequence[Event]) -> float:
+def cpu_got(rows: Sequence[Step]) -> float:
     """The share of the CPU time it wanted that the thread that trains got, from 0 to 1."""
-    cpu, queued = (sum(float(row.get(name) or 0) for row in rows) for name in ("cpu", "queued"))
+    cpu, queued = (sum(row.spent(name) for row in rows) for name in ("cpu", "queued"))
     return cpu / (cpu + queued) if cpu else 1.0
 
 
-def step_time(rows: Sequence[Event]) -> dict[str, Any] | None:
+def step_time(rows: Sequence[Step]) -> dict[str, Any] | None:
     """Median, 10th and 90th percentile, and the 95 % interval of the median; None without a steady step."""
     times = sorted(own_seconds(row) for row in rows)
     if not times:
@@ -77,9 +79,9 @@ def step_time(rows: Sequence[Event]) -> dict[str, Any] | None:
     }
 
 
-def shares(rows: Sequence[Event]) -> dict[str, float] | None:
+def shares(rows: Sequence[Step]) -> dict[str, float] | None:
     """The phases' shares of all the time of ROWS, with `other` for the rest, so that they sum to 1."""
-    spent = {phase: sum(float(row.get(phase) or 0) for row in rows) for phase in PHASES}
+    spent = {phase: sum(row.spent(phase) for row in rows) for phase in PHASES}
     whole = max(sum(own_seconds(row) for row in rows), sum(spent.values()))
     if whole <= 0:
         return None
@@ -91,12 +93,12 @@ def stacks(record: RankRecord) -> dict[str, Any] | None:
     """The user's lines in which the training thread stood most often, in the look with the most samples, with the
     share of those and the phase that they belong to; None where nothing gave reason to look.
     """
-    look = max(record.all("stacks"), key=lambda event: event.get("samples") or 0, default=None)
-    if look is None or not look.get("samples"):
+    look = max(record.all(Stacks), key=lambda event: event.samples, default=None)
+    if look is None or not look.samples:
         return None
     names = ("phase", "path", "line", "function")
-    lines = [{**dict(zip(names, each, strict=False)), "share": each[-1] / look["samples"]} for each in look["lines"]]
-    return {"since": look.get("since"), "samples": look["samples"], "lines": lines}
+    lines = [{**dict(zip(names, each, strict=False)), "share": each[-1] / look.samples} for each in look.lines]
+    return {"since": look.since, "samples": look.samples, "lines": lines}
 
 
 def lines(samples: Samples) -> list[dict[str, Any]]:
@@ -127,48 +129,60 @@ def unexplained(samples: Samples, other: float | None) -> float | None:
     return None if other is None else hotspots.unexplained(samples, other)
 
 
-def timeline(rows: Sequence[Event]) -> dict[str, list[Any]]:
+def timeline(rows: Sequence[Step]) -> dict[str, list[Any]]:
     """Columns of equal length over at most 200 steps: the step, each phase's seconds, and memory in bytes."""
     drawn = thinned(rows)
-    return {**phases(drawn), **{name: [row.get(name) for row in drawn] for name in ("rss", "allocated")}}
+    return {**phases(drawn), **{name: [getattr(row, name) for row in drawn] for name in ("rss", "allocated")}}
 
 
-def phases(rows: Sequence[Event]) -> dict[str, list[Any]]:
+def phases(rows: Sequence[Step]) -> dict[str, list[Any]]:
     """Columns of equal length: the step, and each phase's seconds; `other` is the rest of what the step took."""
-    spent: dict[str, list[Any]] = {phase: [float(row.get(phase) or 0) for row in rows] for phase in PHASES}
+    spent: dict[str, list[Any]] = {phase: [row.spent(phase) for row in rows] for phase in PHASES}
     known = [sum(told) for told in zip(*spent.values(), strict=True)]
     rest = [max(own_seconds(row) - told, 0.0) for row, told in zip(rows, known, strict=True)]
-    return {"step": [row.get("step") for row in rows], **spent, "other": rest}
+    return {"step": [row.step for row in rows], **spent, "other": rest}
 
 
-def overhead(rows: Sequence[Event]) -> float | None:
-    """The probes' own measured share of the time of ROWS; None without any."""
-    whole = sum(float(row.get("seconds") or 0) for row in rows)
-    return sum(float(row.get("probes") or 0) for row in rows) / whole if whole else None
+def overhead(rows: Sequence[Step]) -> float | None:
+    """The share of the probes in the time of ROWS and of the steps that rested among them; None without any.
+
+    It is what they have booked, or what the steps that were watched took longer than those that rested, if that is
+    more: code that runs seldom slows down what comes after it, too.
+    """
+    whole = sum(row.seconds for row in rows)
+    if not whole:
+        return None
+    among = [row for row in rows if row.rested]
+    lost = 0.0
+    if sum(row.rested for row in among) >= ENOUGH_RESTED:
+        usual = median(row.rested_seconds / row.rested for row in among)
+        lost = len(among) * (median(row.seconds for row in among) - usual)
+    return max(lost, sum(row.probes for row in rows)) / whole
 
 
-def later(rows: Sequence[Event]) -> list[Event]:
+def later(rows: Sequence[Step]) -> list[Step]:
     """The steps after the first ones, which all probes watch and a long job does not notice; none of less than 20."""
-    found = [row for row in rows if (row.get("step") or 0) > FIRST]
+    found = [row for row in rows if row.step > FIRST]
     return found if len(found) >= SETTLED else []
 
 
 def _setup(record: RunRecord) -> dict[str, Any]:
     first = record.ranks[0]
-    start = next(iter(first.all("start")), {})
-    setup = next(iter(first.all("setup")), {})
-    models = setup.get("models") or []
-    launched = {name: start.get(name) for name in ("versions", "platform", "cpus", "threads", "devices", "environment")}
+    start, setup = first.first(Start) or Start(), first.first(Setup) or Setup()
+    models = list(setup.models)
+    launched = {
+        name: vars(start).get(name) for name in ("versions", "platform", "cpus", "threads", "devices", "environment")
+    }
     return {
         **launched,
-        "launch": start.get("argv"),
+        "launch": vars(start).get("argv"),
         "world_size": world_size(record.ranks),
         "models": models,
         "parameters": models[0].get("parameters") if models else None,
-        "batch": setup.get("batch") or setup.get("inputs"),
-        "optimizer": setup.get("optimizers") or [],
-        "precision": {**(setup.get("precision") or {}), "scaler": setup.get("scaled")},
-        "loader": setup.get("loaders") or [],
+        "batch": setup.batch or setup.inputs,
+        "optimizer": list(setup.optimizers),
+        "precision": {**(setup.precision or {}), "scaler": vars(setup).get("scaled")},
+        "loader": list(setup.loaders),
     }
 
 
@@ -176,19 +190,17 @@ def _memory(record: RankRecord) -> dict[str, Any]:
     """First, last and highest resident bytes after warm-up; on CUDA the allocator's figures too."""
     told: dict[str, Any] = {}
     for name in ("rss", "allocated", "reserved"):
-        values = [row[name] for row in record.steps if row.get(name) is not None]
+        values = [value for row in record.steps if (value := getattr(row, name)) is not None]
         told[name] = {"first": values[0], "last": values[-1], "highest": max(values)} if values else None
-    peaks = [row["peak"] for row in record.every_step if row.get("peak") is not None]
+    peaks = [row.peak for row in record.every_step if row.peak is not None]
     told["peak"] = max(peaks) if peaks else None
     return told
 
 
 def _series(record: RankRecord, name: str) -> list[list[Any]]:
-    """[step, value] pairs from the steps, or from events of that kind with a `value`; at most 200."""
-    rows = [row for row in record.every_step if row.get(name) is not None]
-    if not rows:
-        return thinned([[event.get("step"), event["value"]] for event in record.all(name) if "value" in event])
-    return thinned([[row.get("step"), row[name]] for row in even(rows)])
+    """[step, value] pairs from the steps, at most 200."""
+    known = [row for row in record.every_step if getattr(row, name) is not None]
+    return thinned([[row.step, getattr(row, name)] for row in even(known)])
 
 
 def _ranks(record: RunRecord) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from torchtriage.examine.run.lines import Event, Tail
+from torchtriage.examine.run.lines import Row, Tail
 
 ASK = "look"  # the file by which the ranks are asked where they stand, see job/hangs.py
 EVERY = 1.0  # seconds between two looks whether the job stands still
@@ -57,7 +57,7 @@ class Notes:
         for note in self._tail.fresh():
             self._take(note)
 
-    def _take(self, note: Event) -> None:
+    def _take(self, note: Row) -> None:
         try:
             kind, process = str(note["kind"]), int(note.get("pid") or 0)
         except (ValueError, TypeError, KeyError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median
@@ -11,27 +11,66 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
 from torchtriage.examine.run.crash import Crash
+from torchtriage.examine.run.job.events import Clock, Device, E, Ended, Event, Rested, Setup, Step, from_row
+from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.series import even
 
-Event = dict[str, Any]
 KINDS_OF_BOUNDARY = ("optimizer", "backward", "forward")
 WARM = 3  # steps left out at the start of a run that has SETTLED or more: compilers and allocators warm up
 SETTLED = 20
 
 
 @dataclass(frozen=True)
-class RankRecord:
-    """What one rank wrote, in the order in which it happened."""
+class Log:
+    """Lines that a job wrote, in the order in which it did, as typed events."""
+
+    rows: tuple[Row, ...]
+
+    def all(self, kind: type[E]) -> list[E]:
+        """The events of one kind, made anew for whoever asks."""
+        return [from_row(kind, row) for row in self._by_kind.get(kind.kind, ())]
+
+    def recent(self, kind: type[E]) -> list[E]:
+        """Those since the steps were last numbered from 0: earlier turns were parts of a step."""
+        last = max((at for at, row in enumerate(self.rows) if row.get("kind") == Clock.kind), default=-1)
+        return [from_row(kind, row) for row in self.rows[last + 1 :] if row.get("kind") == kind.kind]
+
+    def among(self, *kinds: type[E]) -> list[E]:
+        """The events of several KINDS, in the order in which they happened."""
+        known = {kind.kind: kind for kind in kinds}
+        return [from_row(known[kind], row) for row in self.rows if (kind := str(row.get("kind"))) in known]
+
+    def since(self, kind: type[Event]) -> Log:
+        """The lines from the first event of that KIND on; none where there is none."""
+        first = next((at for at, row in enumerate(self.rows) if row.get("kind") == kind.kind), len(self.rows))
+        return Log(self.rows[first:])
+
+    def has(self, kind: type[Event]) -> bool:
+        return kind.kind in self._by_kind
+
+    def first(self, kind: type[E]) -> E | None:
+        return next((from_row(kind, row) for row in self._by_kind.get(kind.kind, ())), None)
+
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Row]]:
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            found.setdefault(str(row.get("kind")), []).append(row)
+        return found
+
+
+@dataclass(frozen=True)
+class RankRecord(Log):
+    """What one rank wrote."""
 
     rank: int
-    events: tuple[Event, ...]
 
-    def all(self, kind: str) -> list[Event]:
-        """The events of one kind."""
-        return [event for event in self.events if event.get("kind") == kind]
+    def __init__(self, rank: int, rows: tuple[Row, ...]) -> None:
+        object.__setattr__(self, "rank", rank)
+        object.__setattr__(self, "rows", rows)
 
     @property
-    def steps(self) -> list[Event]:
+    def steps(self) -> list[Step]:
         """The steady steps: without warm-up, steps in which a loader started, and those that hold a validation.
 
         The first step is warm-up, of 20 or more the first three. A step in which a loader was started is left out
@@ -44,37 +83,51 @@ class RankRecord:
     def count(self) -> int:
         """How many steps have ended, those that were not recorded among them."""
         rows = self.every_step
-        ended = next((each for each in reversed(self.events) if each.get("kind") in {"end", "error"}), {})
-        return max((rows[-1].get("step") or 0) + 1, ended.get("step") or 0) if rows else 0
+        ended = next((row for row in reversed(self.rows) if row.get("kind") in {"end", "error"}), {})
+        return max(rows[-1].step + 1, ended.get("step") or 0) if rows else 0
+
+    @property
+    def last_step(self) -> int:
+        """The number of the last step in which anything was written."""
+        return max((row.get("step") or 0 for row in self.rows), default=0)
 
     @cached_property
-    def on_device(self) -> tuple[Event, ...]:
+    def on_device(self) -> tuple[Device, ...]:
         """The steps that were timed on the device's own timeline, without warm-up; none where they are too few."""
-        rows = tuple(self.all("device"))[WARM:]
+        rows = tuple(self.all(Device))[WARM:]
         return rows if len(rows) >= SETTLED else ()
 
     @cached_property
-    def every_step(self) -> tuple[Event, ...]:
-        """All steps at the best boundary that was seen; a late loss stands with its own step, if that is there."""
-        rows = self.all("step")
-        best = min((_boundary(row) for row in rows), key=KINDS_OF_BOUNDARY.index, default="optimizer")
-        rows = [dict(row) for row in rows if _boundary(row) == best]
-        known = {row["step"] for row in rows if row.get("step") is not None}
-        late = {row["loss_step"]: row.get("loss") for row in rows if row.get("loss_step") in known}
-        for row in rows:
-            if row.get("loss_step") in known:
-                row["loss"] = None
-            row["loss"] = late.get(row.get("step"), row.get("loss"))
-        return tuple(rows)
+    def every_step(self) -> tuple[Step, ...]:
+        """All steps at the best boundary that was seen, also those in which nobody watched, of which few figures are
+        known; a late loss stands with its own step, if that is there.
+        """
+        every = self.all(Step)
+        best = min((_boundary(each) for each in every), key=KINDS_OF_BOUNDARY.index, default="optimizer")
+        every = [each for each in every if _boundary(each) == best]
+        known = {each.step for each in every}
+        late = {each.loss_step: each.loss for each in every if each.loss_step in known}
+        for each in every:
+            if each.loss_step in known:
+                each.loss = None
+            each.loss = late.get(each.step, each.loss)
+        told = [step for each in every for step in (*_rested(each), each)]
+        return (*told, *(step for last in self.all(Rested) for step in _rested(last)))
+
+    @property
+    def watched_steps(self) -> list[Step]:
+        """Those of all steps whose phases are known."""
+        return [step for step in self.every_step if not step.is_at_rest]
 
     @cached_property
-    def _steady(self) -> tuple[Event, ...]:
-        rows = tuple(even(self.every_step[WARM if len(self.every_step) >= SETTLED else 1 :]))
-        if sum(bool(row.get("epochs")) for row in rows) * 2 < len(rows):
-            rows = tuple(row for row in rows if not row.get("epochs"))
+    def _steady(self) -> tuple[Step, ...]:
+        watched = self.watched_steps
+        rows = tuple(even(watched[WARM if len(watched) >= SETTLED else 1 :]))
+        if sum(bool(row.epochs) for row in rows) * 2 < len(rows):
+            rows = tuple(row for row in rows if not row.epochs)
         for count in ("batches", "forwards"):
-            usual = median(row.get(count) or 0 for row in rows) if rows else 0
-            rows = tuple(row for row in rows if (row.get(count) or 0) <= max(2 * usual, 2))
+            usual = median(getattr(row, count) for row in rows) if rows else 0
+            rows = tuple(row for row in rows if getattr(row, count) <= max(2 * usual, 2))
         return rows
 
 
@@ -89,20 +142,24 @@ class RunRecord:
 
     ranks: tuple[RankRecord, ...]
     inconclusive: tuple[Inconclusive, ...] = ()
-    baseline: Event = field(default_factory=dict)
+    baseline: Row = field(default_factory=dict)
     crashes: tuple[Crash, ...] = ()
-    processes: tuple[Event, ...] = ()
+    processes: tuple[Row, ...] = ()
+
+    @cached_property
+    def notes(self) -> Log:
+        return Log(self.processes)
 
     @property
-    def ended(self) -> Event:
-        """How the launcher saw the job end, the first that saw it end badly; nothing while it runs."""
-        ends = [each for each in self.processes if each.get("kind") == "ended"]
-        return next((each for each in ends if each.get("code")), next(iter(ends), {}))
+    def ended(self) -> Ended:
+        """How the launcher saw the job end, the first that saw it end badly; without a code while it runs."""
+        ends = self.notes.all(Ended)
+        return next((each for each in ends if each.code), ends[0] if ends else Ended())
 
     @property
     def step(self) -> int | None:
         """How many steps the rank that came furthest has ended; None where no process began to train."""
-        counts = [rank.count for rank in self.ranks if rank.every_step or rank.all("setup")]
+        counts = [rank.count for rank in self.ranks if rank.every_step or rank.has(Setup)]
         return max(counts, default=None)
 
 
@@ -122,6 +179,21 @@ def _nothing(record: RunRecord) -> Iterable[Any]:
     raise CannotSee(why.why, why.unblock)
 
 
-def _boundary(row: Event) -> str:
-    boundary = row.get("boundary", "optimizer")
-    return boundary if boundary in KINDS_OF_BOUNDARY else "forward"
+def _rested(step: Step) -> list[Step]:
+    """The steps just before STEP that nobody watched."""
+    losses: Sequence[float | None] = step.rested_losses or [None] * step.rested
+    seconds = step.rested_seconds / max(step.rested, 1)
+    return [
+        Step(
+            step=step.step - len(losses) + number,
+            seconds=seconds,
+            loss=loss,
+            epochs=step.rested_epochs * (number == 0),
+            is_at_rest=True,
+        )
+        for number, loss in enumerate(losses)
+    ]
+
+
+def _boundary(step: Step) -> str:
+    return step.boundary if step.boundary in KINDS_OF_BOUNDARY else "forward"

@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from statistics import median
+from typing import TypeVar
+
+from torchtriage.examine.run.job.events import Step
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Step)
 POINTS = 200  # of a thinned series
+FEWEST = 64  # steps, evenly spaced, that figures are taken from
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -34,17 +39,26 @@ def thinned(items: Sequence[T], points: int = POINTS) -> list[T]:
     return [items[round(index * (len(items) - 1) / (points - 1))] for index in range(points)]
 
 
-def even(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of rows by `step` that are thinned to the end, those as far apart as the last ones: no time counts for more."""
-    steps = [row.get("step") or 0 for row in rows]
-    widest = max((after - before for before, after in pairwise(steps)), default=1)
-    stride = 10 ** (len(str(max(widest, 1))) - 1)  # the record's law of thinning goes by powers of ten
-    return [row for step, row in zip(steps, rows, strict=True) if step % stride == 0]
+def even(steps: Sequence[S]) -> list[S]:
+    """Of steps that are recorded ever more rarely, those as far apart as is usual in the second half: no time counts
+    for more. But of a run that has just become sparse FEWEST remain, where there are as many.
+    """
+    whole = steps[-1].step - steps[0].step if steps else 0
+    late = [each.step for each in steps if each.step >= steps[-1].step - whole / 2]
+    gaps = [after - before for before, after in pairwise(late)]
+    stride = max(min(median(gaps or [1]), whole / FEWEST), 1)
+    chosen: list[S] = []
+    due = math.ceil(steps[0].step / stride) * stride if steps else 0.0
+    for each in steps:
+        if each.step >= due:
+            chosen.append(each)
+            due = max(due + stride, each.step - stride)
+    return chosen
 
 
-def own_seconds(row: dict[str, Any]) -> float:
+def own_seconds(step: Step) -> float:
     """What a step took without the probes."""
-    return max(float(row.get("seconds") or 0) - float(row.get("probes") or 0), 0.0)
+    return max(step.spent("seconds") - step.spent("probes"), 0.0)
 
 
 def number(value: float) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torchtriage.examine.run.job import membership
 from torchtriage.examine.run.job.membership import LAUNCHERS
-from torchtriage.examine.run.lines import Event, events
+from torchtriage.examine.run.lines import Row, rows
 
 JOB = ".job"  # in the folder: the job whose launchers may share it
 NOTES = "processes.jsonl"  # of the launcher that made the folder; another one's are processes.<token>.jsonl
@@ -78,7 +78,7 @@ def member(words: Sequence[str], outer: Mapping[str, str] = os.environ) -> Membe
 
 def among() -> Member:
     """This very process, as one of those that train together: each has a launcher's part."""
-    size = int(membership.told()["world_size"])
+    size = membership.world_size()
     who = member((), {**os.environ, "PET_NNODES": str(size)})
     name = who.name or (re.sub(r"[^\w.-]", "-", who.job) if who.job else None)
     return replace(who, index=membership.rank(), size=size, name=name) if size > 1 else replace(who, job=None)
@@ -104,13 +104,13 @@ def joins(folder: Path, who: Member, patience: float = 2.0) -> bool:
     return False
 
 
-def launchers(folder: Path) -> Iterator[Event]:
+def launchers(folder: Path) -> Iterator[Row]:
     """What the launchers of a run say of themselves: that they are there, and how their job ended."""
     for path in sorted(folder.glob("processes*.jsonl")):
         yield from (each for each in _events(path) if each.get("kind") in {"launcher", "ended"})
 
 
-def note(path: Path, line: Event) -> None:
+def note(path: Path, line: Row) -> None:
     """Appends LINE to a list of processes; raises OSError where there is no room."""
     with path.open("a") as file:
         file.write(f"{json.dumps(line)}\n")
@@ -191,11 +191,11 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _events(path: Path) -> Iterator[Event]:
+def _events(path: Path) -> Iterator[Row]:
     """The lines of PATH that are JSON objects, one by one: a record may be long."""
     try:
         file = path.open("rb")
     except OSError:
         return
     with file:
-        yield from events(file)
+        yield from rows(file)

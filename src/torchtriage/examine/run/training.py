@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from statistics import median
 from typing import Any, NamedTuple
 
-from torchtriage.examine.run.record import Event, RankRecord
+from torchtriage.examine.run.job.events import Classes, Guess, Rate, Targets
+from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import quantile
 
 BEGIN = 5  # losses whose median is the first one: one batch is luck, and fifty are no beginning any more
@@ -19,14 +20,14 @@ BACK = 0.5  # of what was gained, at least, is lost again where a loss falls and
 ROUND = 0.05  # a loss is divided by a whole number of micro-batches, whose losses differ by so much
 ALIKE = 1.5  # times, at most, by which the ratios of micro-batches to the loss of their step differ
 FRESH = 3  # batches, at least, that are held against one another
-GUESSES = {"classes": "entropy of the targets", "targets": "variance of the targets"}
+GUESSES: dict[type[Guess], str] = {Classes: "entropy of the targets", Targets: "variance of the targets"}
 
 
 class Scale(NamedTuple):
     """A loss function that alone makes the loss of the training, and by how much its value was divided there."""
 
-    kind: str  # of the lines that tell it: "classes" or "targets"
-    told: list[Event]
+    kind: type[Guess]  # that tells it
+    told: Sequence[Guess]
     divided: int
 
 
@@ -39,11 +40,11 @@ def training(record: RankRecord) -> dict[str, Any]:
     """
     scale = sole_loss(record)
     divided = scale.divided if scale else 1
-    values = [row["loss"] * divided for row in record.every_step if row.get("loss") is not None]
+    values = [row.loss * divided for row in record.every_step if row.loss is not None]
     figures = course(values)
     return {
         "steps": record.count,
-        "passes": sum(row.get("epochs") or 0 for row in record.every_step),
+        "passes": sum(row.epochs for row in record.every_step),
         "loss": figures and {**figures, **_guess(scale)},
         "learning_rate": learning_rate(record),
         "optimizers": _optimizers(record),
@@ -54,28 +55,27 @@ def sole_loss(record: RankRecord) -> Scale | None:
     """The loss function of which every backward pass takes one value, but for a whole divisor; None where there is
     none, or none is known.
     """
-    seen = [(kind, told) for kind in GUESSES if (told := record.all(kind))]
-    if len(seen) != 1:
+    kinds = [kind for kind in GUESSES if record.has(kind)]
+    if len(kinds) != 1:
         return None
-    ((kind, told),) = seen
-    places = {(event["line"], event["classes"]) for event in told}
-    if len(places) > 1 or not all(event["alone"] and not event["others"] for event in told):
+    told: list[Guess] = record.all(kinds[0])
+    places = {(guess.line, guess.classes) for guess in told}
+    if len(places) > 1 or not all(guess.alone and not guess.others for guess in told):
         return None
-    if record.all("classes") and told[0]["classes"] < 2:
+    if kinds[0] is Classes and told[0].classes < 2:
         return None
-    rows = {row["step"]: row.get("loss") for row in record.every_step if not row.get("boundary")}
-    pairs = [(rows.get(event["at"]), _of_one(event)) for event in told]
+    rows = {row.step: row.loss for row in record.every_step if row.boundary == "optimizer"}
+    pairs = [(rows.get(guess.at), _of_one(guess)) for guess in told]
     ratios = [value / loss for loss, value in pairs if loss and value and isfinite(loss) and isfinite(value)]
     if not ratios or min(ratios) <= 0 or max(ratios) > ALIKE * min(ratios):
         return None
     divided = max(1, round(median(ratios)))
-    return Scale(kind, told, divided) if abs(median(ratios) / divided - 1) < ROUND else None
+    return Scale(kinds[0], told, divided) if abs(median(ratios) / divided - 1) < ROUND else None
 
 
-def _of_one(event: Event) -> float | None:
+def _of_one(guess: Guess) -> float | None:
     """The value of a loss for one answer, though it be a sum."""
-    value = event.get("value")
-    return value / event.get("summed", 1) if value is not None else None
+    return guess.value / guess.summed if guess.value is not None else None
 
 
 def course(values: Sequence[float]) -> dict[str, Any] | None:
@@ -116,24 +116,21 @@ def _word(first: float, last: float, lowest: float, noise: float) -> str:
 
 def learning_rate(record: RankRecord) -> dict[str, Any] | None:
     """First, last and highest rate of the first optimizer, with the line that builds it."""
-    lines = [event for event in record.all("rate") if event["number"] == 0 and event.get("lr") is not None]
+    lines = [event for event in record.all(Rate) if event.number == 0 and event.lr is not None]
     if not lines:
         return None
     begin, end = lines[0], lines[-1]
-    place = {"optimizer": end["optimizer"], "path": end["path"] or None, "line": end["line"] or None}
-    return {"first": begin["lr"], "last": end["lr"], "highest": max(each["highest"] for each in lines), **place}
+    place = {"optimizer": end.optimizer, "path": end.path or None, "line": end.line or None}
+    return {"first": begin.lr, "last": end.lr, "highest": max(each.highest for each in lines), **place}
 
 
 def _optimizers(record: RankRecord) -> list[dict[str, Any]]:
     """Of each optimizer: its name, its rate, and the medians of the losses of its first and of its last turns."""
-    last = {event["number"]: event for event in record.all("rate")}
-    return [
-        {"optimizer": event["optimizer"], "learning_rate": event["lr"], **_ends(event["losses"])}
-        for event in last.values()
-    ]
+    last = {event.number: event for event in record.all(Rate)}
+    return [{"optimizer": event.optimizer, "learning_rate": event.lr, **_ends(event.losses)} for event in last.values()]
 
 
-def _ends(losses: dict[str, list[float]]) -> dict[str, float | None]:
+def _ends(losses: Mapping[str, Sequence[float]]) -> dict[str, float | None]:
     known = {name: [value for value in losses[name] if isfinite(value)] for name in ("first", "last")}
     return {name: median(values) if values else None for name, values in known.items()}
 
@@ -144,11 +141,11 @@ def _guess(scale: Scale | None) -> dict[str, Any]:
     """
     if scale is None:
         return {"constant": None, "constant_of": None, "floor": None, "fresh": None}
-    marks = [each["mark"] for each in scale.told if each.get("mark") is not None]
+    marks = [each.mark for each in scale.told if each.mark is not None]
     fresh = len(set(marks)) == len(marks) if len(marks) >= FRESH else None
-    constants = [each["prior"] for each in scale.told if each.get("prior") is not None and isfinite(each["prior"])]
-    floors = [each["floor"] for each in scale.told if each.get("floor") is not None and isfinite(each["floor"])]
-    constant = (constants[-1] if scale.kind == "classes" else median(constants)) if constants else None
+    constants = [each.prior for each in scale.told if each.prior is not None and isfinite(each.prior)]
+    floors = [each.floor for each in scale.told if each.floor is not None and isfinite(each.floor)]
+    constant = (constants[-1] if scale.kind is Classes else median(constants)) if constants else None
     named = GUESSES[scale.kind] if constant is not None else None
     floor = median(floors) if floors else 0.0
     return {"constant": constant, "constant_of": named, "floor": floor + 0.0, "fresh": fresh}

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.run.job.events import (
+    Attached,
+    Collectives,
+    Ended,
+    Launcher,
+    Meeting,
+    ProbeOff,
+    ProbesFailed,
+    Sharded,
+    Slow,
+    Start,
+    Thinned,
+    Thread,
+    Torch,
+    TorchNotFollowed,
+    Veiled,
+    Wrapper,
+)
 from torchtriage.examine.run.ranks.deaths import END, deaths, started_late
 
 if TYPE_CHECKING:
-    from torchtriage.examine.run.record import RankRecord
+    from torchtriage.examine.run.record import Log, RankRecord
 
-Event = dict[str, Any]
 __all__ = ["END", "unseen", "world_size"]
 
 
-def unseen(
-    ranks: Sequence[RankRecord], processes: Sequence[Event], left_out: Mapping[int, int]
-) -> Iterator[Inconclusive]:
-    """PROCESSES: the notes of all Python processes of the job; LEFT_OUT: processes by rank that were not read."""
-    yield from _failed(processes)
-    yield from _still_running(processes)
-    ended: Event = next((each for each in processes if each.get("kind") == "ended"), {})
+def unseen(ranks: Sequence[RankRecord], notes: Log, left_out: Mapping[int, int]) -> Iterator[Inconclusive]:
+    """NOTES: of all Python processes of the job; LEFT_OUT: processes by rank that were not read."""
+    yield from _failed(notes)
+    yield from _still_running(notes)
+    ended = notes.first(Ended) or Ended()
     if not ranks:
-        yield _no_record({str(event.get("kind")) for event in processes}, ended)
+        yield _no_record(notes, ended)
         return
     for rank, number in left_out.items():
         yield Inconclusive(
@@ -33,26 +48,26 @@ def unseen(
         )
     for record in ranks:
         yield from _of_rank(record)
-    yield from deaths(ranks, {record.rank: _ended(record, processes, ended) for record in ranks})
+    yield from deaths(ranks, {record.rank: _ended(record, notes, ended) for record in ranks})
     yield from started_late(ranks)
     yield from _communication(ranks)
     yield from _missing_ranks(ranks)
 
 
-def _failed(processes: Sequence[Event]) -> Iterator[Inconclusive]:
-    for why in sorted({f"{each.get('why')}" for each in processes if each.get("kind") == "probes-failed"}):
+def _failed(notes: Log) -> Iterator[Inconclusive]:
+    for why in sorted({each.why for each in notes.all(ProbesFailed)}):
         yield Inconclusive(
             "run/attach", f"the probes could not be put into the job: {why}", "Report it with the job's torch version."
         )
-    for why in sorted({f"{each.get('why')}" for each in processes if each.get("kind") == "torch-not-followed"}):
+    for why in sorted({each.why for each in notes.all(TorchNotFollowed)}):
         yield Inconclusive("run/attach", f"torch is imported in an unusual way: {why}", "Install torch from a wheel.")
 
 
-def _still_running(processes: Sequence[Event]) -> Iterator[Inconclusive]:
+def _still_running(notes: Log) -> Iterator[Inconclusive]:
     """Of several launchers of one job, those that had not ended when it was judged."""
-    ended = {each.get("launcher") for each in processes if each.get("kind") == "ended"}
-    there = [each for each in processes if each.get("kind") == "launcher"]
-    hosts = sorted(str(each.get("host")) for each in there if each.get("launcher") not in ended)
+    ended = {each.launcher for each in notes.all(Ended)}
+    there = notes.all(Launcher)
+    hosts = sorted(str(each.host) for each in there if each.launcher not in ended)
     if hosts:
         yield Inconclusive(
             "run/launchers",
@@ -61,29 +76,34 @@ def _still_running(processes: Sequence[Event]) -> Iterator[Inconclusive]:
         )
 
 
-def _ended(record: RankRecord, processes: Sequence[Event], one: Event) -> Event:
+def _ended(record: RankRecord, notes: Log, one: Ended) -> Ended:
     """What the launcher of RECORD says of its end: ONE, where there is one launcher; nothing while it runs."""
-    launcher = next((each.get("launcher") for each in record.all("start")), None)
-    several = [each for each in processes if each.get("kind") == "ended" and each.get("launcher")]
-    return next((each for each in several if each["launcher"] == launcher), {}) if several else one
+    launcher = (record.first(Start) or Start()).launcher
+    several = [each for each in notes.all(Ended) if each.launcher]
+    return next((each for each in several if each.launcher == launcher), Ended()) if several else one
 
 
-def _no_record(notes: set[str], ended: Event) -> Inconclusive:
-    if "torch" in notes:
+def _no_record(notes: Log, ended: Ended) -> Inconclusive:
+    if notes.has(Torch):
         return Inconclusive(
             "run/steps",
             "the job imported torch, but no batch, forward pass, backward pass or optimizer step was seen",
             "Run the command that trains, long enough for a first step. A step that torch.compile takes as a whole is "
             "not seen from inside: compile the model instead, for this run.",
         )
-    if notes & {"probes-failed", "torch-not-followed"}:
+    if notes.has(ProbesFailed) or notes.has(TorchNotFollowed):
         return Inconclusive("run/record", "no process of the job could be watched", "Solve what is said of run/attach.")
-    if "attached" in notes and ended.get("code"):
-        how = ended.get("signal") or f"exit code {ended['code']}"
-        return Inconclusive(
-            "run/torch", f"the job ended with {how} before it imported torch", "Solve what the job itself says first."
-        )
-    if "attached" in notes:
+    if notes.has(Attached) and ended.code:
+        how = ended.signal or f"exit code {ended.code}"
+        ran, way_out = "", "Solve what the job itself says first."
+        if ended.python:  # torchtriage lives in an environment that is not activated
+            ran = f"; it ran with {ended.python}, the python on PATH"
+            way_out += (
+                " If it lacks packages that torchtriage's own environment has, activate that, or name its "
+                f"interpreter: torchtriage run -- {ended.own} SCRIPT"
+            )
+        return Inconclusive("run/torch", f"the job ended with {how} before it imported torch{ran}", way_out)
+    if notes.has(Attached):
         return Inconclusive(
             "run/torch", "the job never imported torch", "Run the command that trains, in the environment with torch."
         )
@@ -96,10 +116,10 @@ def _no_record(notes: set[str], ended: Event) -> Inconclusive:
 
 
 def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
-    for event in record.all("probe-off"):
+    for event in record.all(ProbeOff):
         yield Inconclusive(
-            f"run/{event.get('probe')}",
-            f"the probe was switched off at step {event.get('step')} on rank {record.rank}: {event.get('why')}",
+            f"run/{event.probe}",
+            f"the probe was switched off at step {event.step} on rank {record.rank}: {event.why}",
             "Report it with the job's torch version; the other probes went on.",
         )
     steps = record.every_step
@@ -109,57 +129,65 @@ def _of_rank(record: RankRecord) -> Iterator[Inconclusive]:
             f"rank {record.rank} was seen, but it ended no step",
             "Let the job reach its first optimizer step; in a loop without one, let it call the model 8 times or more.",
         )
-    for event in record.all("slow"):
-        host = next((each.get("host") for each in record.all("start")), None)
+    for slow in record.all(Slow):
+        host = (record.first(Start) or Start()).host
         yield Inconclusive(
             "run/record",
             f"the record of rank {record.rank}{f' on {host}' if host else ''} ends early: the job waited "
-            f"{event.get('seconds')} s for the disk that it is written to, and went on without",
+            f"{slow.seconds} s for the disk that it is written to, and went on without",
             "Put the run's folder on a faster disk with --out.",
         )
-    for event in record.all("thinned"):
+    for thinned in record.all(Thinned):
         yield Inconclusive(
-            "run/record", _thinned(record, event), "Judge a shorter run: --steps N leaves the job early."
+            "run/record", _thinned(record, thinned), "Judge a shorter run: --steps N leaves the job early."
         )
-    if record.all("thread"):
+    if record.has(Thread):
         yield Inconclusive(
             "run/threads",
             f"two threads of rank {record.rank} learned at the same time: of the one that began first the times were "
             "taken; to look at what the other one writes would be a risk to the job",
             "Train one model at a time, or each in a process of its own.",
         )
-    for event in record.all("veiled"):
+    for veiled in record.all(Veiled):
+        aid, way_out = _OBSERVERS[veiled.by]
         yield Inconclusive(
             "run/modes",
-            f"a TorchDispatchMode of the job was on at {event['events']} events of rank {record.rank}: no probe looked "
-            "then, for the mode would have seen its operations",
-            "Run the job without the mode (FakeTensorMode, FlopCounterMode, a logging mode) to see the rest.",
+            f"{aid} of the job was on at {veiled.events} events of rank {record.rank}: no probe looked then, for it "
+            "would have seen the probe's operations",
+            f"Run the job without {way_out} to see the rest.",
         )
     yield from _blind_spots(record)
 
 
-def _thinned(record: RankRecord, event: Event) -> str:
-    if event.get("of") == "all":
-        return f"the record of rank {record.rank} has reached {event.get('after')} bytes: what came later is not in it"
+_OBSERVERS = {
+    "mode": ("a TorchDispatchMode", "the mode (FakeTensorMode, FlopCounterMode, a logging mode)"),
+    "profiler": ("a profiler", "it, or with it on for fewer steps,"),
+}
+"""What of the job's own sees operations of torch, and what to run it without."""
+
+
+def _thinned(record: RankRecord, event: Thinned) -> str:
+    if event.of == "all":
+        return f"the record of rank {record.rank} has reached {event.after} bytes: what came later is not in it"
     return (
-        f"rank {record.rank} had more than {event.get('after')} lines of the kind {event.get('of')}: "
+        f"rank {record.rank} had more than {event.after} lines of the kind {event.of}: "
         "of those that came later, ever fewer were written"
     )
 
 
 def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
     steps = record.every_step
-    if any(row.get("allocated") for row in steps) and not record.on_device:
+    if any(row.allocated for row in steps) and not record.on_device:
         yield Inconclusive(
             "run/device-time",
             f"the phases of rank {record.rank} are times of the host, which runs ahead of the device; copies to the "
             "device and its idle time are not told apart",
             "Profile ten steps with torch.profiler: its trace shows copies and gaps on the device's own timeline.",
         )
-    for event in record.all("sharded")[:1]:
+    for sharded in record.all(Sharded)[:1]:
         yield Inconclusive(
             "run/gradients",
-            f"{event.get('parts')} of {event.get('of')} parameters of {event.get('optimizer')} on rank {record.rank} "
+            f"{sharded.parts} of {sharded.of} parameters of {sharded.optimizer} on rank {record.rank} "
             "are divided among ranks (DTensor): the norm of their gradients takes a collective, which no probe begins, "
             "and no pass is repeated on one rank",
             "Log what torch.nn.utils.clip_grad_norm_ returns, the norm of all (a limit of infinity clips nothing).",
@@ -171,13 +199,13 @@ def _communication(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
     first = ranks[0]
     if world_size(ranks) < 2:
         return
-    if any(row.get("allocated") for row in first.every_step):
+    if any(row.allocated for row in first.every_step):
         yield Inconclusive(
             "run/communication",
             "the host only queues collectives for the device: when they run, and what hides them, it does not know",
             "Profile the same ten steps on every rank with torch.profiler and compare when each enters a collective.",
         )
-    elif not any(event["rows"] for record in ranks for event in record.all("collectives")) and _meet(ranks):
+    elif not any(event.rows for record in ranks for event in record.all(Collectives)) and _meet(ranks):
         yield Inconclusive(
             "run/communication",
             "no collective of a training step was found in torch's Flight Recorder: waiting for other ranks within the "
@@ -189,7 +217,7 @@ def _communication(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
 
 def _meet(ranks: Sequence[RankRecord]) -> bool:
     """Whether a wrapper, or the job itself, has asked for collectives."""
-    return any(record.all("wrapper") or record.all("meeting") for record in ranks)
+    return any(record.has(Wrapper) or record.has(Meeting) for record in ranks)
 
 
 def _missing_ranks(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
@@ -205,4 +233,4 @@ def _missing_ranks(ranks: Sequence[RankRecord]) -> Iterator[Inconclusive]:
 
 def world_size(ranks: Sequence[RankRecord]) -> int:
     """How many ranks the job has, by what the largest of them says."""
-    return max((start.get("world_size") or 1 for each in ranks for start in each.all("start")), default=1)
+    return max((start.world_size for each in ranks for start in each.all(Start)), default=1)

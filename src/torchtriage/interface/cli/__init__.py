@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from torchtriage.core.errors import TriageError
+from torchtriage.interface.cli.death import Death
 from torchtriage.interface.cli.terminal import say, silence, written
 
 VERBS = (
@@ -66,13 +67,20 @@ def torchtriage() -> None:
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Runs the verb that ARGS (else the command line) name, and exits with its code."""
+    """Runs the verb that ARGS (else the command line) name, and exits with its code.
+
+    As a command, it dies of the signal that its job has died of: a parent process, and a shell that runs a script, look
+    at that, and not at the code.
+    """
     sys.stdout = sys.stdout or _nowhere()  # a closed descriptor leaves None
     sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show a character still gets the rest
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(_ended(args))
+    code = _ended(args)
+    if args is None and isinstance(code, Death):
+        code.follow()
+    sys.exit(code)
 
 
 def _nowhere() -> TextIO:

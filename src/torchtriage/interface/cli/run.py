@@ -12,6 +12,7 @@ import click
 
 from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli import options, terminal
+from torchtriage.interface.cli.death import Death
 
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
@@ -21,6 +22,27 @@ torchtriage run -- train.py --lr 1e-3
 torchtriage run -- torchrun --nproc-per-node 2 train.py
 torchtriage run --baseline runs/one -- torchrun --nproc-per-node 2 train.py
 """
+
+
+class Share(click.ParamType[float]):
+    """A share of something, as a fraction of 1; written in per cent."""
+
+    name = "percent"
+
+    def convert(self, value: str | float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if not isinstance(value, str):
+            return value
+        try:
+            share = float(value.removesuffix("%")) / 100
+        except ValueError:
+            self.fail(f"{value!r} is not a percentage, such as 0.5%", param, ctx)
+        if not _SMALLEST <= share <= 1:
+            self.fail(f"{value} is not between {100 * _SMALLEST:g}% and 100%", param, ctx)
+        return share
+
+
+_SMALLEST = 0.0001
+"""Less than what the clock of steps itself takes; who wants nothing of the probes runs without them."""
 
 
 @click.command(context_settings={"allow_interspersed_args": False}, epilog=EXAMPLES)
@@ -34,6 +56,12 @@ torchtriage run --baseline runs/one -- torchrun --nproc-per-node 2 train.py
     help="Without movement for S seconds, tell where each rank stands. Longer than any evaluation or checkpoint.",
 )
 @click.option("--end-hang", is_flag=True, help="With --hang-after: end a job of which all ranks stand.")
+@click.option(
+    "--overhead",
+    type=Share(),
+    metavar="PERCENT",
+    help="The share of the job's time that the probes may take after the first steps. Default: 1%.",
+)
 @click.option(
     "--baseline",
     type=click.Path(path_type=Path),
@@ -51,6 +79,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     steps: int | None,
     hang_after: float | None,
     end_hang: bool,
+    overhead: float | None,
     baseline: Path | None,
     form: str,
     fail_on: str | None,
@@ -74,7 +103,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     asked = begun(symptom) if symptom else Case()
     who = member(words)
     with folder(out, name=who.name, ours=lambda place: joins(place, who)) as place:
-        wanted = Launch(words, place, steps, form == "json", (), who, hang_after, end_hang, baseline)
+        wanted = Launch(words, place, steps, form == "json", (), who, hang_after, end_hang, baseline, overhead)
         judged, ended = run(wanted, asked, lambda case: _stands(chosen(case, Persona(persona)), color))
     case = chosen(judged, Persona(persona))
     kept = keep(case, place) if ended.leads else ""
@@ -88,6 +117,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
         with _owed(sys.stdout):
             terminal.result(render(case, form), form)
             terminal.written()
+    if ended.signal is not None and not end_hang:
+        return Death(ended.code)
     return ended.code or options.failing(case, fail_on)
 
 

@@ -149,8 +149,8 @@ def test_of_a_full_ring_the_latest_collectives_are_kept(tmp_path: Path) -> None:
     early = [entry(seq) for seq in range(1, 400)]
     ranks = [dump(*early, pending(400), ranks=str([*range(70)]))] * 69 + [dump(*early, ranks=str([*range(70)]))]
     noun = read(written(tmp_path, *ranks))
-    assert {len(rank.events[0]["collectives"]) for rank in noun.record.ranks} == {256}
-    assert noun.record.ranks[0].events[0]["collectives"][-1]["pending"]
+    assert {len(rank.rows[0]["collectives"]) for rank in noun.record.ranks} == {256}
+    assert noun.record.ranks[0].rows[0]["collectives"][-1]["pending"]
     assert "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 61 more of ranks" in facts(noun)[0]
     assert "rank 69 has asked for nothing since all_reduce number 399" in facts(noun)[0]
 

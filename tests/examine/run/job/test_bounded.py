@@ -10,10 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from records import event
 
 from torchtriage.examine.run import load
 from torchtriage.examine.run.job import clock, writer
 from torchtriage.examine.run.job.clock import DENSE, Clock
+from torchtriage.examine.run.job.events import End, Start
+from torchtriage.examine.run.job.rest import Rest
 from torchtriage.examine.run.job.writer import LINES, ROOM, Writer, kept
 from torchtriage.examine.run.measure import measurements
 from torchtriage.examine.run.record import RankRecord, RunRecord
@@ -35,12 +38,16 @@ def longest_row(monkeypatch: pytest.MonkeyPatch) -> int:
     """Bytes of a step's line with every field that it can have, at the end of a week, on a large device."""
     memory = dict.fromkeys(("allocated", "peak", "reserved"), 10**11)
     monkeypatch.setattr(clock, "_allocated", lambda: memory)
-    made = Clock(SimpleNamespace(step=WEEK))  # type: ignore[arg-type]
+    rest = Rest(SimpleNamespace())  # type: ignore[arg-type]
+    rest._steps, rest._nanoseconds, rest._epochs = 63, 10**12, 63
+    rest._losses = [-1.2345678901234567e-300] * 63
+    job = SimpleNamespace(step=WEEK, rest=rest, listeners=SimpleNamespace(only="room/probe"))
+    made = Clock(job)  # type: ignore[arg-type]
     made.resident, made.boundary = (lambda: 10**12), "backward"
     made.lost(WEEK - 1, -1.2345678901234567e-300)
     made.scaled(2.0**-149 / 3)
     made.counts = dict.fromkeys(made.counts, 10**6)
-    return len(made._row(clock.now() + 10**15)) + len("{}\n")
+    return len(made._row(clock.now() + 10**15, is_dense=False)) + len("{}\n")
 
 
 @pytest.fixture
@@ -57,7 +64,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def opened(folder: Path) -> Writer:
-    made = Writer(str(folder), lambda: 0, lambda: {"pid": os.getpid(), "world_size": 1})
+    made = Writer(str(folder), lambda: 0, lambda: Start(pid=os.getpid(), world_size=1))
     made.open()
     return made
 
@@ -83,7 +90,7 @@ def test_the_steps_of_a_week_fit_into_a_quarter_of_the_room(monkeypatch: pytest.
 def test_lines_of_one_kind_are_thinned_and_said_to_be(tmp_path: Path, counted: list[int]) -> None:
     made = opened(tmp_path)
     for number in range(100 * LINES):
-        made.write({"kind": "skip", "step": number, "path": "a" * 200})
+        made.write(event("skip", step=number, path="a" * 200))
 
     assert 2.7 * LINES < len(counted) < 2.9 * LINES
     ten_kinds_in_a_week = 10 * sum(1 for _ in numbers(WEEK, LINES)) * max(counted)
@@ -93,10 +100,10 @@ def test_lines_of_one_kind_are_thinned_and_said_to_be(tmp_path: Path, counted: l
 def test_whatever_probes_write_the_file_stays_below_two_hundred_megabytes(tmp_path: Path, counted: list[int]) -> None:
     made = opened(tmp_path)
     for number in range(3000):
-        made.write({"kind": f"kind {number}", "step": number, "text": "x" * 10**5})
+        made.write(event(f"kind {number}", step=number, text="x" * 10**5))
     for number in range(100):
         made.put(f'{{"kind":"step","step":{number}}}', number * 10**9)
-    made.write({"kind": "end", "step": 3000, "why": "exit"})
+    made.write(End(step=3000, why="exit"))
 
     assert ROOM < sum(counted) < 200 * MB
     assert not made.off
@@ -109,8 +116,8 @@ def test_what_was_left_out_is_inconclusive_and_the_end_is_always_told(
     monkeypatch.setattr(writer, "LINES", 3)
     made = opened(tmp_path)
     for number in range(20):
-        made.write({"kind": "skip", "step": number})
-    made.write({"kind": "end", "step": 20, "why": "exit"})
+        made.write(event("skip", step=number))
+    made.write(End(step=20, why="exit"))
 
     events = [json.loads(line) for line in (tmp_path / "rank0.jsonl").read_text().splitlines()]
     assert [event.get("step") for event in events if event["kind"] == "skip"] == [0, 1, 2, 10]
@@ -140,14 +147,27 @@ def test_steady_steps_are_evenly_spaced_so_that_the_dense_start_does_not_outweig
     rank = sparse(9_000, data=lambda step: 0.09 if step < 100 else 0.01)
     measured = measurements(RunRecord((rank,)))
 
-    assert {after["step"] - before["step"] for before, after in zip(rank.steps, rank.steps[1:])} == {100}  # noqa: B905
+    assert {after.step - before.step for before, after in zip(rank.steps, rank.steps[1:])} == {100}  # noqa: B905
     assert measured["shares"]["data"] == pytest.approx(0.1, abs=0.02)
     assert measured["steps"] == 9_000
 
 
+def test_steps_among_which_others_rested_are_spaced_as_evenly_as_there_are_enough_of_them() -> None:
+    steps = [*range(1024), *range(1024, 9000, 16)]
+    rows = tuple({"kind": "step", "step": step, "seconds": 0.1, "batches": 1, "forwards": 1} for step in steps)
+
+    def apart(rank: RankRecord) -> set[int]:
+        return {after.step - before.step for before, after in zip(rank.steps, rank.steps[1:])}  # noqa: B905
+
+    assert apart(RankRecord(0, rows)) == {16}
+    late = [*rows[:1024], *({**rows[0], "step": step} for step in range(1024, 4000, 64))]
+    assert min(apart(RankRecord(0, tuple(late)))) > 48  # few of many rows, and three quarters of the time
+    assert len(RankRecord(0, rows[:1030]).steps) == 1027
+
+
 def test_a_loss_that_arrived_late_stays_when_its_own_step_is_not_there() -> None:
     rank = sparse(2_000, loss=float, loss_step=lambda step: step - 1)
-    losses = {row["step"]: row["loss"] for row in rank.every_step}
+    losses = {row.step: row.loss for row in rank.every_step}
 
     assert losses[50] == 51.0  # that of step 50 came with step 51
     assert losses[1500] == 1500.0

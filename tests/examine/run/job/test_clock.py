@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchtriage.examine.run.job import clock
+from torchtriage.examine.run.job.events import Start
 from torchtriage.examine.run.job.job import Job
 from torchtriage.examine.run.job.writer import Writer
 
@@ -24,7 +25,7 @@ class Optimizer:
 
 
 def job_in(folder: Path, steps: int | None = None) -> Job:
-    return Job(Writer(str(folder), lambda: 0, dict), steps)
+    return Job(Writer(str(folder), lambda: 0, Start), steps)
 
 
 def play(job: Job, events: str, optimizers: dict[str, Optimizer]) -> None:

@@ -12,10 +12,11 @@ import torchtriage
 from torchtriage.triage import probes
 
 RUN = Path(torchtriage.__file__).parent / "examine" / "run"
+EVENTS = "torchtriage.examine.run.job.events"  # what runs in the job goes by this name while it imports the probes
 FILES = (
     *sorted((RUN / "job").glob("*.py")),
     *sorted((RUN / "attach").glob("*.py")),
-    *(file for folder in probes() for file in folder.glob("*.py")),
+    *(file for folder in probes() for file in folder.rglob("*.py")),
 )
 
 
@@ -36,5 +37,7 @@ def imported(tree: ast.AST) -> set[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_code_inside_the_job_is_python_3_10_and_needs_the_standard_library_and_torch_only(path: Path) -> None:
     tree = ast.parse(path.read_text(), feature_version=(3, 10))
+    if "probes" in path.parts:
+        tree.body = [each for each in tree.body if not (isinstance(each, ast.ImportFrom) and each.module == EVENTS)]
 
     assert imported(tree) - set(sys.stdlib_module_names) - {"torch", "sitecustomize"} == set()

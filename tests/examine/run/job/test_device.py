@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from torchtriage.examine.run.job.device import WAITING, Timeline
+from torchtriage.examine.run.job.events import Device, to_row
 
 
 class Mark:
@@ -34,8 +35,8 @@ class Told:
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
 
-    def record(self, kind: str, **fields: Any) -> None:
-        self.lines.append(fields)
+    def record(self, event: Device) -> None:
+        self.lines.append(to_row(event))
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +65,7 @@ def test_a_step_is_told_from_the_end_of_the_last_one_by_phase() -> None:
     play(timeline, 1)
     (line,) = told.lines
     assert line == pytest.approx(
-        {"at": 1, "seconds": 0.04, "data": 0.005, "transfer": 0.001, "forward": 0.01, "other": 0.001,
+        {"kind": "device", "at": 1, "seconds": 0.04, "data": 0.005, "transfer": 0.001, "forward": 0.01, "other": 0.001,
          "backward": 0.02, "optimizer": 0.003}
     )  # fmt: skip
 

@@ -88,7 +88,28 @@ def test_under_a_mode_of_the_job_no_probe_computes_and_that_is_told(watch: Watch
         job.fire("iterated", 0)
     assert mode.calls == 0
     job.leave("exit")
-    assert [each["events"] for each in events("veiled")] == [1]
+    assert [(each["events"], each["by"]) for each in events("veiled")] == [(1, "mode")]
+
+
+def test_while_a_profiler_of_the_job_records_only_probes_that_compute_nothing_are_told(
+    watch: Watch, events: Events
+) -> None:
+    job = watch()
+    job.matters()
+    seen: list[int] = []
+
+    def discreet(job: Any) -> None:
+        job.computes_nothing()
+        job.on("iterated", seen.append)
+
+    job.place("room/computing", lambda job: job.on("iterated", lambda _step: torch.ones(3).sum()))
+    job.place("room/discreet", discreet)
+    with torch.autograd.profiler.profile() as profiler:
+        job.fire("iterated", 7)
+    assert [each.name for each in profiler.function_events] == []
+    assert seen == [7]
+    job.leave("exit")
+    assert [(each["events"], each["by"]) for each in events("veiled")] == [(1, "profiler")]
 
 
 def test_time_in_autograd_grad_is_that_of_backward(watch: Watch, events: Events) -> None:

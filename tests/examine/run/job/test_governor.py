@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from torchtriage.examine.run.job.events import Start
 from torchtriage.examine.run.job.governor import BUDGET, DEPTH, EARLY, FIRST, LEAST, SUSPICIONS, WINDOW, Governor
 from torchtriage.examine.run.job.job import Job
 from torchtriage.examine.run.job.writer import Writer
@@ -12,9 +13,10 @@ from torchtriage.examine.run.job.writer import Writer
 STEP = 10_000_000  # nanoseconds
 
 
-def watched(sampled: int, steps: int = 2000, always: int = 0) -> list[bool]:
+def watched(sampled: int, steps: int = 2000, always: int = 0, budget: float = BUDGET) -> list[bool]:
     """Of STEPS steps that take 10 ms, which were watched; SAMPLED and ALWAYS nanoseconds are spent in each that is."""
     governor, seen = Governor(), []
+    governor.budget = budget
     governor.sampled.add("room/sampled")
     for _ in range(steps):
         seen.append(governor.watching)
@@ -38,17 +40,18 @@ def test_probes_that_cost_next_to_nothing_watch_every_step() -> None:
     assert all(watched(STEP // 1000))
 
 
+@pytest.mark.parametrize("budget", [BUDGET, BUDGET / 4])
 @pytest.mark.parametrize("cost", [STEP // 20, STEP // 5, STEP])
-def test_after_the_first_steps_dear_probes_watch_windows_that_the_budget_pays_for(cost: int) -> None:
-    seen = watched(cost, steps=20_000)
+def test_after_the_first_steps_dear_probes_watch_windows_that_the_budget_pays_for(cost: int, budget: float) -> None:
+    seen = watched(cost, steps=20_000, budget=budget)
     later = sum(seen[FIRST:])
-    assert later * cost <= BUDGET * len(seen) * STEP + WINDOW * cost  # the first steps are not counted
+    assert later * cost <= budget * len(seen) * STEP + WINDOW * cost  # the first steps are not counted
     assert {length % WINDOW for length in windows(seen)} == {0}
 
 
 def test_what_always_runs_is_paid_first_and_leaves_the_sampled_probes_a_little() -> None:
     seen = watched(STEP // 100, steps=20_000, always=STEP // 20)
-    assert LEAST * 0.8 < sum(seen[FIRST:]) / 100 / len(seen) < LEAST * 1.2
+    assert 0.8 < sum(seen[FIRST:]) / 100 / len(seen) / (LEAST * BUDGET) < 1.2
 
 
 def test_a_window_that_opens_is_told_once() -> None:
@@ -105,7 +108,7 @@ def test_after_the_first_steps_a_focus_leaves_the_budget_to_some_rooms() -> None
 
 
 def test_a_forked_child_begins_with_all_probes_again(tmp_path: Path) -> None:
-    job, seen = Job(Writer(str(tmp_path), lambda: 0, dict)), []
+    job, seen = Job(Writer(str(tmp_path), lambda: 0, Start)), []
     job.placing = "room/sampled"
     job.sampled()
     job.on("batch", lambda *_: seen.append(job.governor.watching))
@@ -115,6 +118,34 @@ def test_a_forked_child_begins_with_all_probes_again(tmp_path: Path) -> None:
     job.forked()
     job.fire("batch")
     assert seen == [True]
+
+
+@pytest.mark.parametrize(("cost", "every"), [(STEP // 100, 16), (STEP // 2, 100), (2 * STEP, 400)])
+def test_after_the_early_steps_spaced_probes_see_no_more_than_half_of_the_budget_pays_for(
+    cost: int, every: int
+) -> None:
+    governor = Governor()
+    governor.spaced.add("room/spaced")
+    governor.watching, seen = False, 0
+    for step in range(50_000):
+        governor.reaches(step)
+        if governor.struck:
+            governor.book("room/spaced", cost)
+            seen += step >= EARLY
+        governor.ended(STEP)
+        governor.watching = False
+    assert (50_000 - EARLY) / seen == pytest.approx(every, rel=0.1)
+
+
+def test_with_a_quarter_of_the_budget_spaced_probes_see_a_quarter_of_the_steps() -> None:
+    governor = Governor()
+    governor.spaced.add("room/spaced")
+    governor.watching, governor.budget = False, BUDGET / 4
+    seen = []
+    for step in range(100, 200):
+        governor.reaches(step)
+        seen += [step] if governor.sees("room/spaced") else []
+    assert seen == [112, 128, 144, 160, 176, 192]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +164,7 @@ def test_spaced_probes_see_steps_some_way_apart_and_all_that_are_watched(begin: 
 
 
 def test_a_step_of_spaced_probes_is_told_to_them_and_to_those_that_are_always_on(tmp_path: Path) -> None:
-    job, told = Job(Writer(str(tmp_path), lambda: 0, dict)), []
+    job, told = Job(Writer(str(tmp_path), lambda: 0, Start)), []
     for name, speed in (("always", None), ("spaced", job.spaced), ("sampled", job.sampled)):
         job.placing = f"room/{name}"
         if speed is not None:

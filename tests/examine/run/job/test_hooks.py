@@ -4,13 +4,14 @@ import copy
 import io
 import pickle
 from collections.abc import Callable
+from time import perf_counter_ns
 from typing import Any
 
 import pytest
 import torch
 from torch.optim.optimizer import _global_optimizer_pre_hooks
 
-from torchtriage.examine.run.job import Job
+from torchtriage.examine.run.job import Job, gradients, roots
 
 Watch = Callable[..., Job]
 Events = Callable[..., list[dict[str, Any]]]
@@ -428,3 +429,27 @@ def test_what_a_closure_does_before_its_backward_has_ended_is_no_update(
 
     assert [row["optimizer"] for row in events("step")] == pytest.approx([0.001] * 4, rel=0.1)  # less what probes took
     assert sum(row["seconds"] for row in events("step")) == pytest.approx(0.024, rel=0.1)
+
+
+def busy(*_: object) -> bool:
+    """Three milliseconds of the watch's own work, by the clock that it is booked by."""
+    began = perf_counter_ns()
+    while perf_counter_ns() - began < 3_000_000:
+        pass
+    return False
+
+
+def test_what_the_watch_does_around_a_pass_is_booked_as_the_probes_and_not_as_the_jobs(
+    watch: Watch, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roots.Watch, "_resized", busy)  # before a forward pass
+    monkeypatch.setattr(gradients, "_retains", busy)  # before a backward pass
+    watch()
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(3):
+        model(torch.ones(2, 4)).mean().backward()
+        optimizer.step()
+    for row in events("step")[1:]:
+        assert row["probes"] > 6e-3
+        assert row["seconds"] - row["probes"] >= row["forward"] + row["backward"] + row["optimizer"]

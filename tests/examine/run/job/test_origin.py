@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from torchtriage.examine.run.job import Job
+from torchtriage.examine.run.job.events import NonFinite
 
 Watch = Callable[..., Job]
 
@@ -27,7 +28,7 @@ class Log(torch.nn.Module):
         return torch.log(-self.inner(x).abs() - 1)
 
 
-def why(job: Job, module: Any, passes: int = 1) -> dict[str, Any]:
+def why(job: Job, module: Any, passes: int = 1) -> NonFinite:
     calls = job.calls()
     x = torch.ones(3, 2)
     losses = [module(x).mean() for _ in range(passes)]
@@ -40,7 +41,7 @@ def test_a_replay_prints_nothing_and_leaves_lists_as_they_were(
     watch: Watch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = Log()
-    assert why(watch(), model)["stage"] == "forward"
+    assert why(watch(), model).stage == "forward"
     assert capsys.readouterr().out == "called 3\n"
     assert model.sizes == [1, 2, 3]
 
@@ -53,13 +54,13 @@ def test_a_replay_prints_nothing_and_leaves_lists_as_they_were(
 def test_a_forward_that_may_change_its_own_state_is_not_repeated(watch: Watch, state: Any) -> None:
     model = Log()
     model.state = state
-    assert "its own state: state of Log" in why(watch(), model)["why"]
+    assert "its own state: state of Log" in str(why(watch(), model).why)
 
 
 def test_a_module_with_hooks_is_not_repeated(watch: Watch) -> None:
     model = Log()
     model.inner.register_forward_hook(lambda *_: None)
-    assert "its own state: forward_hooks" in why(watch(), model)["why"]
+    assert "its own state: forward_hooks" in str(why(watch(), model).why)
 
 
 def test_a_recurrent_module_is_repeated(watch: Watch) -> None:
@@ -71,12 +72,12 @@ def test_a_recurrent_module_is_repeated(watch: Watch) -> None:
 
 def test_a_loss_is_not_blamed_when_calls_were_missed_or_a_module_was_never_watched(watch: Watch) -> None:
     job = watch()
-    assert "1 more calls" in why(job, torch.nn.Linear(2, 2), passes=17)["why"]
+    assert "1 more calls" in str(why(job, torch.nn.Linear(2, 2), passes=17).why)
     known, late = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
     calls, x = job.calls(), torch.ones(3, 2)
     calls.keep(known, (x,), {})
-    assert "no module that was watched" in job.why_forward(calls, [late(known(x)).mean()])["why"]
-    assert job.why_forward(calls, [known(x).mean()])["stage"] == "loss"
+    assert "no module that was watched" in str(job.why_forward(calls, [late(known(x)).mean()]).why)
+    assert job.why_forward(calls, [known(x).mean()]).stage == "loss"
 
 
 class Written(torch.nn.Module):
@@ -92,7 +93,7 @@ class Written(torch.nn.Module):
 
 
 def test_a_value_written_through_a_view_is_followed(watch: Watch) -> None:
-    assert why(watch(), Written())["op"] == "sqrt"
+    assert why(watch(), Written()).op == "sqrt"
 
 
 class Refusing(torch.optim.SGD):

@@ -35,8 +35,11 @@ def train(steps: int = 4) -> None:
 def test_every_public_function_that_takes_a_job_alone_is_a_probe(watch: Watch, events: Events, tmp_path: Path) -> None:
     source = """
 from math import floor  # not ours: no probe
-def first(job): job.on("stepped", lambda optimizer: job.record("first", optimizer=type(optimizer).__name__))
-def second(job): job.on("iterated", lambda step: job.record("second", of=step))
+from torchtriage.examine.run.job.events import Event
+class First(Event): optimizer: str
+class Second(Event): of: int
+def first(job): job.on("stepped", lambda optimizer: job.record(First(optimizer=type(optimizer).__name__)))
+def second(job): job.on("iterated", lambda step: job.record(Second(of=step)))
 def _third(job): raise AssertionError("not a probe")
 def fourth(tensor): raise AssertionError("not a probe")
 """
@@ -53,7 +56,7 @@ def fourth(tensor): raise AssertionError("not a probe")
     [
         ("job.on('stepped', lambda optimizer: 1 / 0)", "ZeroDivisionError"),
         ("job.on('stepped', lambda: None)", "TypeError"),
-        ("job.on('stepped', lambda optimizer: job.record('x', value=object()))", "TypeError"),
+        ("job.on('stepped', lambda optimizer: job.record(Bad(value=object())))", "TypeError"),
         ("job.on('no such event', print)", "KeyError"),
         ("import math; job.wrap(math, 'no_such_function', lambda original: original)", "AttributeError"),
         ("1 / 0", "ZeroDivisionError"),
@@ -63,10 +66,13 @@ def test_a_probe_that_fails_is_switched_off_once_and_the_others_go_on(
     watch: Watch, events: Events, tmp_path: Path, body: str, why: str
 ) -> None:
     source = f"""
+from torchtriage.examine.run.job.events import Event
+class Bad(Event): ...
+class Good(Event): ...
 def bad(job):
-    job.on("iterated", lambda step: job.record("bad", of=step))
+    job.on("iterated", lambda step: job.record(Bad()))
     {body}
-def good(job): job.on("iterated", lambda step: job.record("good"))
+def good(job): job.on("iterated", lambda step: job.record(Good()))
 """
     job = watch(probes(tmp_path, source))
     train()

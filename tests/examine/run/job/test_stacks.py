@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from torchtriage.examine.run.job import stacks
+from torchtriage.examine.run.job.events import Stacks
 from torchtriage.examine.run.job.stacks import HERE, SAMPLES, Sampler
 
 
@@ -36,7 +37,7 @@ def test_a_line_that_a_phase_calls_belongs_to_it(sampler: Sampler, name: str) ->
         sampler._look(sys._getframe())
 
     hook(name)(made)
-    ((phase, path, line, function, within, count),) = sampler.facts()["lines"]
+    ((phase, path, line, function, within, count),) = sampler.summary(Stacks).lines
     assert (phase, function, within, count) == (stacks.HOOKS[name][1], "made", True, 1)
     assert (path.endswith("test_stacks.py"), line) == (True, made.__code__.co_firstlineno + 1)
 
@@ -44,9 +45,9 @@ def test_a_line_that_a_phase_calls_belongs_to_it(sampler: Sampler, name: str) ->
 def test_a_line_outside_of_all_phases_is_other_and_a_probe_is_nobodys(sampler: Sampler) -> None:
     sampler._look(sys._getframe())
     hook("fire")(lambda: sampler._look(sys._getframe()))
-    facts = sampler.facts()
-    assert facts["parts"] == {"other": 1}
-    assert facts["lines"][0][3:] == ["test_a_line_outside_of_all_phases_is_other_and_a_probe_is_nobodys", False, 1]
+    seen = sampler.summary(Stacks)
+    assert seen.parts == {"other": 1}
+    assert seen.lines[0][3:] == ("test_a_line_outside_of_all_phases_is_other_and_a_probe_is_nobodys", False, 1)
 
 
 def test_whole_stacks_are_told_with_the_step_its_part_and_the_time_they_stand_for(sampler: Sampler) -> None:
@@ -59,12 +60,12 @@ def test_whole_stacks_are_told_with_the_step_its_part_and_the_time_they_stand_fo
     sampler.job.clock.row = 1
     made()
     made()
-    facts = sampler.facts()
+    seen = sampler.summary(Stacks)
     parts = [(step, part, inside, within, looks, nanoseconds)
-             for step, part, inside, _, within, _, looks, nanoseconds in facts["stacks"]]  # fmt: skip
+             for step, part, inside, _, within, _, looks, nanoseconds in seen.stacks]  # fmt: skip
     assert parts[:2] == [(7, "forward", "", 1, 1, 5_000_000), (7, "evaluation", "", 1, 1, 5_000_000)]
     assert [each[1] for each in parts[2:]] == ["loss", "loss"]
-    path, line, function = facts["frames"][facts["stacks"][0][5][0]]
+    path, line, function = seen.frames[seen.stacks[0][5][0]]
     assert (path.endswith("test_stacks.py"), line) == (True, made.__code__.co_firstlineno + 1)
     assert function.endswith("<locals>.made")
 
@@ -89,7 +90,7 @@ def test_a_function_of_the_user_with_the_name_of_a_hook_is_none(sampler: Sampler
         sampler._look(sys._getframe())
 
     backward()
-    assert sampler.facts()["parts"] == {"other": 1}
+    assert sampler.summary(Stacks).parts == {"other": 1}
 
 
 def test_the_thread_ends_when_it_is_told_and_leaves_the_switch_interval_as_it_was(sampler: Sampler) -> None:
@@ -99,7 +100,7 @@ def test_the_thread_ends_when_it_is_told_and_leaves_the_switch_interval_as_it_wa
     sampler.end()
     assert not sampler.running
     assert sys.getswitchinterval() == before
-    assert sampler.facts()["samples"] == 0
+    assert sampler.summary(Stacks).samples == 0
 
 
 def test_the_thread_ends_by_itself(sampler: Sampler, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,4 +108,4 @@ def test_the_thread_ends_by_itself(sampler: Sampler, monkeypatch: pytest.MonkeyP
     sampler.start(0.0)
     while sampler.running:
         pass
-    assert 0 < sampler.facts()["samples"] <= SAMPLES
+    assert 0 < sampler.summary(Stacks).samples <= SAMPLES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 
 import pytest
 
@@ -19,13 +20,19 @@ MS = 1_000_000
     ],
 )
 def test_short_steps_are_averaged_until_the_ticks_of_the_clock_no_longer_show(
-    every: int, used: list[int], told: list[int], monkeypatch: pytest.MonkeyPatch
+    every: int, used: Iterable[int], told: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readings = iter(used)
-    monkeypatch.setattr(work, "_read", lambda: next(readings) * MS)
+    readings = list(itertools.islice(used, len(told) + 1))
+    now = {"step": 0}
+    monkeypatch.setattr(work, "_read", lambda: readings[now["step"]] * MS)
     monkeypatch.setattr(work, "perf_counter_ns", lambda: 0)
     clock = work.Work()
-    assert [clock.of((step + 1) * every * MS) // MS for step in range(len(told))] == told
+
+    def of(step: int) -> int:
+        now["step"] = step
+        return clock.of(step * every * MS) // MS
+
+    assert [of(step + 1) for step in range(len(told))] == told
 
 
 def test_what_a_long_first_step_took_is_not_told_of_the_short_ones_after_it(monkeypatch: pytest.MonkeyPatch) -> None:

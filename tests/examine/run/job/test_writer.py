@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records import event
 
+from torchtriage.examine.run.job.events import Start
 from torchtriage.examine.run.job.writer import Writer
 
 # From Python 3.12 on, a fork warns where other tests have left threads of torch behind.
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarn
 
 
 def writer(folder: Path, rank: int = 0) -> Writer:
-    return Writer(str(folder), lambda: rank, lambda: {"pid": os.getpid()})
+    return Writer(str(folder), lambda: rank, lambda: Start(pid=os.getpid()))
 
 
 def kinds(path: Path) -> list[str]:
@@ -25,16 +27,16 @@ def kinds(path: Path) -> list[str]:
 
 
 def test_a_process_that_does_nothing_that_matters_leaves_no_file(tmp_path: Path) -> None:
-    writer(tmp_path).write({"kind": "something"})
+    writer(tmp_path).write(event("something"))
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_kept_back_follows_the_first_line(tmp_path: Path) -> None:
     made = writer(tmp_path)
-    made.write({"kind": "early"})
+    made.write(event("early"))
     made.open()
-    made.write({"kind": "late"})
+    made.write(event("late"))
 
     assert kinds(tmp_path / "rank0.jsonl") == ["start", "early", "late"]
 
@@ -54,7 +56,7 @@ def test_a_file_of_the_jobs_that_took_our_number_is_never_written_to(tmp_path: P
     os.close(number)
     theirs = os.open(tmp_path / "theirs", os.O_CREAT | os.O_RDWR)
     assert theirs == number
-    made.write({"kind": "late"})
+    made.write(event("late"))
     made.forked()
 
     assert (tmp_path / "theirs").read_bytes() == b""
@@ -67,7 +69,7 @@ def test_a_closed_descriptor_ends_the_recording(tmp_path: Path) -> None:
     made.open()
     assert made._file is not None
     os.close(made._file)
-    made.write({"kind": "late"})
+    made.write(event("late"))
 
     assert made.off
     assert kinds(tmp_path / "rank0.jsonl") == ["start"]
@@ -79,11 +81,11 @@ def test_a_forked_child_does_not_write_to_its_parents_file(tmp_path: Path) -> No
     child = os.fork()
     if not child:
         parent.forked()
-        parent.write({"kind": "of the child"})
+        parent.write(event("of the child"))
         parent.open()
         os._exit(0)
     os.waitpid(child, 0)
-    parent.write({"kind": "of the parent"})
+    parent.write(event("of the parent"))
 
     assert kinds(tmp_path / "rank0.jsonl") == ["start", "of the parent"]
     assert kinds(tmp_path / f"rank0.{child}.jsonl") == ["start", "of the child"]
@@ -100,9 +102,9 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("torchtriage.examine.run.job.writer.os.write", full)
-    made.write({"kind": "lost"})
+    made.write(event("lost"))
     monkeypatch.undo()
-    made.write({"kind": "after"})
+    made.write(event("after"))
 
     assert made.off
     assert kinds(tmp_path / "rank0.jsonl") == ["start"]
@@ -116,7 +118,7 @@ def test_a_line_that_only_half_fits_is_the_last(tmp_path: Path) -> None:
     if not child:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
         for _ in range(3):
-            made.write({"kind": "x" * 60})
+            made.write(event("x" * 60))
         os._exit(0 if made.off else 1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -126,18 +128,18 @@ def test_a_line_that_only_half_fits_is_the_last(tmp_path: Path) -> None:
 def test_a_folder_that_is_gone_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
     made = writer(tmp_path / "nowhere")
     made.open()
-    made.write({"kind": "lost"})
+    made.write(event("lost"))
 
     assert made.off
 
 
 def test_workers_of_a_rank_share_one_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
-        writer(tmp_path, 3).aside({"kind": "fetch"})
+        writer(tmp_path, 3).aside(event("fetch"))
     assert kinds(tmp_path / "workers3.jsonl") == ["fetch", "fetch"]
 
     monkeypatch.setattr("torchtriage.examine.run.job.writer.ASIDE", 0)
-    writer(tmp_path, 3).aside({"kind": "fetch"})
+    writer(tmp_path, 3).aside(event("fetch"))
     assert len(kinds(tmp_path / "workers3.jsonl")) == 2
 
 
@@ -155,7 +157,7 @@ def test_a_disk_that_keeps_the_job_waiting_ends_the_record_and_not_the_job(
     monkeypatch.setattr("torchtriage.examine.run.job.writer.os.write", slow)
     made.open()
     for _ in range(4):
-        made.write({"kind": "event"})
+        made.write(event("event"))
 
     assert kinds(tmp_path / "rank0.jsonl") == ["start", "event", "event", "slow"]
 
@@ -175,6 +177,6 @@ def test_a_disk_that_is_slow_now_and_then_in_a_long_job_is_borne(
     made.open()
     for _ in range(8):
         ticks[0] += 100_000_000_000
-        made.write({"kind": "event"})
+        made.write(event("event"))
 
     assert kinds(tmp_path / "rank0.jsonl") == ["start", *["event"] * 8]

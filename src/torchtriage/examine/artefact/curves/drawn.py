@@ -10,7 +10,8 @@ from typing import Any
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
-from torchtriage.examine.run.record import Event, RankRecord
+from torchtriage.examine.run.job.events import GradNorm, Step, to_row
+from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import thinned
 
 Points = tuple[tuple[int, float], ...]
@@ -46,14 +47,9 @@ class Curve:
     @cached_property
     def record(self) -> RankRecord:
         """The curve as a run writes it, for detectors that look at losses and norms alone."""
-        losses = dict(self.first("loss"))
-        steps: list[Event] = [
-            {"kind": "step", "step": step, "loss": value, "boundary": "optimizer"} for step, value in losses.items()
-        ]
-        norms: list[Event] = [
-            {"kind": "grad_norm", "optimizer": 0, "at": step, "value": value} for step, value in self.first("grad_norm")
-        ]
-        return RankRecord(0, (*steps, *norms))
+        steps = [Step(step=step, loss=value) for step, value in dict(self.first("loss")).items()]
+        norms = [GradNorm(optimizer=0, at=step, value=value) for step, value in self.first("grad_norm")]
+        return RankRecord(0, tuple(map(to_row, (*steps, *norms))))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,10 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.artefact.flight.files import NAME, Dump, dumps
 from torchtriage.examine.detector import CannotSee, view
+from torchtriage.examine.run.job.events import Call, Hang, to_row
+from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.ranks.stood import Stand, stands
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.record import RankRecord, RunRecord
 
 _SHOWN = 64  # ranks
 _UNBLOCK = "Look for them on their hosts; a process that was killed writes none, its log tells why."
@@ -44,7 +46,7 @@ def read(paths: Sequence[str]) -> Dumps:
     groups = _groups(found)
     world = max([len(_default(groups)), *(dump.rank + 1 for dump in found)], default=0)
     absent = tuple(sorted(set(_default(groups) or range(world)) - {dump.rank for dump in found}))
-    record = RunRecord(tuple(RankRecord(dump.rank, (_event(dump, groups),)) for dump in found))
+    record = RunRecord(tuple(RankRecord(dump.rank, (to_row(_event(dump, groups)),)) for dump in found))
     whole = Dumps(record, {dump.rank: dump.path for dump in found}, world, absent if found else ())
     return Dumps(record, whole.paths, world, whole.absent, (*unseen, *_untold(whole)))
 
@@ -89,31 +91,35 @@ def _default(groups: Mapping[str, list[int]]) -> list[int]:
     return groups.get("0", [])
 
 
-def _event(dump: Dump, groups: Mapping[str, list[int]]) -> Event:
+def _event(dump: Dump, groups: Mapping[str, list[int]]) -> Hang:
     """As run/job/hangs.py writes them; `past`: no collective is under way."""
     rows = dump.told["entries"]
     pending = [row for row in rows if row["pending"]]
     meets = [row for row in pending if not row["p2p"]]
-    call = _call(pending[0], groups) if pending and not meets else None
-    return {
-        "kind": "hang", "why": "dump", "seconds": 0.0, "state": "waits" if pending else "past",
-        "collectives": rows, "last": dump.told["last"], "groups": dict(groups), "call": call,
-        "stack": _stack(pending[0]) if pending else [], "step": 0,
-    }  # fmt: skip
+    return Hang(
+        why="dump",
+        state="waits" if pending else "past",
+        collectives=rows,
+        last=dump.told["last"],
+        groups=groups,
+        call=_call(pending[0], groups) if pending and not meets else None,
+        stack=_stack(pending[0]) if pending else (),
+    )
 
 
-def _stack(row: Event) -> list[list[Any]]:
-    return [[row["path"], row["line"], row["function"], []]] if row["path"] else []
+def _stack(row: Row) -> list[tuple[str, int, str, list[int]]]:
+    return [(row["path"], row["line"], row["function"], [])] if row["path"] else []
 
 
-def _call(row: Event, groups: Mapping[str, list[int]]) -> Event:
+def _call(row: Row, groups: Mapping[str, list[int]]) -> Call:
     """A send or recv as a call, its partner as a rank of the job."""
-    call: Event = {"op": row["op"], "group": row["group"]}
-    ranks = groups.get(row["group"]) or []
-    for name, rank in zip(("src", "dst"), row["peers"], strict=False):
-        call[name] = ranks[rank] if rank < len(ranks) else rank
-    own = "src" if "send" in row["op"] else "dst"
-    return {name: value for name, value in call.items() if name != own}
+    call = Call(op=row["op"], group=row["group"])
+    if row["peers"]:
+        source, goal = row["peers"]
+        ranks, is_send = groups.get(row["group"]) or [], "send" in row["op"]
+        partner = goal if is_send else source
+        call["dst" if is_send else "src"] = ranks[partner] if partner < len(ranks) else partner
+    return call
 
 
 def _untold(subject: Dumps) -> Iterator[Inconclusive]:
@@ -149,9 +155,16 @@ def measurements(subject: Dumps) -> dict[str, Any]:
 
 
 def _each(stand: Stand, path: str) -> dict[str, Any]:
-    entry = stand.awaited or stand.call or {}
+    entry, call = stand.awaited, stand.call or Call()
     place, line = stand.place
     return {
-        "rank": stand.rank, "file": path, "collectives": len(stand.collectives), "last": stand.last,
-        "waits_in": entry.get("op"), "seq": entry.get("seq"), "group": entry.get("group"), "path": place, "line": line,
-    }  # fmt: skip
+        "rank": stand.rank,
+        "file": path,
+        "collectives": len(stand.collectives),
+        "last": stand.last,
+        "waits_in": entry["op"] if entry else call.get("op"),
+        "seq": entry["seq"] if entry else None,
+        "group": entry["group"] if entry else call.get("group"),
+        "path": place,
+        "line": line,
+    }

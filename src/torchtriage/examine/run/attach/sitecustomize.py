@@ -56,6 +56,7 @@ def attach() -> None:
         steps = os.environ.get("TORCHTRIAGE_STEPS")
         focus = os.environ.get("TORCHTRIAGE_FOCUS", "").split()
         hang = os.environ.get("TORCHTRIAGE_HANG")
+        budget = os.environ.get("TORCHTRIAGE_BUDGET")
         job = package.begin(
             os.environ["TORCHTRIAGE_FOLDER"],
             probes,
@@ -63,6 +64,8 @@ def attach() -> None:
             focus,
             hang_after=float(hang) if hang else None,
         )
+        if budget:
+            job.governor.budget = float(budget)
     except Exception as error:  # noqa: BLE001 - the job goes on without probes, and the record says why
         note("probes-failed", f"{type(error).__name__}: {error}")
     else:

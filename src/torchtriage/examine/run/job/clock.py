@@ -9,6 +9,7 @@ from time import perf_counter_ns as now
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from . import events
 from .work import Work
 from .writer import AT_ONCE, inode, kept, opened
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 PHASES: tuple[str, ...] = ("data", "transfer", "forward", "backward", "optimizer", "probes")
 PARTS: tuple[str, ...] = (*PHASES, "communication")  # what most jobs have none of stands only in the rows that have it
 COUNTS: tuple[str, ...] = ("batches", "epochs", "forwards", "backwards", "skipped")
+_NO_TIME: dict[str, int] = dict.fromkeys(PARTS, 0)
+_NO_COUNTS: dict[str, int] = dict.fromkeys(COUNTS, 0)
 DENSE = 20_000  # steps that are all recorded; later ever fewer, so that the record of a week stays small
 FALLBACK = 8  # so many backward (or else forward) passes with no optimizer step before they count as steps
 DESERTED = 16  # so many repeated turns of others before the optimizer that used to end the step is given up
@@ -53,12 +56,14 @@ class Clock:
         self.scale: float | None = None
         self.counts = dict.fromkeys(COUNTS, 0)
         self.before = self.counts  # those of the step that has just ended
-        self._ended = dict.fromkeys(COUNTS, 0)  # of all steps that have ended
+        self._ended = dict.fromkeys(COUNTS, 0)  # of all steps that have ended, but for those that have rested since
+        self._rested = dict.fromkeys(COUNTS, 0)  # the last one that did not, in which these are still part of `counts`
         self.row = 0  # passes with gradients since the last backward or optimizer's turn
         self.turns = 0  # of optimizers so far
         self._spent = dict.fromkeys(PARTS, 0)
         self.parts, self.took = self._spent, 0  # nanoseconds of the step that has just ended, by phase and in all
         self._claimed = 0
+        self.follows_rest = False  # nobody has watched the step before
         self.propagated: tuple[int, int] = (0, 0)  # when the last backward pass began and ended
         self.update: tuple[int, int] | None = None  # the start of the one under way, anew after a closure's backward
         self._passes = {"forward": 0, "backward": 0}
@@ -161,21 +166,27 @@ class Clock:
             return
         if self.boundary is not None:
             self.job.step = 0
-            self.job.record("clock", boundary=boundary)
+            self.job.record(events.Clock(boundary=boundary))
             self.job.governor.anew()
             self.job.listeners.choose()
         self.boundary = boundary
 
     def _close(self) -> None:
+        if self.job.rest.on:
+            self._pass_over()
+            return
         ended, job = now(), self.job
         self.cpu = self._work.of(ended)
         job.late.settle()
-        if job.step < DENSE or kept(job.step, DENSE):
-            job.writer.put(self._row(ended), ended)
+        number = job.step - job.rest.total  # of those that are watched
+        if number < DENSE or kept(number, DENSE):
+            job.writer.put(self._row(ended, is_dense=number < DENSE), ended)
+        else:
+            job.rest.forget()
         claimed = self._claimed
         self.parts, self.took = self._spent, ended - self.began
-        self._spent = dict.fromkeys(PARTS, 0)
-        self.before, self.counts = self.counts, dict.fromkeys(COUNTS, 0)
+        self._spent = _NO_TIME.copy()
+        self.before, self.counts = self.counts, _NO_COUNTS.copy()
         for what, number in self.before.items():
             self._ended[what] += number
         self.loss = None
@@ -191,10 +202,43 @@ class Clock:
             job.fire("watching")
         if job.steps is not None and job.step >= job.steps and self.boundary != "forward":
             job.leave("steps")
+        self.follows_rest = False
+        if job.listeners.only:
+            job.listeners.only = ""
+            job.listeners.choose()
+        if job.rest.follows(ended - began):
+            job.rest.turn(True)
         self._spent["probes"] = now() - ended
         self._claimed = claimed + self._spent["probes"]
 
-    def _row(self, ended: int) -> str:
+    def _pass_over(self) -> None:
+        """The end of a step that rested. As many lines as it must have: it runs in nearly all steps of a long job."""
+        job, ended = self.job, now()
+        took, self.began = ended - self.began, ended
+        self._work.steps += 1
+        self._turns.clear()
+        self._deserted, self.fetched = 0, False
+        job.step += 1
+        self._rested = self.counts.copy()
+        goes_on = job.rest.count(took)
+        if job.steps is not None and job.step >= job.steps:
+            self.end_rest()
+            job.leave("steps")
+        elif not goes_on:
+            job.governor.reaches(job.step, is_due=True)
+            self.end_rest()
+
+    def end_rest(self) -> None:
+        """The next step is watched, or the one under way is after all: its counts and times are its own."""
+        rested, self._rested = self._rested, _NO_COUNTS.copy()
+        for what, number in rested.items():
+            self._ended[what] += number
+            self.counts[what] -= number
+        self._spent = _NO_TIME.copy()
+        self.follows_rest = True
+        self.job.rest.end(rested["epochs"])
+
+    def _row(self, ended: int, *, is_dense: bool) -> str:
         """The step's line in JSON."""
         began = self.began
         times = (ended - began, self.cpu, self._work.queued, *(self._spent[phase] for phase in PHASES))
@@ -205,10 +249,13 @@ class Clock:
             text += f'"loss":{_spelt(self.loss[1])}'
             if self.loss[0] != self.job.step:
                 text += f',"loss_step":{self.loss[0]}'
+        text += self.job.rest.members(is_dense=is_dense)
         if self._spent["communication"]:
             text += f',"communication":{self._spent["communication"]}e-9'
         if self.scale is not None:
             text += f',"scale":{_spelt(self.scale)}'
+        if self.job.listeners.only:
+            text += ',"is_at_rest":true'
         if self.boundary != "optimizer":
             text += f',"boundary":"{self.boundary}"'
         return f"{text},{self._memory(ended)}}}"

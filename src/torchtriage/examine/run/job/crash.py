@@ -14,6 +14,7 @@ from traceback import StackSummary, TracebackException
 from typing import TYPE_CHECKING, Any
 
 from . import places, private, wrapping
+from .events import Error, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,12 +81,12 @@ def is_describing() -> bool:
     return bool(_describing)
 
 
-def write(job: Job, kind: str, told: dict[str, Any]) -> None:
-    """What describe() TOLD, in the rank's record; where there is none, or it is closed, in the list of processes."""
+def write(job: Job, error: Error) -> None:
+    """ERROR, in the rank's record; where there is none, or it is closed, in the list of processes."""
     if job.left or not job.writer.opened:
-        job.writer.note({"kind": kind, "pid": os.getpid(), "rank": job.writer.ranked(), "step": job.step, **told})
+        job.writer.note(replace(error, pid=os.getpid(), rank=job.writer.ranked(), step=job.step))
     else:
-        job.record(kind, **told)
+        job.record(error)
 
 
 def remove_own_frames(error: BaseException) -> None:
@@ -95,25 +96,25 @@ def remove_own_frames(error: BaseException) -> None:
             each.__traceback__ = _without_own(each.__traceback__)
 
 
-def describe(error: BaseException, job: Job) -> dict[str, Any]:
+def describe(error: BaseException, job: Job) -> Error:
     """ERROR as one event: its type, message, traceback without our frames, and the user's own innermost line.
 
     operands: tensors and modules that the raising line names, by shape, dtype and device, never by value. module: the
     path of the innermost module whose forward pass raised it.
     """
     path, line = places.raised(error)
-    told = {
-        "time": time_ns(),
-        "error": type(error).__name__,
-        "message": _QUOTED.sub(_users, private.cleaned(_message(error)))[:MESSAGE],
-        "path": path,
-        "line": line,
-    }
+    told = Error(
+        time=time_ns(),
+        error=type(error).__name__,
+        message=_QUOTED.sub(_users, private.cleaned(_message(error)))[:MESSAGE],
+        path=path,
+        line=line,
+    )
     if isinstance(error, KeyboardInterrupt):  # it may import nothing: see attach/sitecustomize.py
         return told
-    told["traceback"] = _traceback(error)
+    told.traceback = _traceback(error)
     with suppress(Exception):  # an object of the user's may refuse any question
-        told |= _at_the_line(error, job)
+        _look_at_the_line(error, job, told)
     return told
 
 
@@ -217,12 +218,12 @@ def _rename(told: TracebackException, seen: set[int]) -> None:
             _rename(each, seen)
 
 
-def _at_the_line(error: BaseException, job: Job) -> dict[str, Any]:
-    """What is known of the user's innermost frame, and of the modules below it, while they are alive."""
+def _look_at_the_line(error: BaseException, job: Job, told: Error) -> None:
+    """Adds what is known of the user's innermost frame, and of the modules below it, while they are alive."""
     frames = list(_frames(error.__traceback__))
     own = [number for number, (frame, _) in enumerate(frames) if places.path_of(frame.f_code) is not None]
     if not own:
-        return {}
+        return
     frame, line = frames[own[-1]]
     below = [each for each, _ in frames[own[-1] + 1 :]]
     module = next((found for each, _ in reversed(frames) if (found := _module(each)) is not None), None)
@@ -231,12 +232,11 @@ def _at_the_line(error: BaseException, job: Job) -> dict[str, Any]:
     for name, value in operands:
         if (text := _described(value)) is not None and len(known) < MOST and text not in known.values():
             known.setdefault(name, text)
-    told: dict[str, Any] = {"function": frame.f_code.co_name, "operands": list(known.items())}
+    told.function, told.operands = frame.f_code.co_name, list(known.items())
     with suppress(Exception):  # a device that an error has left in a state of its own
-        told["not_finite"] = not_finite(frame, line)
+        told.not_finite = not_finite(frame, line)
     if module is not None:
-        told |= {"module": job.module_name(module), "module_is": _described(module)}
-    return told
+        told.module, told.module_is = job.module_name(module), _described(module)
 
 
 def _frames(trace: TracebackType | None) -> Iterator[tuple[FrameType, int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Device, replace
+
 if TYPE_CHECKING:
     from .job import Job
 
@@ -72,4 +74,4 @@ class Timeline:
                 told = phase if fetched or phase != "transfer" else "other"
                 spent[told] = spent.get(told, 0.0) + before.elapsed_time(mark) / 1e3
                 before = mark
-            self.job.record("device", at=step, seconds=sum(spent.values()), **spent)
+            self.job.record(replace(Device(at=step, seconds=sum(spent.values())), **spent))

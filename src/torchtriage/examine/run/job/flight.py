@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from .events import Collective
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -13,13 +15,16 @@ if TYPE_CHECKING:
 DUMPS = ("_dump_fr_trace_json", "_dump_nccl_trace_json")
 
 
-def entries(last: int) -> list[dict[str, Any]]:
-    """The LAST collectives of all groups, the oldest first; none where this torch records none.
+class Entry(Collective):
+    """ranks: of the group. started, ended: nanoseconds since 1970, None where the backend does not tell."""
 
-    Each is {"group": its name, "ranks": those in it, "seq": its number within the group, from 1, "p2p": whether that
-    counts sends and receives, "op": "all_reduce", "created", "started", "ended": nanoseconds since 1970 or None, where
-    the backend does not tell, "sizes": [[4, 4]], "dtypes": ["Float"] of what goes in, "pending": whether it has not
-    ended as far as this process knows}.
+    ranks: list[int]
+    started: int | None
+    ended: int | None
+
+
+def entries(last: int) -> list[Entry]:
+    """The LAST collectives of all groups, the oldest first; none where this torch records none.
 
     The recorder keeps 2000 (TORCH_FR_BUFFER_SIZE). To read that many takes about ten milliseconds.
     """
@@ -42,7 +47,7 @@ def _groups() -> dict[str, list[int]]:
     return {name: sorted(_world.pg_group_ranks.get(group) or ()) for group, name in _world.pg_names.items()}
 
 
-def _told(entry: dict[str, Any], ranks: dict[str, list[int]]) -> dict[str, Any]:
+def _told(entry: dict[str, Any], ranks: dict[str, list[int]]) -> Entry:
     group, p2p = str(entry["process_group"][0]), bool(entry["is_p2p"])
     return {
         "group": group,

@@ -4,28 +4,38 @@ which the spaced ones see besides.
 
 from __future__ import annotations
 
-BUDGET = 0.01  # of the job's time, for all probes together
-LEAST = 0.002  # of it, for the sampled probes, when those that are always on take the rest
+BUDGET = 0.01  # of the job's time, for all probes together, unless the user allows more or less
+LEAST = 0.2  # of that, for the sampled probes, when those that are always on take the rest
 FIRST = 64  # steps, all watched: most faults show at once
 WINDOW = 3  # neighbouring steps that are watched together: what one step leaves, the next one meets
 DEPTH = 32  # steps that are watched at a suspicion, whatever they cost
 SUSPICIONS = 8  # in a run, at most
-SPACED = 4, 16  # steps apart that spaced probes see, up to step EARLY and later
+SPACED = 4, 16  # steps apart that spaced probes see, up to step EARLY and later, where half of the budget pays for it
 EARLY = 1024
+DEARER = 5  # times as much as was booked in it, a step is charged with at most: others may have disturbed it
 
 
 class Governor:
     """Watches the first steps, then windows of neighbouring steps as often as the budget pays for them.
 
     watching: whether sampled probes see the current step. opened: whether a window has just begun.
-    spaced, sampled: names of probes. struck: whether the current step is one that spaced probes see, watched or not.
+    spaced, sampled, continuous: names of probes. struck: whether the current step is one that spaced probes see,
+    watched or not.
     focus: the rooms whose probes go on after the first steps; all of them, where nobody has said what is wrong.
+    first: steps of its beginning that are all watched.
+    budget: the share of the job's time that all probes together may take after the first steps. With less than BUDGET
+    spaced probes see fewer steps in the same measure. elapsed: nanoseconds that
+    all steps have taken. usual: of a step in which nobody watches, 0 until
+    some have been measured: from then on steps are charged with what they take longer, not with what was booked.
     """
 
     def __init__(self) -> None:
+        self.budget = BUDGET
         self.sampled: set[str] = set()
         self.spaced: set[str] = set()
+        self.continuous: set[str] = set()
         self.focus: frozenset[str] = frozenset()
+        self.first = FIRST
         self.restart()
 
     def restart(self) -> None:
@@ -33,10 +43,14 @@ class Governor:
         self.watching = True
         self.opened = self.struck = False
         self.costs: dict[str, int] = {}  # nanoseconds by probe
+        self._booked = self._booked_sampled = self._booked_spaced = 0  # their sums: of all, and of two kinds
+        self.usual = 0
+        self._before = 0  # booked before the current step
+        self._early = 0, 0  # what spaced probes had cost, and how long the job had run, at step EARLY
         self.watched = self.steps = 0
-        self._elapsed = 0
+        self.elapsed = 0
         self._deep = True  # whether the window that is open is free
-        self._left = FIRST  # steps of the window that are still to come
+        self._left = self.first  # steps of the window that are still to come
         self._suspicions = 0
         self._aside: set[str] = set()
         self._free = 0  # nanoseconds that the first steps and suspicions have cost the sampled probes
@@ -44,6 +58,11 @@ class Governor:
     def book(self, probe: str, nanoseconds: int) -> None:
         """Adds to what PROBE has cost."""
         self.costs[probe] = self.costs.get(probe, 0) + nanoseconds
+        self._booked += nanoseconds
+        if probe in self.sampled:
+            self._booked_sampled += nanoseconds
+        elif probe in self.spaced:
+            self._booked_spaced += nanoseconds
 
     def sees(self, probe: str) -> bool:
         """Whether PROBE is told of the current step."""
@@ -56,10 +75,14 @@ class Governor:
         """Steps with the same view are seen by the same probes."""
         return self.watching, self.struck, bool(self._aside)
 
-    def reaches(self, step: int) -> bool:
-        """STEP is next: says whether spaced probes come or go."""
+    def reaches(self, step: int, *, is_due: bool = False) -> bool:
+        """STEP is next: says whether spaced probes come or go. IS_DUE: whatever its number, since steps have rested."""
         before = self.struck
-        self.struck = not step % SPACED[step >= EARLY]
+        if step <= EARLY:
+            self._early = self._booked_spaced, self.elapsed
+        is_due = is_due or not step % (SPACED[step >= EARLY] * max(round(BUDGET / self.budget), 1))
+        spent, elapsed = self._booked_spaced - self._early[0], self.elapsed - self._early[1]
+        self.struck = is_due and spent <= self.budget / 2 * elapsed
         return self.struck != before
 
     def suspect(self) -> None:
@@ -70,19 +93,22 @@ class Governor:
 
     def anew(self) -> None:
         """The job has only now begun to train: the steps from here on are its first."""
-        self._left, self._deep, self._aside = FIRST + 1, True, set()
+        self._left, self._deep, self._aside = self.first + 1, True, set()
 
     def ended(self, nanoseconds: int) -> bool:
         """A step has ended that took so long: chooses who watches the next one; says whether that is new."""
         self.steps += 1
-        self._elapsed += nanoseconds
+        self.elapsed += nanoseconds
+        if self.usual:
+            self._charge(nanoseconds)
+        self._before = self._booked
         before, aside, self.watched = self.watching, self._aside, self.watched + self.watching
         self._left -= 1
         if self._left <= 0:
             if self.focus:
                 self._aside = {probe for probe in self.sampled if probe.partition("/")[0] not in self.focus}
             if self._deep:
-                self._free, self._deep = self._sampled(), False
+                self._free, self._deep = self._booked_sampled, False
             self.watching = self._affordable()
             self._left = WINDOW if self.watching else 0
         else:
@@ -90,10 +116,21 @@ class Governor:
         self.opened = self.watching and not before
         return self.watching != before or self._aside is not aside
 
-    def _affordable(self) -> bool:
-        sampled = self._sampled()
-        others = sum(self.costs.values()) - sampled
-        return sampled - self._free <= max(BUDGET * self._elapsed - others, LEAST * self._elapsed)
+    def _charge(self, nanoseconds: int) -> None:
+        """Books the rest of what watching has cost a step: code that runs seldom slows down what comes after it."""
+        booked = self._booked - self._before
+        rest = min(max(nanoseconds - self.usual, booked), DEARER * booked) - booked
+        self._booked += rest
+        if self.watching:
+            self._booked_sampled += rest
+        elif self.struck:
+            self._booked_spaced += rest
 
-    def _sampled(self) -> int:
-        return sum(cost for probe, cost in self.costs.items() if probe in self.sampled)
+    def skip(self, steps: int, nanoseconds: int) -> None:
+        """So many STEPS have ended in which nobody watched, and took so long in all."""
+        self.steps += steps
+        self.elapsed += nanoseconds
+
+    def _affordable(self) -> bool:
+        paid, others = self.budget * self.elapsed, self._booked - self._booked_sampled
+        return self._booked_sampled - self._free <= max(paid - others, LEAST * paid)

@@ -16,47 +16,83 @@ def place(job: Job) -> None:
     """Times torch.autograd.backward, through which Tensor.backward goes too."""
     import torch
 
-    clock = job.clock
-    inside = False
+    job.undo(wrapping.replace(torch.autograd, "backward", _Backward(job, torch.Tensor).watched))
 
-    def watched(original: Any) -> Any:
+
+class _Backward:
+    """The outermost backward pass that is under way."""
+
+    def __init__(self, job: Job, tensor: type) -> None:
+        self.job, self.tensor = job, tensor
+        self.inside = False
+
+    def watched(self, original: Any) -> Any:
+        job, rest = self.job, self.job.rest
+
         @functools.wraps(original)
         def backward(*args: Any, **kwargs: Any) -> None:
-            nonlocal inside
             if job.compiling():
                 original(*args, **kwargs)
-                return
-            if job.idle or inside:
-                if not inside:
+            elif rest.on and not (self.inside or job.idle) and rest.is_loss_fine(_root(args, kwargs)):
+                if job.listeners.now["backward"]:
+                    job.fire("backward", self.roots(_root(args, kwargs)))
+                self.inside = True
+                try:
+                    original(*args, **kwargs)
+                finally:
+                    self.inside = False
+                job.clock.counts["backwards"] += 1
+                job.clock.row = 0
+                if job.listeners.now["backwarded"]:
+                    job.fire("backwarded", self.roots(_root(args, kwargs)))
+            elif job.idle or self.inside:
+                if not self.inside:
                     job.tidy()
                     job.watched.beside()
                 original(*args, **kwargs)
-                return
-            job.watched.learns()
-            if not clock.settled:
-                job.safely(clock.settle)
-            roots = _tuple(torch, args[0] if args else kwargs.get("tensors"))
-            job.retaining = _retains(args, kwargs)
-            job.fire("backward", roots)
-            inside = True
-            entered = clock.enter()
-            try:
-                original(*args, **kwargs)
-            finally:
-                clock.leave(entered, "backward")
-                clock.propagated = entered[0], now()
-                inside = False
-                if clock.update is not None:
-                    clock.update = clock.enter()
-            clock.counts["backwards"] += 1
-            clock.row = 0
-            job.fire("backwarded", roots)
-            if clock.boundary != "optimizer":
-                job.safely(clock.passed, "backward")
+            else:
+                self.run(original, args, kwargs)
 
         return backward
 
-    job.undo(wrapping.replace(torch.autograd, "backward", watched))
+    def run(self, original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        job, clock = self.job, self.job.clock
+        if job.rest.on:
+            job.safely(job.rest.rouse)
+        job.watched.learns()
+        if not clock.settled:
+            job.safely(clock.settle)
+        overhead = clock.enter()
+        roots = self.roots(_root(args, kwargs))
+        job.retaining = _retains(args, kwargs)
+        job.fire("backward", roots)
+        self.inside = True
+        clock.leave(overhead, "probes")
+        entered = clock.enter()
+        try:
+            original(*args, **kwargs)
+        except Exception as error:
+            job.safely(job.failures.note, "backward", error)
+            raise
+        finally:
+            clock.leave(entered, "backward")
+            overhead = clock.enter()
+            clock.propagated = entered[0], now()
+            self.inside = False
+            if clock.update is not None:
+                clock.update = clock.enter()
+        clock.counts["backwards"] += 1
+        clock.row = 0
+        job.fire("backwarded", roots)
+        clock.leave(overhead, "probes")
+        if clock.boundary != "optimizer":
+            job.safely(clock.passed, "backward")
+
+    def roots(self, tensors: Any) -> tuple[Any, ...]:
+        """The roots of a backward pass; a generator is left to the one who is to use it up."""
+        if isinstance(tensors, self.tensor):
+            return (tensors,)
+        return tuple(tensors) if isinstance(tensors, (list, tuple)) else ()
 
 
 def returned(job: Job) -> None:
@@ -97,11 +133,8 @@ def loss(job: Job) -> None:
     job.on("backward", read)
 
 
-def _tuple(torch: Any, tensors: Any) -> tuple[Any, ...]:
-    """The roots of a backward pass; a generator is left to the one who is to use it up."""
-    if isinstance(tensors, torch.Tensor):
-        return (tensors,)
-    return tuple(tensors) if isinstance(tensors, (list, tuple)) else ()
+def _root(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return args[0] if args else kwargs.get("tensors")
 
 
 def _retains(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

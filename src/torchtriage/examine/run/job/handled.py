@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import wrapping
 from .crash import describe, is_describing, remove_own_frames, write
+from .events import Error, Handled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ def _watch_printing(job: Job) -> None:
 
     Programs catch what fails, log it, and leave with a code: what they printed last is why.
     """
-    _handled.append(Handled(job))
+    _handled.append(LastError(job))
     handled = _handled[-1]
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,13 +90,13 @@ def _watch_threads(job: Job) -> None:
     job.undo(back)
 
 
-class Handled:
+class LastError:
     """The last error that the job caught and printed, described, with the step in which that was."""
 
     def __init__(self, job: Job) -> None:
         self.job = weakref.ref(job)
-        self.error: dict[str, Any] | None = None
-        self.beside: dict[str, Any] | None = None  # the first error that ended a thread
+        self.error: Error | None = None
+        self.beside: Error | None = None  # the first error that ended a thread
         self.words: tuple[str, int] = ("", 0)  # what was logged last as an error, and the step in which that was
         self.step = 0
         self.is_over = False
@@ -140,19 +141,20 @@ class Handled:
         if job is not None and self.beside is None and isinstance(error, Exception):
             self.beside = describe(error, job)
 
-    def reason(self) -> dict[str, Any] | None:
+    def reason(self) -> Handled | None:
         """The error over which the job may be ending; None where it has trained on since."""
         job = self.job()
-        return self.error if job is not None and job.step == self.step else None
+        is_last = self.error is not None and job is not None and job.step == self.step
+        return Handled(**vars(self.error)) if is_last else None
 
     def write(self) -> None:
         """Writes the reason down now: the process ends without its last words."""
         job, told = self.job(), self.reason()
         if job is not None and told is not None:
-            write(job, "handled", told)
+            write(job, told)
 
 
-_handled: list[Handled] = []  # of the jobs in this process, the latest last
+_handled: list[LastError] = []  # of the jobs in this process, the latest last
 
 
 def leave(error: BaseException | None, frame: FrameType, line: str, message: str, *, at_once: bool) -> None:
@@ -177,7 +179,7 @@ def _is_caught_in(error: BaseException, frame: FrameType | None) -> bool:
     return isinstance(error, Exception) and trace is not None and trace.tb_frame is frame
 
 
-def awaited(error: BaseException) -> dict[str, Any] | None:
+def awaited(error: BaseException) -> Error | None:
     """The error of a thread that ended before, where ERROR says no more than that an answer did not come."""
     is_waiting = type(error).__name__ in _WAITING
     return _handled[-1].beside if _handled and is_waiting else None
@@ -192,6 +194,6 @@ def words() -> str:
     return ""
 
 
-def reason() -> dict[str, Any] | None:
+def reason() -> Handled | None:
     """The error that the job caught and printed last, if it has not trained since."""
     return _handled[-1].reason() if _handled else None

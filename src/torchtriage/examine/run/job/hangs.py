@@ -11,10 +11,12 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from . import membership
+from .events import Hang, Left, Looked, Moved, Moves, Reached, Stands, Watches
 from .standing import Look, Mark, grouped, world
 from .writer import opened
 
 if TYPE_CHECKING:
+    from .events import Note
     from .job import Job
 
 UNASKED = 240.0  # seconds without movement that are written down though nobody asked: NCCL's own limit is ten minutes
@@ -70,7 +72,7 @@ class Hangs:
         def making(original: Any) -> Any:
             @functools.wraps(original)
             def init_process_group(*args: Any, **kwargs: Any) -> Any:
-                if int(kwargs.get("world_size") or -1) > 1 or membership.told()["world_size"] > 1:
+                if int(kwargs.get("world_size") or -1) > 1 or membership.world_size() > 1:
                     self.start()  # it may be here that a rank waits for others
                 self.joining = True
                 try:
@@ -132,14 +134,23 @@ class Hangs:
         """The job has come to its end: how far it came in each group."""
         self._leaves()
         if self.size > 1 and self.job.writer.opened:
-            look = Look(self.job)
-            told = {"last": look.last, "groups": look.groups, "collectives": look.collectives}
-            told |= {"wakes": self.wakes, "woken": round(self.cost / 1000)}  # microseconds of CPU time
-            self.job.record("reached", **told, **self._counts())
+            look, count = Look(self.job), self.job.clock.count
+            self.job.record(
+                Reached(
+                    batches=count("batches"),
+                    forwards=count("forwards"),
+                    backwards=count("backwards"),
+                    collectives=look.collectives,
+                    last=look.last,
+                    groups=look.groups,
+                    wakes=self.wakes,
+                    woken=round(self.cost / 1000),
+                )
+            )
 
     def _leaves(self) -> None:
         if self._noted or self._told:
-            self._note("left")
+            self._note(Left)
 
     def ask(self) -> None:
         """Asks all ranks where they stand, and gives them a moment to answer: this one is about to end the job."""
@@ -189,12 +200,12 @@ class Hangs:
             look = Look(self.job)
             waits = look.waits(self._first) if self._first is not None else look.call is not None
             self._write("signal", look, "waits" if waits else "seen")
-            self._note("looked")
+            self._note(Looked)
 
     def _moves(self, moved: tuple[int, ...], moment: float) -> None:
         if self._told:
-            self.job.writer.beside({"kind": "moved", "step": self.job.step, "seconds": moment - self._since})
-            self._note("moved")
+            self.job.writer.beside(Moved(step=self.job.step, seconds=moment - self._since))
+            self._note(Moves)
         self._seen, self._since, self._first, self._told = moved, moment, None, False
         self._looks = []
 
@@ -214,7 +225,7 @@ class Hangs:
             self.job.writer.flush()  # the job does not write, for it stands
             self._write("hang-after", look, state, stood)
             if state != "busy":
-                self._note("hang")
+                self._note(Stands)
         self._told = True
 
     def _write(self, why: str, look: Look, state: str, stood: float | None = None) -> None:
@@ -223,12 +234,26 @@ class Hangs:
         if self._events > MOST:
             return
         self.job.writer.open()
-        seconds = time.monotonic() - self._since if stood is None else stood
-        told = {"kind": "hang", "step": self.job.step, "seconds": round(seconds, 3), "why": why, "state": state}
-        self.job.writer.beside({**told, "at": time.time_ns(), **self._counts(), **look.facts()})
-
-    def _counts(self) -> dict[str, int]:
-        return {name: self.job.clock.count(name) for name in ("batches", "forwards", "backwards")}
+        seconds, count = time.monotonic() - self._since if stood is None else stood, self.job.clock.count
+        self.job.writer.beside(
+            Hang(
+                step=self.job.step,
+                why=why,
+                seconds=round(seconds, 3),
+                state=state,
+                at=time.time_ns(),
+                stack=look.stack,
+                frames=look.frames,
+                call=look.call,
+                training=look.training,
+                batches=count("batches"),
+                forwards=count("forwards"),
+                backwards=count("backwards"),
+                collectives=look.collectives,
+                last=look.last,
+                groups=look.groups,
+            )
+        )
 
     def _progress(self) -> tuple[int, ...]:
         clock = self.job.clock
@@ -251,10 +276,10 @@ class Hangs:
         """Says once that answers may be waited for."""
         if not self._noted and self._concerned():
             self._noted = True
-            self._note("watches")
+            self._note(Watches)
 
-    def _note(self, kind: str) -> None:
-        self.job.writer.note({"kind": kind, "pid": os.getpid()})
+    def _note(self, kind: type[Note]) -> None:
+        self.job.writer.note(kind(pid=os.getpid()))
 
 
 def _forking(hangs: Hangs | None, what: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from _thread import get_ident
+from operator import itemgetter
 from time import perf_counter_ns as now
 from time import sleep
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 from . import marks, places, stacks, threads, wrapping, written
 from .built import Built
 from .clock import Clock
+from .events import Cost, End, Event, ProbeOff, Veiled, replace
+from .failures import Failures
 from .foreign import thrown_in
 from .governor import Governor
 from .late import Late
-from .listeners import Listeners
+from .listeners import MACHINERY, Listeners
+from .rest import Rest
 from .tools import Tools
 from .updates import Scaling
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
+    from .listeners import Listening
     from .writer import Writer
 
 EVENTS = (
@@ -42,7 +47,6 @@ EVENTS = (
     "watching",  # (): a window of steps begins that sampled probes see; what they noted before is out of date
     "ending",  # (): the job is ending, or the probes leave it
 )
-MACHINERY = "machinery"
 RETIRING = 1000  # milliseconds that another thread waits for a probe to end
 ALWAYS = "always on"  # whoever listens between the windows, whose shares are not told apart then
 
@@ -59,7 +63,7 @@ class Job(Tools):
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
     retired: all probes have been taken away, since two threads learn.
     written: what the user's code says. built: where optimizers were. stacks: samples where the watched thread stands.
-    marks: to know a batch again.
+    marks: to know a batch again. failures: passes that raised an error.
     """
 
     def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
@@ -74,17 +78,24 @@ class Job(Tools):
         self.lost: dict[str, str] = {}  # probes that are off, and why
         self.late = Late()
         self.scaling, self.built = Scaling(), Built()
+        self.failures = Failures(self)
         self.governor = Governor()
+        self.rest = Rest(self)
         self.clock = Clock(self)
         self.watched = threads.Watched(self)
         self.stacks = stacks.Sampler(self)
         self.placing = MACHINERY
         self.written, self.marks = written, marks.marks
         self._idle = False
+        self.batches_of: Callable[[Any], int] = lambda _loader: 0  # that a loader has given so far
+        self.loader_of: Callable[[Any], Any] = lambda _iterator: None
         self.modes: Callable[[], int] = int  # how many dispatch modes are active, until torch can tell
-        self.veiled = 0  # events that nobody was told of, since one was
+        self.profiles: Callable[[], bool] = bool  # whether a profiler of the job records, until torch can tell
+        self.discreet: set[str] = set()  # probes that compute nothing that either would see
+        self.veiled = dict.fromkeys(("mode", "profiler"), 0)  # events at which no other listener was called
         self.listeners = Listeners(EVENTS, self.governor)
-        self._undo: list[tuple[str, Callable[[], None]]] = []
+        self._undo: dict[str, list[tuple[int, Callable[[], None]]]] = {}  # by probe, with the order of placing
+        self._placed = 0
 
     @property
     def idle(self) -> bool:
@@ -111,6 +122,19 @@ class Job(Tools):
         """
         self.governor.spaced.add(self.placing)
 
+    def continuous(self) -> None:
+        """The probe that is being placed is told of batches, backward passes, clips and optimizers' turns in steps that
+        rest, too: it counts them, so that different ranks do the same things in the same turns. Nothing in it may take
+        more than a few microseconds.
+        """
+        self.governor.continuous.add(self.placing)
+
+    def computes_nothing(self) -> None:
+        """The probe that is being placed calls no operation of torch: its listeners are called while a dispatch mode or
+        a profiler of the job is on, too.
+        """
+        self.discreet.add(self.placing)
+
     def suspect(self) -> None:
         """Something may be going wrong just now: sampled probes see the next 32 steps, eight times in a run at most."""
         self.governor.suspect()
@@ -124,9 +148,12 @@ class Job(Tools):
         for listener in listeners:
             self.on(listener.__name__, listener)
 
-    def record(self, kind: str, **fields: Any) -> None:
-        """Appends one line to this rank's file, at once; raises TypeError for values that JSON has not."""
-        self.writer.write({"kind": kind, "step": self.step, **fields})
+    def record(self, event: Event) -> None:
+        """Appends EVENT to this rank's file, at once, with the current step unless it names another; raises TypeError
+        for values that JSON has not.
+        """
+        # a copy: probes keep an event, count on in it and record it again, and a line may wait until the file is open
+        self.writer.write(replace(event, step=vars(event).get("step", self.step)))
 
     def wrap(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         """Replaces attribute NAME of OWNER by make(original) until the probes leave.
@@ -139,17 +166,17 @@ class Job(Tools):
 
     def undo(self, callback: Callable[[], None]) -> None:
         """Calls CALLBACK when the probe that is being placed is switched off or leaves."""
-        self._undo.append((self.placing, callback))
+        self._placed += 1
+        self._undo.setdefault(self.placing, []).append((self._placed, callback))
 
     def fire(self, event: str, *arguments: Any) -> None:
         """Tells the listeners, whose time is booked as the probes' own."""
         listeners = self.listeners.now[event]
-        if (
-            not listeners
-            or self._idle
-            or self.under_a_mode()
-            or (get_ident() != self.watched.thread and not self.watched.passes())
-        ):
+        if not listeners or self._idle:
+            return
+        if self.is_observed():
+            listeners = self._unseen(listeners)
+        if not listeners or (get_ident() != self.watched.thread and not self.watched.passes()):
             return
         governor, closely = self.governor, self.listeners.closely
         began = last = now()
@@ -173,12 +200,14 @@ class Job(Tools):
             if not closely:
                 governor.book(ALWAYS, ended - began)
 
-    def under_a_mode(self) -> bool:
-        """Whether the job has a TorchDispatchMode on, which would see, count or change what probes compute."""
-        if self.modes():
-            self.veiled += 1
-            return True
-        return False
+    def is_observed(self) -> bool:
+        """Whether a TorchDispatchMode or a profiler of the job's own would see what probes compute, and count it."""
+        return self.profiles() or self.modes() > 0
+
+    def _unseen(self, listeners: Listening) -> Listening:
+        """Those of LISTENERS whose work a mode or profiler that is on does not see."""
+        self.veiled["mode" if self.modes() else "profiler"] += 1
+        return tuple(each for each in listeners if each[0] in self.discreet)
 
     def safely(self, function: Callable[..., None], *arguments: Any) -> None:
         """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
@@ -219,8 +248,7 @@ class Job(Tools):
     def withdraw(self, probe: str) -> None:
         """Takes away all that PROBE has placed: it has seen what it wanted, or cannot."""
         self.listeners.drop(probe)
-        self._take_back([callback for name, callback in self._undo if name == probe])
-        self._undo = [each for each in self._undo if each[0] != probe]
+        self._take_back(self._undo.pop(probe, []))
 
     def retire(self) -> None:
         """Takes away all probes, in a thread that is not the watched one, and waits for one that is at work there."""
@@ -233,7 +261,7 @@ class Job(Tools):
         self._dismiss()  # what was being placed meanwhile
 
     def _dismiss(self) -> None:
-        probes = {probe for told in self.listeners.all.values() for probe, _ in told} | {name for name, _ in self._undo}
+        probes = {probe for told in self.listeners.all.values() for probe, _ in told} | {*self._undo}
         for probe in probes:
             if probe.partition("/")[0] != MACHINERY:
                 self.withdraw(probe)
@@ -266,7 +294,8 @@ class Job(Tools):
         self.clock.restart()
         self.late.forget()
         self.governor.restart()
-        self.listeners.choose()
+        self.rest.restart()
+        self.rest.turn(False)
         self.step = 0
 
     def leave(self, why: str) -> None:
@@ -274,26 +303,31 @@ class Job(Tools):
         if self.left:
             return
         self.watched.thread = get_ident()
+        if self.rest.on:
+            self.safely(self.clock.end_rest)
+        if (remainder := self.rest.remainder()) is not None:
+            self.record(remainder)
         self.clock.end()
         self.fire("ending")
         costs = {probe: round(cost / 1000) for probe, cost in self.governor.costs.items()}
-        if self.veiled:
-            self.record("veiled", events=self.veiled)
-        self.record("cost", microseconds=costs, watched=self.governor.watched, of=self.governor.steps)
+        for by, events in self.veiled.items():
+            if events:
+                self.record(Veiled(events=events, by=by))
+        self.record(Cost(microseconds=costs, watched=self.governor.watched, of=self.governor.steps))
         self.left = self.idle = True
         if why:
-            self.record("end", why=why)
+            self.record(End(why=why))
 
     def tidy(self) -> None:
         """Removes every hook once the probes have left: called where no loop over hooks is under way."""
         if self.left and self._undo:
-            callbacks, self._undo = [callback for _, callback in self._undo], []
+            callbacks, self._undo = [each for placed in self._undo.values() for each in placed], {}
             self._take_back(callbacks)
 
     def _lose(self, probe: str, error: BaseException) -> None:
         self.lost[probe] = f"{type(error).__name__}: {error}"[:500]
-        self.record("probe-off", probe=probe, why=self.lost[probe])
+        self.record(ProbeOff(probe=probe, why=self.lost[probe]))
 
-    def _take_back(self, callbacks: list[Callable[[], None]]) -> None:
-        for callback in reversed(callbacks):
+    def _take_back(self, callbacks: list[tuple[int, Callable[[], None]]]) -> None:
+        for _, callback in sorted(callbacks, key=itemgetter(0), reverse=True):  # the last first
             callback()

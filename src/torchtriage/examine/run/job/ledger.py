@@ -78,14 +78,12 @@ class Ledger:
         owned = {id(p) for optimizer in known for group in optimizer.param_groups for p in group["params"]}
         self.beside = any(not isinstance(leaf, torch.nn.Parameter) and id(leaf) not in owned for leaf in leaves)
 
-    def facts(self) -> dict[str, Any]:
+    def moved(self) -> bool:
+        """Whether a parameter is not what it was before the first backward pass that was seen."""
         pairs = zip(self.watched, self.first, strict=True)
-        moved = any(bool((p.detach().flatten()[:64] != was).any()) for p, was in pairs)
-        path, line = self.where or ("", 0)
-        built = f"{self.built[0]}:{self.built[1]}"
-        counts = {"backwards": self.backwards, "steps": self.steps, "moved": moved, "beside": self.beside}
-        named = {"optimizer": self.name, "number": self.number, "built": built}
-        further = [(f"a step of {self.name} stands here, and was never reached", *each) for each in self.unreached]
-        if self.built[0] != BEFORE:
-            further.append((f"{self.name} is built here", *self.built))
-        return {**named, **counts, "path": path, "line": line, "further": further}
+        return any(bool((p.detach().flatten()[:64] != was).any()) for p, was in pairs)
+
+    def further(self) -> list[tuple[str, str, int]]:
+        """The lines that would step it, and the one that has built it."""
+        found = [(f"a step of {self.name} stands here, and was never reached", *each) for each in self.unreached]
+        return found if self.built[0] == BEFORE else [*found, (f"{self.name} is built here", *self.built)]

@@ -28,17 +28,21 @@ def rank() -> int:
     return max(_number(_launcher()[0]), _spawned(), 0)
 
 
-def told() -> dict[str, Any]:
-    """How many there are, which one of its host this is, on which host; who launched it, how often anew."""
-    group, (_, size, local) = _group(), _launcher()
-    place = _number(local)
-    return {
-        "world_size": int(group.get_world_size()) if group is not None else max(_number(size), 1),
-        "local_rank": place if place >= 0 else None,
-        "host": os.uname().nodename,
-        "restart": max(_number("TORCHELASTIC_RESTART_COUNT"), 0),
-        "launcher": os.environ.get("TORCHTRIAGE_LAUNCHER"),
-    }
+def world_size() -> int:
+    """How many train together."""
+    group = _group()
+    return int(group.get_world_size()) if group is not None else max(_number(_launcher()[1]), 1)
+
+
+def local_rank() -> int | None:
+    """Which one of its host this is; None when nobody says."""
+    place = _number(_launcher()[2])
+    return place if place >= 0 else None
+
+
+def restarts() -> int:
+    """How often the launcher has started the job anew."""
+    return max(_number("TORCHELASTIC_RESTART_COUNT"), 0)
 
 
 def _group() -> Any:

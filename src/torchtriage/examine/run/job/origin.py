@@ -5,34 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import places
+from .events import NonFinite, replace
 from .replay import replaying, silent
 
 if TYPE_CHECKING:
     from .replay import Call, Calls
 
 
-def why_forward(calls: Calls, roots: list[Any]) -> dict[str, Any]:
+def why_forward(calls: Calls, roots: list[Any]) -> NonFinite:
     """Which operation of which module made the loss not finite."""
     for call in list(calls):
         module, why = call.repeatable()
         if module is None:
-            return {"stage": "unknown", "why": why}
+            return NonFinite(stage="unknown", why=why)
         try:
             origin = _forward_origin(call, module)
-            if origin and origin["stage"] == "forward" and call.autocast:
-                origin["autocast"] = str(call.autocast[0][1]).removeprefix("torch.")
-                origin["persists"] = _forward_origin(call, module, autocast=False) is not None
+            if origin and origin.stage == "forward" and call.autocast:
+                origin.autocast = str(call.autocast[0][1]).removeprefix("torch.")
+                origin.persists = _forward_origin(call, module, autocast=False) is not None
         except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
-            return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
-        if origin and not (calls.missed and origin["stage"] == "input"):
+            return NonFinite(stage="unknown", why=f"the replay failed: {error!r}"[:300])
+        if origin and not (calls.missed and origin.stage == "input"):
             return origin
         if origin:
             break
     why = _unwatched(calls, roots)
     if why:
-        return {"stage": "unknown", "why": why}
+        return NonFinite(stage="unknown", why=why)
     path, line = places.caller()
-    return {"stage": "loss", "path": path, "line": line, "chain": _chain(roots)}
+    return NonFinite(stage="loss", path=path, line=line, chain=_chain(roots))
 
 
 def _unwatched(calls: Calls, roots: list[Any]) -> str:
@@ -61,7 +62,7 @@ def leaves(roots: Any) -> list[Any]:
     return found
 
 
-def _forward_origin(call: Call, module: Any, *, autocast: bool = True) -> dict[str, Any] | None:
+def _forward_origin(call: Call, module: Any, *, autocast: bool = True) -> NonFinite | None:
     """Replays CALL and follows every value that is not finite back to where it first arose."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -71,8 +72,7 @@ def _forward_origin(call: Call, module: Any, *, autocast: bool = True) -> dict[s
 
     class Trace(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = (args, kwargs or {})
-            before = trail.source(given)
+            before = trail.source((args, kwargs or {}), func)
             result = func(*args, **(kwargs or {}))
             for out in tensors(result):
                 trail.follow(out, before, func)
@@ -81,35 +81,35 @@ def _forward_origin(call: Call, module: Any, *, autocast: bool = True) -> dict[s
     with torch.no_grad(), replaying(call, module, stack, autocast=autocast), Trace():
         result = module.forward(*call.args, **call.kwargs)
     found = [trail.born[t.data_ptr()] for t in tensors(result) if t.data_ptr() in trail.born]
-    return next((record for record in found if record["stage"] != "mask"), None)
+    return next((origin for origin in found if origin.stage != "mask"), None)
 
 
 class _Trail:
     """Of every value that is not finite: the operation in which it first arose.
 
-    stages of a record: "forward" (an operation made it), "parameter" and "input" (it came in from there), "mask"
-    (an infinity put there on purpose, as attention masks are: no fault until it turns into NaN).
+    Its stage is "forward" (an operation made it), "parameter" or "input" (it came in from there), or "mask" (an
+    infinity put there on purpose, as attention masks are: no fault until it turns into NaN).
     """
 
     def __init__(self, module: Any, stack: list[Any]) -> None:
         self.module, self.stack = module, stack
         self.parameters = {p.data_ptr(): name for name, p in module.named_parameters()}
-        self.born: dict[int, dict[str, Any]] = {}
-        self.stored: dict[int, dict[str, Any]] = {}  # the same by storage
+        self.born: dict[int, NonFinite] = {}
+        self.stored: dict[int, NonFinite] = {}  # the same by storage
         self.kept: list[Any] = []  # else memory is reused and one address names two tensors
 
-    def source(self, given: Any) -> dict[str, Any]:
-        """The record that an operation's inputs bring along: an origin before a mask, empty when all are finite."""
-        found: list[dict[str, Any]] = [{"stage": "mask"}] if any(_infinite(leaf) for leaf in _leaves(given)) else []
+    def source(self, given: Any, func: Any) -> NonFinite | None:
+        """What the inputs of an operation bring along: an origin before a mask; None when all are finite."""
+        found = [NonFinite(stage="mask")] if any(_infinite(leaf) for leaf in _leaves(given)) else []
         for tensor in tensors(given):
             if tensor.data_ptr() in self.born:
                 found.append(self.born[tensor.data_ptr()])
             elif not _all_finite(tensor):
                 base = tensor.untyped_storage().data_ptr()  # written through, or hidden by, a view of the same memory
-                found.append(self.stored.get(base) or self._came_in(tensor))
-        return min(found, key=lambda record: record["stage"] == "mask", default={})
+                found.append(self.stored.get(base) or self._came_in(tensor, func))
+        return min(found, key=lambda origin: origin.stage == "mask", default=None)
 
-    def follow(self, out: Any, before: dict[str, Any], func: Any) -> None:
+    def follow(self, out: Any, before: NonFinite | None, func: Any) -> None:
         """Notes for one result of an operation where what is not finite in it comes from."""
         import torch
 
@@ -119,49 +119,50 @@ class _Trail:
         self.kept.append(out)
         nan = bool(torch.isnan(out).any())
         value = "NaN" if nan else "inf" if bool((out == float("inf")).any()) else "-inf"
-        if before and (before["stage"] != "mask" or not nan):
-            self.born[out.data_ptr()] = {**self._place(func), **before}
-        else:
-            self.born[out.data_ptr()] = {**self._place(func), "stage": "forward", "value": value}
-        self.stored.setdefault(out.untyped_storage().data_ptr(), self.born[out.data_ptr()])
+        if before is None or (before.stage == "mask" and nan):
+            before = replace(self._met(func, "forward"), value=value)
+        self.born[out.data_ptr()] = before
+        self.stored.setdefault(out.untyped_storage().data_ptr(), before)
 
-    def _came_in(self, tensor: Any) -> dict[str, Any]:
+    def _came_in(self, tensor: Any, func: Any) -> NonFinite:
         if is_mask(tensor):
-            return {"stage": "mask"}
+            return NonFinite(stage="mask")
         name = self.parameters.get(tensor.data_ptr())
-        return {"stage": "parameter", "parameter": name} if name else {"stage": "input"}
+        return replace(self._met(func, "parameter"), parameter=name) if name else self._met(func, "input")
 
-    def _place(self, func: Any) -> dict[str, Any]:
+    def _met(self, func: Any, stage: str) -> NonFinite:
         path, line = places.caller()
         name, part = self.stack[-1]
-        own = {"module": name or type(part).__name__, "class": type(part).__name__, "path": path, "line": line}
-        return {**own, "op": str(func).split(".")[1], "root": type(self.module).__name__}
+        kind, root = type(part).__name__, type(self.module).__name__
+        op = str(func).split(".")[1]
+        return NonFinite(stage=stage, module=name or kind, class_=kind, root=root, op=op, path=path, line=line)
 
 
-def why_backward(calls: Calls) -> dict[str, Any]:
+def why_backward(calls: Calls) -> NonFinite:
     """Which operation's derivative made a gradient not finite; each forward is repeated and differentiated alone."""
     for call in reversed(calls):
         module, why = call.repeatable()
         if module is None:
-            return {"stage": "unknown", "why": why}
+            return NonFinite(stage="unknown", why=why)
         try:
             origin = _backward_origin(call, module)
         except Exception as error:  # noqa: BLE001 - the user's forward runs here; that it fails twice is a result
-            return {"stage": "unknown", "why": f"the replay failed: {error!r}"[:300]}
+            return NonFinite(stage="unknown", why=f"the replay failed: {error!r}"[:300])
         if origin:
-            return {"stage": "backward", **origin}
+            return origin
     if calls.missed:
-        return {"stage": "unknown", "why": f"{calls.missed} more calls of modules were not kept for a replay"}
-    return {"stage": "unknown", "why": "the derivative of each watched module alone is finite: it arises elsewhere"}
+        return NonFinite(stage="unknown", why=f"{calls.missed} more calls of modules were not kept for a replay")
+    return NonFinite(stage="unknown", why="the derivative of each watched module alone is finite: it arises elsewhere")
 
 
-def _backward_origin(call: Call, module: Any) -> dict[str, Any] | None:
+def _backward_origin(call: Call, module: Any) -> NonFinite | None:
     import torch
     from torch.overrides import TorchFunctionMode
 
     stack: list[Any] = [("", module)]
-    makers: dict[Any, dict[str, Any]] = {}
-    found: list[dict[str, Any]] = []
+    root = type(module).__name__
+    makers: dict[Any, NonFinite] = {}
+    found: list[NonFinite] = []
 
     class Marks(TorchFunctionMode):  # type: ignore[misc]  # torch's types are not followed
         """Remembers for every node of the graph the line and module that made it."""
@@ -174,15 +175,15 @@ def _backward_origin(call: Call, module: Any) -> dict[str, Any] | None:
                 if node not in makers:
                     path, line = places.caller()
                     name, part = stack[-1]
-                    makers[node] = {"module": name or type(part).__name__, "path": path, "line": line}
-                    makers[node]["root"] = type(module).__name__
+                    owner = name or type(part).__name__
+                    makers[node] = NonFinite(stage="backward", module=owner, root=root, path=path, line=line)
                     nodes += [following for following, _ in node.next_functions if following is not None]
             return result
 
     def judge(node: Any) -> Any:
         def hook(made: Any, given: Any) -> None:
             if not found and _all_finite(given) and not _all_finite(made):
-                found.append({**makers[node], "op": node.name().removesuffix("0").removesuffix("Backward")})
+                found.append(replace(makers[node], op=node.name().removesuffix("0").removesuffix("Backward")))
 
         return hook
 

@@ -32,6 +32,7 @@ def place(job: Job) -> None:
 
     job.compiling = torch.compiler.is_compiling
     job.modes = getattr(torch._C, "_len_torch_dispatch_stack", int)
+    job.profiles = torch.autograd._profiler_enabled  # pyright: ignore  # public in all but its name
     watch = Watch(job, torch.nn.Module)
     watch.seek()
     job.undo(watch.rest)
@@ -109,14 +110,18 @@ class Watch:
         if kind in self._adopted:
             return
         self._adopted.add(kind)
-        compiling, inherited = self.compiling, "__call__" not in vars(kind)
+        compiling, inherited, rest = self.compiling, "__call__" not in vars(kind), self.job.rest
 
         def adopted(original: Any) -> Any:
             @functools.wraps(original)
             def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807 - it is one
                 above: Any = super(kind, type(module))
                 call = above.__call__ if inherited else original
-                if compiling() or self.job.idle or self.inside or not self._is_root(module):
+                if compiling():
+                    return call(module, *args, **kwargs)
+                if rest.on and self._rests(module):
+                    return self._pass(module, call, args, kwargs)
+                if self.job.idle or self.inside or not self._is_root(module):
                     return call(module, *args, **kwargs)
                 return self._run(module, call, args, kwargs)
 
@@ -151,19 +156,24 @@ class Watch:
             self.rest()
         if not clock.settled:
             job.safely(clock.settle)
+        overhead = clock.enter()
         learns = self.with_gradients()
-        told = self.transformed() is None  # within torch.func tensors have no numbers that one could look at
+        told = not self.transformed()  # within torch.func tensors have no numbers that one could look at
         aside = told and (not (learns and module.training) or self._resized(module, args) or clock.row >= ODD)
         job.learning = learns
+        if job.rest.on and learns and told:
+            job.rest.keep(module, args, kwargs)
         if told:
             job.fire("forward", module, args, kwargs)
         if aside:
             job.fire("aside", module, args, kwargs)
+        clock.leave(overhead, "probes")
         entered = clock.enter()
         try:
-            output = call(module, *args, **kwargs)
+            output = self._call(module, call, args, kwargs) if learns else call(module, *args, **kwargs)
         finally:
             clock.leave(entered, "forward")
+            overhead = clock.enter()
             self.inside = job.learning = False
             if self.wanted:
                 self.seek()
@@ -173,13 +183,50 @@ class Watch:
             job.fire("forwarded", module, output)
         if aside:
             job.fire("asided", module, output)
+        clock.leave(overhead, "probes")
         if clock.boundary != "optimizer":
             job.safely(clock.passed, "forward")
         return output
 
+    def _call(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """In a pass with gradients: what it raises may be hidden by an `except`."""
+        try:
+            return call(module, *args, **kwargs)
+        except Exception as error:
+            self.job.safely(self.job.failures.note, "forward", error)
+            raise
 
-def _transformed(torch: Any) -> Callable[[], Any]:
-    """What tells the transform of torch.func that is under way; None where there is none, or torch has no such name."""
-    inner = getattr(torch._C, "_functorch", None)
-    peek: Callable[[], Any] = getattr(inner, "peek_interpreter_stack", lambda: None)
-    return peek
+    def _rests(self, module: Any) -> bool:
+        """Whether, in a step that rests, this is a pass like any other of the training."""
+        return (
+            module.training
+            and not self.inside
+            and module in self.job.roots
+            and self.with_gradients()
+            and self.job.clock.row < ODD
+            and not self.job.idle
+            and not self.transformed()
+        )
+
+    def _pass(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """In a step that rests."""
+        job, clock = self.job, self.job.clock
+        job.rest.keep(module, args, kwargs)
+        self.inside = job.learning = True
+        try:
+            output = call(module, *args, **kwargs)
+        finally:
+            self.inside = job.learning = False
+        clock.counts["forwards"] += 1
+        clock.row += 1
+        return output
+
+
+def _transformed(torch: Any) -> Callable[[], bool]:
+    """What tells whether a transform of torch.func is under way; never, where torch has no such name.
+
+    Not peek_interpreter_stack, which tells the same: once it has been called, each graph that a job keeps takes a third
+    more memory (torch 2.13, three linear layers with ReLU).
+    """
+    active: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", bool)
+    return active

@@ -12,64 +12,80 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from . import membership, private
+from .events import Setup, Start
 
 if TYPE_CHECKING:
     from .job import Job
 
 OPTIONS = ("lr", "weight_decay", "betas", "momentum", "fused", "foreach", "capturable")
+MOST = 4  # models and optimizers that are described
 LOADER = ("batch_size", "num_workers", "pin_memory", "persistent_workers", "prefetch_factor", "drop_last", "timeout")
 
 
-def first_line(rank: int) -> dict[str, Any]:
+def first_line(rank: int) -> Start:
     """What is known before the first step."""
     import torch
 
-    return {
-        "pid": os.getpid(),
-        "rank": rank,
-        **membership.told(),
-        "time": time_ns(),
-        "versions": {"torch": str(torch.__version__), "python": platform.python_version(), "cuda": torch.version.cuda},
-        "platform": sys.platform,
-        "cpus": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "devices": _devices(torch),
-        "argv": private.arguments(sys.orig_argv),
-        "script": _script(),
-        "environment": private.environment(),
-    }
+    return Start(
+        pid=os.getpid(),
+        rank=rank,
+        world_size=membership.world_size(),
+        local_rank=membership.local_rank(),
+        host=os.uname().nodename,
+        restart=membership.restarts(),
+        launcher=os.environ.get("TORCHTRIAGE_LAUNCHER"),
+        time=time_ns(),
+        versions={"torch": str(torch.__version__), "python": platform.python_version(), "cuda": torch.version.cuda},
+        platform=sys.platform,
+        cpus=os.cpu_count(),
+        threads=torch.get_num_threads(),
+        devices=_devices(torch),
+        argv=private.arguments(sys.orig_argv),
+        script=_script(),
+        environment=private.environment(),
+    )
 
 
 def place(job: Job) -> None:
     """Writes once, after the first step, what models, optimizers, loaders and batches the job has."""
-    probe = job.placing
-    seen: dict[str, Any] = {"loaders": [], "optimizers": [], "batch": None, "precision": None}
+    probe, seen = job.placing, _Seen()
 
     def batch(loader: Any, batch: Any) -> None:
-        if seen["batch"] is None:
-            seen["batch"] = _shapes(batch)
-            seen["loaders"].append(_loader(loader))
+        if seen.batch is None:
+            seen.batch = _shapes(batch)
+            seen.loaders.append(_loader(loader))
 
     def forward(_module: Any, args: Any, kwargs: Any) -> None:
-        if seen["precision"] is None:
-            seen["precision"] = _precision()
-            seen["inputs"] = _shapes([*args, *kwargs.values()])
+        if seen.precision is None:
+            seen.precision = _precision()
+            seen.inputs = _shapes([*args, *kwargs.values()])
 
     def turned(optimizer: Any, scaler: Any = None) -> None:
-        if "models" not in seen and len(seen["optimizers"]) < 4:
-            seen["optimizers"].append(_optimizer(optimizer))
-            seen["scaled"] = scaler is not None or job.scaling.scaler is not None
+        if len(seen.optimizers) < MOST:
+            seen.optimizers.append(_optimizer(optimizer))
+            seen.scaled = scaler is not None or job.scaling.scaler is not None
 
     def write(_step: int = 0) -> None:
-        if "models" not in seen and job.writer.opened:
-            seen["models"] = [_model(module) for module in list(job.roots)[:4]]
-            job.record("setup", **seen)
+        if job.writer.opened:
+            job.record(Setup(models=[_model(module) for module in list(job.roots)[:MOST]], **vars(seen)))
             job.withdraw(probe)
 
     for event, listener in (("batch", batch), ("forward", forward), ("stepped", turned), ("skipped", turned)):
         job.on(event, listener)
     job.on("iterated", write)
     job.on("ending", write)
+
+
+class _Seen:
+    """What has been seen so far of what Setup tells."""
+
+    def __init__(self) -> None:
+        self.loaders: list[dict[str, Any]] = []
+        self.optimizers: list[dict[str, Any]] = []
+        self.batch: Any = None
+        self.inputs: Any = None
+        self.precision: dict[str, Any] | None = None
+        self.scaled = False
 
 
 def _script() -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ import weakref
 from collections import Counter
 from pathlib import Path
 from time import thread_time_ns as now
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from . import places
 from .work import Ran
@@ -18,8 +18,10 @@ from .work import Ran
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
+    from . import events
     from .job import Job
 
+S = TypeVar("S", bound="events.Stacks")
 EVERY = 0.005  # seconds between two samples, or longer where a step is long
 SAMPLES = 200
 SPREAD = 8  # steps, at least, over which the samples are spread
@@ -86,17 +88,20 @@ class Sampler:
             self._ended.acquire(timeout=1.0)
             self.running = False
 
-    def facts(self) -> dict[str, Any]:
-        """What was seen: [phase, path, line, function, whether that was called by the phase, samples] of lines; and of
-        lines that stand or call [phase, path, line, function, whether called by the phase, depth from 0, samples].
-        """
-        every = [[*where, count] for where, count in self._counts.most_common(LINES)]
-        calls = [[*where, self._depths[where], count] for where, count in self._calls.most_common(CALLS)]
-        parts = Counter[str]()
+    def summary(self, kind: type[S]) -> S:
+        """What was seen, as an event of that KIND."""
+        parts: dict[str, int] = {}
         for (phase, *_), count in self._counts.items():
-            parts[phase] += count
-        facts = {"samples": sum(parts.values()), "every": self._every, "parts": dict(parts)}
-        return {**facts, "lines": every, "calls": calls, **self._stacks.facts()}
+            parts[phase] = parts.get(phase, 0) + count
+        return kind(
+            samples=sum(parts.values()),
+            every=self._every,
+            parts=parts,
+            lines=[(*where, count) for where, count in self._counts.most_common(LINES)],
+            calls=[(*where, self._depths[where], count) for where, count in self._calls.most_common(CALLS)],
+            frames=self._stacks.frames,
+            stacks=self._stacks.rows,
+        )
 
     def _forget(self) -> None:
         self._counts: Counter[tuple[str, str, int, str, bool]] = Counter()
@@ -178,26 +183,25 @@ class Sampler:
 
 
 class Stacks:
-    """The stacks of the user's code that were seen, each once, with where that was and how often.
-
-    frames: [path, line, function]. stacks: [step, part of it, which library the innermost line was in ("torch",
-    "training" for what every training has to call, "" for others and none), whether Python was interpreted, how many
-    of the frames the phase calls, the frames' numbers from the innermost outwards, looks, nanoseconds]; the latter
-    since the looks before, without the time in which the thread waited for a CPU.
-    """
+    """The stacks of the user's code that were seen, each once, with where that was and how often."""
 
     def __init__(self) -> None:
         self._frames: dict[tuple[str, int, str], int] = {}
-        self._seen: dict[tuple[Any, ...], list[int]] = {}
+        self._seen: dict[tuple[int, str, str, bool, int, tuple[int, ...]], list[int]] = {}
 
-    def add(self, where: tuple[Any, ...], frames: list[tuple[str, int, str]], nanoseconds: int) -> None:
+    def add(self, where: tuple[int, str, str, bool, int], frames: list[tuple[str, int, str]], nanoseconds: int) -> None:
         numbers = tuple(self._frames.setdefault(each, len(self._frames)) for each in frames)
         counts = self._seen.setdefault((*where, numbers), [0, 0])
         counts[0] += 1
         counts[1] += nanoseconds
 
-    def facts(self) -> dict[str, Any]:
-        return {"frames": list(self._frames), "stacks": [[*where, *counts] for where, counts in self._seen.items()]}
+    @property
+    def frames(self) -> list[tuple[str, int, str]]:
+        return list(self._frames)
+
+    @property
+    def rows(self) -> list[tuple[int, str, str, bool, int, tuple[int, ...], int, int]]:
+        return [(*where, looks, nanoseconds) for where, (looks, nanoseconds) in self._seen.items()]
 
 
 _libraries: dict[str, str] = {}

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import flight, places, written
 from .writer import opened
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType, FrameType
 
+    from .events import Call, Collective
     from .job import Job
 
 STACK = 16  # frames of the user's code that are told
@@ -26,7 +27,6 @@ READ = 2000  # entries of the recorder that are gone through
 BUSY = 0.2  # share of a CPU above which a thread works
 MOVED = 1 << 20  # bytes read and written by the process between two looks that are work too
 MEETING = "distributed_c10d.py"
-PARTNERS = ("src", "dst", "group_src", "group_dst")
 
 
 class Mark:
@@ -45,26 +45,22 @@ class Mark:
 
 
 class Look(Mark):
-    """What is seen of a process at one moment.
+    """What is seen of a process at one moment, as a Hang tells it; of an ERROR, the frames that it came through.
 
-    stack: [path, line, function, lines where the loops around that begin] of the user's frames, the innermost
-    first; of an ERROR, those that it came through. frames: [path, line, function] of any code. call: what of
-    torch.distributed the innermost of the user's has called, with the ranks that it names. training: a pass with
-    gradients or a backward is under way. key: equal while a thread stands.
-    collectives, last, groups: see `flight.entries`; the last number of each group; its ranks.
+    pending: whether a collective is. key: equal while a thread stands.
     """
 
     def __init__(self, job: Job, *, error: BaseException | None = None) -> None:
         super().__init__(job)
         frame = sys._current_frames().get(self.thread)
-        self.stack: list[list[Any]] = []
-        self.frames: list[list[Any]] = []
-        self.call: dict[str, Any] | None = None
+        self.stack: list[tuple[str, int, str, list[int]]] = []
+        self.frames: list[tuple[str, int, str]] = []
+        self.call: Call | None = None
         for at in _outwards(frame) if error is None else _through(error):
             self._take(*at)
         self.training = job.learning or any(name == "backward" for *_, name in self.frames)
         del frame
-        self.collectives: list[dict[str, Any]] = []
+        self.collectives: list[Collective] = []
         self.last: dict[str, int] = {}
         self.groups: dict[str, list[int]] = {}
         if _available():
@@ -76,21 +72,17 @@ class Look(Mark):
         """Whether it waits for other ranks: within a call of torch.distributed, or for a collective under way."""
         return self.call is not None or (self.pending and (not self.worked_since(earlier) or _on_device()))
 
-    def facts(self) -> dict[str, Any]:
-        names = ("stack", "frames", "call", "training", "collectives", "last", "groups")
-        return {name: getattr(self, name) for name in names}
-
     def _take(self, code: CodeType, line: int, frame: FrameType) -> None:
         path = places.path_of(code)
         if not self.stack and code.co_filename.endswith(MEETING):
             self.call = _called(frame, self.call)
         if path is not None and len(self.stack) < STACK:
-            self.stack.append([path, line, code.co_name, written.loops_around(code, line)])
+            self.stack.append((path, line, code.co_name, written.loops_around(code, line)))
         if not code.co_filename.startswith(str(places.OURS)) and len(self.frames) < FRAMES:
-            self.frames.append([path or _short(code.co_filename), line, code.co_name])
+            self.frames.append((path or _short(code.co_filename), line, code.co_name))
 
-    def _gather(self, found: list[dict[str, Any]]) -> None:
-        by_group: dict[str, list[dict[str, Any]]] = {}
+    def _gather(self, found: list[flight.Entry]) -> None:
+        by_group: dict[str, list[flight.Entry]] = {}
         for each in found:
             key = f"{each['group']}{' p2p' if each['p2p'] else ''}"
             by_group.setdefault(key, []).append(each)
@@ -174,21 +166,30 @@ def _read(path: str) -> bytes:
         os.close(file)
 
 
-def _called(frame: FrameType, inner: dict[str, Any] | None) -> dict[str, Any] | None:
+def _called(frame: FrameType, inner: Call | None) -> Call:
     """The call of torch.distributed that the user made, with the ranks that any call within it names."""
-    name = frame.f_code.co_name
+    name, call = frame.f_code.co_name, inner or {}
     if name.startswith("_"):
         return inner or {"op": name.lstrip("_")}
     given = frame.f_locals
-    named = {each: given[each] for each in PARTNERS if type(given.get(each)) is int}
-    return {**(inner or {}), **named, "op": name}
+    for each in ("src", "dst", "group_src", "group_dst"):
+        if type(given.get(each)) is int:
+            call[each] = given[each]
+    return {**call, "op": name}
 
 
-def _brief(entry: dict[str, Any]) -> dict[str, Any]:
+def _brief(entry: flight.Entry) -> Collective:
     """ENTRY without what a reader of a hang has no use for; of long lists of tensors the first eight."""
-    names = ("group", "seq", "p2p", "op", "created", "pending")
-    told = {name: entry[name] for name in names}
-    return {**told, "sizes": entry["sizes"][:8], "dtypes": list(entry["dtypes"])[:8]}
+    return {
+        "group": entry["group"],
+        "seq": entry["seq"],
+        "p2p": entry["p2p"],
+        "op": entry["op"],
+        "created": entry["created"],
+        "pending": entry["pending"],
+        "sizes": entry["sizes"][:8],
+        "dtypes": entry["dtypes"][:8],
+    }
 
 
 def _on_device() -> bool:

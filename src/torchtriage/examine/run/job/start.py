@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import weakref
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -16,13 +16,15 @@ from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import batches, clips, crash, device, gradients, handled, membership, roots, setup, updates
+from . import batches, clips, crash, device, events, gradients, handled, membership, roots, setup, updates
 from .hangs import Hangs
-from .job import MACHINERY, Job
+from .job import Job
+from .listeners import MACHINERY
 from .writer import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from types import ModuleType
 
 HOOKS = {
     "batches": batches.place,
@@ -39,6 +41,7 @@ HOOKS = {
     "setup": setup.place,
     "crash": crash.place,
     "handled": handled.place,
+    "failures": lambda job: job.failures.place(job),
 }
 TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)  # of a collective, in the words of gloo, NCCL and the store
 _LAST = -1000  # among what multiprocessing finalizes, highest first
@@ -66,9 +69,10 @@ def begin(
         job.place(f"{MACHINERY}/{name}", put)
     job.hangs = Hangs(job, hang_after)
     job.place(f"{MACHINERY}/hangs", job.hangs.place)
-    for path in probes:
-        room = Path(path).parent.name
-        job.place(room, partial(_place_room, path, room))
+    with _shared(events):
+        for path in probes:
+            room = Path(path).parent.name
+            job.place(room, partial(_place_room, path, room))
     ended, itself = partial(_ended, job), weakref.ref(job)
     atexit.register(ended)
     job.undo(lambda: atexit.unregister(ended))
@@ -99,6 +103,22 @@ def _last_words(job: Job, error: BaseException | None) -> None:
         job.hangs.ask()
 
 
+@contextmanager
+def _shared(module: ModuleType) -> Iterator[None]:
+    """Under the name that MODULE has for the reader, while the rooms import it: this Python may have no torchtriage,
+    or another.
+    """
+    name = f"torchtriage.examine.run.job.{module.__name__.rpartition('.')[2]}"
+    before, sys.modules[name] = sys.modules.get(name), module
+    try:
+        yield
+    finally:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
+
+
 def _place_room(folder: str, room: str, job: Job) -> None:
     """Every function of the room's modules whose only parameter is `job` is a probe."""
     package = f"_torchtriage_probes_{room}"
@@ -125,9 +145,9 @@ def _ended(job: Job) -> None:
     error = getattr(sys, "last_value", None)
     with suppress(KeyboardInterrupt):
         if error is None and (told := handled.reason()) is not None:
-            job.safely(crash.write, job, "handled", told)
-        if error is not None and (told := handled.awaited(error)) is not None:
-            job.safely(crash.write, job, "error", told)
+            job.safely(crash.write, job, told)
+        if error is not None and (awaited := handled.awaited(error)) is not None:
+            job.safely(crash.write, job, awaited)
         end(job, error)
 
 
@@ -151,4 +171,4 @@ def _ended_by_multiprocessing(job: Job) -> None:
 
 def _record_error(job: Job, error: BaseException) -> None:
     """In the rank's record; where there is none, or it is closed, in the list of processes."""
-    crash.write(job, "error", crash.describe(error, job))
+    crash.write(job, crash.describe(error, job))

@@ -6,6 +6,8 @@ import sys
 from _thread import get_ident
 from typing import TYPE_CHECKING
 
+from .events import Thread
+
 if TYPE_CHECKING:
     from .job import Job
 
@@ -50,7 +52,7 @@ class Watched:
             self.thread = get_ident()
         elif not self._told:
             self._told = True
-            self.job.record("thread")
+            self.job.record(Thread())
             self.job.retire()
 
     def _lives(self) -> bool:

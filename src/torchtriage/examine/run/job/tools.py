@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from . import hangs
+    from .events import NonFinite
     from .writer import Writer
 
 
@@ -89,15 +90,15 @@ class Tools:
         """Nanoseconds so far, for which all threads but this one waited for a CPU; 0 where the system does not tell."""
         return work.waited_beside()
 
-    def collectives(self, last: int) -> list[dict[str, Any]]:
-        """The LAST collectives that this process has begun, the oldest first; flight.py says what is told of each."""
+    def collectives(self, last: int) -> list[flight.Entry]:
+        """The LAST collectives that this process has begun, the oldest first."""
         return flight.entries(last)
 
-    def why_forward(self, calls: Calls, roots: list[Any]) -> dict[str, Any]:
-        """The operation that made the loss in ROOTS not finite, found by repeating CALLS; "stage" says of what kind."""
+    def why_forward(self, calls: Calls, roots: list[Any]) -> NonFinite:
+        """The operation that made the loss in ROOTS not finite, found by repeating CALLS; its stage says what it is."""
         return origin.why_forward(calls, roots)
 
-    def why_backward(self, calls: Calls) -> dict[str, Any]:
+    def why_backward(self, calls: Calls) -> NonFinite:
         """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
         return origin.why_backward(calls)
 

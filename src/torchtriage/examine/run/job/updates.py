@@ -34,10 +34,15 @@ class _Turn:
         self.optimizer: Any = None
 
     def begin(self, optimizer: Any, *_: Any) -> None:
-        if self.job.compiling():
+        job = self.job
+        if job.compiling() or job.idle or self._within(optimizer):
             return
-        if not self.job.idle and not self._within(optimizer):
-            self.job.safely(self._begin, optimizer)
+        if job.rest.on and job.scaling.scaler is None:
+            if job.rest.is_gradient_fine(optimizer):
+                self.optimizer, job.scaling.reached = optimizer, True
+                return
+            job.safely(job.rest.rouse)
+        job.safely(self._begin, optimizer)
 
     def end(self, optimizer: Any, *_: Any) -> None:
         if self.job.compiling():
@@ -58,19 +63,28 @@ class _Turn:
 
     def _begin(self, optimizer: Any) -> None:
         job = self.job
+        overhead = job.clock.enter()
         self.optimizer = optimizer
         job.matters()
         job.scaling.reached = not job.scaling.held_back(optimizer)
         if job.scaling.reached:
             job.fire("stepping", optimizer)
+            job.clock.leave(overhead, "probes")
             job.clock.update = job.clock.enter()
 
     def _end(self, optimizer: Any) -> None:
         clock = self.job.clock
+        if self.job.rest.on:
+            clock.update = None  # a step under a scaler has entered it
+            self.job.fire("stepped", optimizer)
+            clock.turned(optimizer)
+            return
         if clock.update is not None:
             clock.leave(clock.update, "optimizer")
             clock.update = None
+        overhead = clock.enter()
         self.job.fire("stepped", optimizer)
+        clock.leave(overhead, "probes")
         clock.turned(optimizer)
 
 
@@ -93,6 +107,13 @@ class Scaling:
         found = self._loss if tensor is self._scaled else tensor
         self._scaled = self._loss = None
         return found
+
+    def behind(self, tensor: Any) -> Any:
+        """The same, for one who only looks."""
+        return self._loss if tensor is self._scaled else tensor
+
+    def forget(self) -> None:
+        self._scaled = self._loss = None
 
     def held_back(self, optimizer: Any) -> bool:
         """Whether a fused optimizer is about to skip its update; on a device that cannot be known yet."""

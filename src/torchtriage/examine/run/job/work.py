@@ -94,18 +94,20 @@ class Work:
 
     def __init__(self) -> None:
         self._at, self._worked, self._waited = perf_counter_ns(), _read(), _waited()
-        self._steps = self._mean = self.queued = 0
+        self.steps = self._mean = self.queued = 0  # steps: of this span, also those that nobody asks about
 
     def of(self, ended: int) -> int:
         """Of the step that has ENDED: until the first span has passed, the average so far."""
-        self._steps += 1
+        self.steps += 1
+        if self._mean and ended - self._at < _SPAN:
+            return self._mean  # a call of the system costs as much as the rest of a step's row
         worked = max(_read() - self._worked, 0)
         if ended - self._at >= _SPAN:
-            mean, waited = worked // self._steps, _waited()
-            self.queued, self._waited = max(waited - self._waited, 0) // self._steps, waited
-            self._mean = mean if self._steps > 1 else 0  # one long step, as the first with all imports, tells of itself
-            self._at, self._worked, self._steps = ended, self._worked + worked, 0
+            mean, waited = worked // self.steps, _waited()
+            self.queued, self._waited = max(waited - self._waited, 0) // self.steps, waited
+            self._mean = mean if self.steps > 1 else 0  # one long step, as the first with all imports, tells of itself
+            self._at, self._worked, self.steps = ended, self._worked + worked, 0
             return mean
         if not self._mean:
             self.queued = 0
-        return self._mean or worked // self._steps
+        return self._mean or worked // self.steps

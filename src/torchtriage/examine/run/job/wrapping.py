@@ -63,7 +63,7 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
     what the original returned, or a first call of it. When the probe leaves, it only passes on: another's may lie
     above it, so that it cannot be taken away.
     """
-    compiling, governor = job.compiling, job.governor
+    compiling, governor, rest = job.compiling, job.governor, job.rest
     sampled = probe in governor.sampled  # one that is spaced listens so, and misses no call
     under_way = _Calls()
     gone: list[bool] = []
@@ -81,9 +81,9 @@ def guarded(job: Job, probe: str, original: Function, make: Callable[[Function],
 
     @functools.wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
-        if compiling():  # a constant to the compiler, so that it traces nothing of ours
+        if compiling() or (sampled and rest.on):  # the first a constant to the compiler, which traces nothing of ours
             return original(*args, **kwargs)
-        if gone or kept[0].idle or (sampled and not governor.sees(probe)):
+        if gone or kept[0].idle or (sampled and not governor.sees(probe)) or kept[0].is_observed():
             return original(*args, **kwargs)
         call, job, made = _Call(), kept[0], mades[0]
         under_way.calls.append(call)

@@ -8,12 +8,16 @@ import os
 from contextlib import suppress
 from threading import Lock
 from time import perf_counter_ns as now
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .events import Slow, Thinned, replace, to_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_encode = json.JSONEncoder(separators=(",", ":")).encode
+    from .events import Event, Start
+
+_JSON = json.JSONEncoder(separators=(",", ":"))
 AT_ONCE = 200  # lines of steps that do not wait: a short job may die at any of them
 HELD = 250_000_000  # nanoseconds for which lines of steps may wait for each other: a write costs as much as ten of them
 PENDING = 1000  # lines kept by a process that has not yet done anything that matters
@@ -32,14 +36,14 @@ class Writer:
     Whatever goes wrong with the disk ends the recording, never the job. A file never holds much more than ROOM.
     """
 
-    def __init__(self, folder: str, rank: Callable[[], int], first: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, folder: str, rank: Callable[[], int], first: Callable[[], Start]) -> None:
         self.folder = folder
         self.rank = 0
         self.off = False
         self._rank, self._first = rank, first
         self._file: int | None = None
         self._inode: tuple[int, int] | None = None
-        self._pending: list[dict[str, Any]] = []
+        self._pending: list[Event] = []
         self._counts: dict[str, int] = {}
         self._written = 0
         self._opening = Lock()
@@ -64,9 +68,9 @@ class Writer:
     def _begin(self) -> None:
         self.rank = self._rank()
         first = self._first()
-        lines = [{"kind": "start", "step": 0, **first}, *self._pending]
+        lines = [replace(first, step=0), *self._pending]
         try:
-            file = self._create(first.get("restart") or 0)
+            file = self._create(first.restart)
             self._inode = inode(file)
         except OSError:
             self.off = True
@@ -75,40 +79,40 @@ class Writer:
         for line in lines:
             self._line(line)
 
-    def write(self, line: dict[str, Any]) -> None:
-        """Writes LINE; one of a kind that has come often may be left out, which a line "thinned" says once."""
-        kind = str(line["kind"])
+    def write(self, event: Event) -> None:
+        """Writes EVENT; one of a kind that has come often may be left out, which Thinned says once."""
+        kind = event.kind
         count = self._counts[kind] = self._counts.get(kind, -1) + 1
         if count == LINES:
-            self._line({"kind": "thinned", "step": line.get("step"), "of": kind, "after": LINES})
+            self._line(Thinned(step=event.step, of=kind, after=LINES))
         if (count < LINES or kept(count, LINES)) and (self._written < ROOM or kind in LAST):
-            self._line(line)
+            self._line(event)
 
-    def aside(self, line: dict[str, Any]) -> None:
-        """Writes LINE to the file that the workers of this rank's loaders share, whole, while there is little in it."""
+    def aside(self, event: Event) -> None:
+        """Writes EVENT to the file that the workers of this rank's loaders share, whole, while little is in it."""
         path = f"{self.folder}/workers{self._rank()}.jsonl"
         with suppress(OSError):
             file = opened(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
             try:
                 if os.fstat(file).st_size < ASIDE:
-                    os.write(file, (_encode(line) + "\n").encode())
+                    os.write(file, (_encode(event) + "\n").encode())
             finally:
                 os.close(file)
 
-    def beside(self, line: dict[str, Any]) -> None:
-        """Writes LINE from another thread than the job's own, past the rows that wait."""
+    def beside(self, event: Event) -> None:
+        """Writes EVENT from another thread than the job's own, past the rows that wait."""
         if self._file is not None and not self.off and self._written < ROOM and self._ours():
-            data = (_encode(line) + "\n").encode()
+            data = (_encode(event) + "\n").encode()
             with suppress(OSError):
                 self._written += os.write(self._file, data)
 
-    def note(self, line: dict[str, Any]) -> None:
-        """Appends LINE to the list of processes."""
+    def note(self, event: Event) -> None:
+        """Appends EVENT to the list of processes."""
         name = os.environ.get("TORCHTRIAGE_NOTES", "processes.jsonl")
         with suppress(OSError):
             file = opened(f"{self.folder}/{name}", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
             try:
-                os.write(file, (_encode(line) + "\n").encode())
+                os.write(file, (_encode(event) + "\n").encode())
             finally:
                 os.close(file)
 
@@ -122,12 +126,12 @@ class Writer:
             self._flushed = ended
             self.flush()
 
-    def _line(self, line: dict[str, Any]) -> None:
+    def _line(self, event: Event) -> None:
         if self._file is not None:
-            self._rows.append(_encode(line))
+            self._rows.append(_encode(event))
             self.flush()
         elif len(self._pending) < PENDING:
-            self._pending.append(line)
+            self._pending.append(event)
 
     def flush(self) -> None:
         """Writes the lines that wait."""
@@ -145,13 +149,13 @@ class Writer:
         if self._waited > PATIENCE and self._waited > (now() - self._opened) / 50 and not self.off:
             self._give_up()
         if before < ROOM <= self._written:
-            self._line({"kind": "thinned", "step": None, "of": "all", "after": ROOM})
+            self._line(Thinned(of="all", after=ROOM))
 
     def _give_up(self) -> None:
         """The job waits for a slow disk, as a shared one may be on one host: the record ends, the job goes on."""
-        line = {"kind": "slow", "step": None, "seconds": round(self._waited / 1e9, 1)}
+        event = Slow(seconds=round(self._waited / 1e9, 1))
         with suppress(OSError):
-            os.write(self._file or -1, (_encode(line) + "\n").encode())
+            os.write(self._file or -1, (_encode(event) + "\n").encode())
         self.off = True
 
     def close(self) -> None:
@@ -194,6 +198,10 @@ def opened(path: str, flags: int) -> int:
         return fcntl.fcntl(file, fcntl.F_DUPFD_CLOEXEC, 3)
     finally:
         os.close(file)
+
+
+def _encode(event: Event) -> str:
+    return _JSON.encode(to_row(event))
 
 
 def kept(number: int, dense: int) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.run.record import Event, RankRecord
+from torchtriage.examine.run.job.events import Error, Start
+from torchtriage.examine.run.record import RankRecord
 
 Records = list[RankRecord]
 
@@ -18,12 +18,12 @@ def divided(records: Sequence[RankRecord]) -> tuple[Records, Records]:
     Each launcher counts the restarts for which it was the cause, so the counts of two nodes differ: what tells attempts
     apart is when a process of the same rank began, and for a rank that began once, which attempt it began with.
     """
-    if not any(_start(each).get("restart") for each in records):
+    if not any(_start(each).restart for each in records):
         return list(records), []
     known = sorted(records, key=lambda each: (each.rank, _began(each)))
     by_rank = [list(own) for _, own in groupby(known, key=lambda each: each.rank)]
     latest = max(records, key=_began)
-    world = int(_start(latest).get("world_size") or 1)
+    world = _start(latest).world_size
     before = [_began(each) for own in by_rank for each in own[:-1]]
     last = [each for own in by_rank for each in _last(own) if each.rank < world and _with(each, latest, before, own)]
     return last, [each for each in records if not any(each is other for other in last)]
@@ -31,8 +31,8 @@ def divided(records: Sequence[RankRecord]) -> tuple[Records, Records]:
 
 def _last(own: Records) -> Records:
     """Of one rank: the records of its last attempt, which may be those of several processes."""
-    count = _start(own[-1]).get("restart")
-    return [each for each in own if _start(each).get("restart") == count] if count else own[-1:]
+    count = _start(own[-1]).restart
+    return [each for each in own if _start(each).restart == count] if count else own[-1:]
 
 
 def _with(record: RankRecord, latest: RankRecord, before: Sequence[int], own: Records) -> bool:
@@ -40,8 +40,8 @@ def _with(record: RankRecord, latest: RankRecord, before: Sequence[int], own: Re
     if len(own) > 1 or record is latest:
         return True
     ours, theirs = _start(record), _start(latest)
-    if ours.get("launcher") == theirs.get("launcher"):
-        return ours.get("restart") == theirs.get("restart")
+    if ours.launcher == theirs.launcher:
+        return ours.restart == theirs.restart
     since = abs(_began(latest) - _began(record))
     return all(since <= abs(_began(record) - each) for each in before)
 
@@ -62,26 +62,19 @@ def told(earlier: Sequence[RankRecord]) -> Iterator[Inconclusive]:
 
 
 def _end(record: RankRecord) -> tuple[bool, int, str]:
-    error: dict[str, Any] | None = next(iter(record.all("error")), None)
+    error = record.first(Error)
     if error is not None:
-        place = f" at {error['path']}:{error['line']}" if error.get("path") else ""
-        return (
-            False,
-            int(error.get("time") or 0),
-            f"rank {record.rank} ended at step {error.get('step')} with {error.get('error')}{place}",
-        )
-    step = max((event.get("step") or 0 for event in record.events), default=0)
-    return (
-        True,
-        step,
-        f"rank {record.rank} ended at step {step}, with the others or for a reason that it could not write",
-    )
+        place = f" at {error.path}:{error.line}" if error.path else ""
+        return False, error.time, f"rank {record.rank} ended at step {error.step} with {error.error}{place}"
+    step = record.last_step
+    why = f"rank {record.rank} ended at step {step}, with the others or for a reason that it could not write"
+    return True, step, why
 
 
-def _start(record: RankRecord) -> Event:
-    return next((each for each in record.events if each.get("kind") == "start"), {})
+def _start(record: RankRecord) -> Start:
+    return record.first(Start) or Start()
 
 
 def _began(record: RankRecord) -> int:
     """Nanoseconds since 1970."""
-    return int(_start(record).get("time") or 0)
+    return _start(record).time

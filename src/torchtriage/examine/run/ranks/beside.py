@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from torchtriage.examine.run.job.events import End, Error, Setup, Start, Step
 from torchtriage.examine.run.ranks.meetings import told_apart
-from torchtriage.examine.run.record import Event, RankRecord
+from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import interval_of_median, quantile, thinned
 
 Columns = Mapping[str, Sequence[Any]]
@@ -31,7 +32,7 @@ WAITING = frozenset({"backward", "communication", "idle"})
 
 
 def side_by_side(
-    records: Sequence[RankRecord], each: Sequence[dict[str, Any]], columns: Callable[[Sequence[Event]], Columns]
+    records: Sequence[RankRecord], each: Sequence[dict[str, Any]], columns: Callable[[Sequence[Step]], Columns]
 ) -> dict[str, Any]:
     """What is known of several ranks beyond EACH of them, by the names of the interface.
 
@@ -66,24 +67,26 @@ def laid(rows: Sequence[dict[str, Any]], track: Callable[[int], Track], enough: 
 
 def _described(record: RankRecord) -> dict[str, Any]:
     """Where the rank ran, the most memory it held in bytes, and how it ended."""
-    start: Event = next(iter(record.all("start")), {})
-    models = [model for setup in record.all("setup") for model in setup.get("models") or ()]
-    rows = record.every_step
-    memory = {name: max((row[name] for row in rows if row.get(name)), default=None) for name in ("rss", "peak")}
+    start = record.first(Start) or Start()
+    models = [model for setup in record.all(Setup) for model in setup.models]
     return {
-        "host": start.get("host"),
-        "pid": start.get("pid"),
+        "host": start.host,
+        "pid": start.pid,
         "device": ", ".join(sorted({name for model in models for name in model.get("devices") or ()})) or None,
-        "memory": memory,
+        "memory": {
+            "rss": max((step.rss for step in record.every_step if step.rss), default=None),
+            "peak": max((step.peak for step in record.every_step if step.peak), default=None),
+        },
         "ended": _ended(record),
     }
 
 
 def _ended(record: RankRecord) -> str:
     """error, or why it left: exit, steps; unknown where nothing was written at the end."""
-    if record.all("error"):
+    if record.has(Error):
         return "error"
-    return next((str(event.get("why") or "exit") for event in record.all("end")), "unknown")
+    end = record.first(End)
+    return end.why or "exit" if end is not None else "unknown"
 
 
 def _medians(phases: Mapping[str, Sequence[float]], enough: int) -> dict[str, Figures]:

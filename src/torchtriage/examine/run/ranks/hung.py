@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchtriage.examine.run.job.events import Call
 from torchtriage.examine.run.ranks.stood import TIMEOUT, Stand, stands
 from torchtriage.examine.run.record import RunRecord
 
@@ -25,25 +26,25 @@ def _in_vain(at: list[Stand]) -> bool:
     collective, of a backend that cannot do it, is none of that.
     """
     lost = [each for each in at if each.how == "lost"]
-    asked = {(each.awaited or {}).get("seq") for each in lost}
-    late = any(TIMEOUT.search(str((each.error or {}).get("message"))) for each in lost)
+    asked = {each.awaited["seq"] if each.awaited else None for each in lost}
+    late = any(each.error is not None and TIMEOUT.search(each.error.message) for each in lost)
     return any(each.how in STANDING for each in at) or (bool(lost) and (len(lost) < len(at) or len(asked) > 1 or late))
 
 
 def _row(stand: Stand) -> dict[str, Any]:
     path, line = stand.place
     entry = stand.awaited if stand.how in {"waits", "lost"} else None
-    called = stand.call if stand.how == "waits" and entry is None else None
-    named = entry or called or {}
+    named = Call(op=entry["op"], group=entry["group"]) if entry else stand.call if stand.how == "waits" else None
+    call = named or Call()
     return {
         "rank": stand.rank,
         "step": stand.step,
         "seconds": stand.seconds or None,
-        "waits_in": named.get("op"),
-        "seq": named.get("seq"),
-        "group": named.get("group"),
+        "waits_in": call.get("op"),
+        "seq": entry["seq"] if entry else None,
+        "group": call.get("group"),
         "path": path,
         "line": line,
         "state": stand.how,
-        "error": (stand.error or {}).get("error"),
+        "error": stand.error.error if stand.error is not None else None,
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.job.events import Collectives, Start, Step, replace
+from torchtriage.examine.run.record import RankRecord, RunRecord
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,19 @@ def exposed(record: RankRecord) -> dict[int, float]:
     return {step: each.exposed for (step, _, _), each in _arrivals(record).items() if each.inner is not None}
 
 
-def told_apart(record: RankRecord) -> list[Event]:
+def told_apart(record: RankRecord) -> list[Step]:
     """The steady steps, with the end of backward that only waits for other ranks counted as communication.
 
     A step that no look has told of waits as long as those usually do. On a device the host tells nothing of that.
     """
-    known = {} if any(row.get("allocated") for row in record.steps) else exposed(record)
+    known = {} if any(step.allocated for step in record.steps) else exposed(record)
     if not known:
         return record.steps
-    usual, rows = median(known.values()), []
-    for row in record.steps:
-        backward = float(row.get("backward") or 0)
-        wait = min(known.get(row.get("step") or 0, usual), backward)
-        told = float(row.get("communication") or 0)
-        rows.append({**row, "backward": backward - wait, "communication": told + wait})
-    return rows
+    usual, apart = median(known.values()), []
+    for step in record.steps:
+        wait = min(known.get(step.step, usual), step.backward)
+        apart.append(replace(step, backward=step.backward - wait, communication=step.communication + wait))
+    return apart
 
 
 def late(found: Meetings, rank: int) -> tuple[float, ...]:
@@ -107,20 +106,21 @@ def late(found: Meetings, rank: int) -> tuple[float, ...]:
 def _arrivals(record: RankRecord) -> dict[tuple[int, str, tuple[int, ...]], Arrival]:
     """By step, and the group's name and ranks. A step right after a look is left out: the look held its rank up."""
     found = {}
-    looks = record.all("collectives")
-    held = {0, *(event["step"] + 1 for event in looks)}
-    for event in looks:
-        base, ends = event["base"] / 1e9, {end[0]: end[1:] for end in event["ends"]}
-        for step, index, *row in event["rows"]:
-            name, ranks = event["groups"][index]
-            if step not in held and len(row) == 7 and len(ends.get(step, ())) == 4:  # else of another version
-                found[step, name, tuple(ranks)] = _arrival(base, row, ends[step])
+    looks = record.all(Collectives)
+    held = {0, *(look.step + 1 for look in looks)}
+    for look in looks:
+        ends = {end[0]: end for end in look.ends}
+        for row in look.rows:
+            step, index, *_ = row
+            name, ranks = look.groups[index]
+            if step not in held and len(row) == 9 and len(ends.get(step, ())) == 5:  # else of another version
+                found[step, name, tuple(ranks)] = _arrival(look.base / 1e9, row[2:], ends[step])
     return found
 
 
-def _arrival(base: float, row: Sequence[Any], end: Sequence[int]) -> Arrival:
+def _arrival(base: float, row: tuple[int, int, int, int, int | None, int, int], end: Sequence[int]) -> Arrival:
     number, first, latest, last, inner, count, size = row
-    _, propagated, waited, _ = end
+    _, _, propagated, waited, _ = end
     level = propagated if inner is not None else waited if waited > first else None
     return Arrival(
         base + first / 1e6,
@@ -136,11 +136,11 @@ def _arrival(base: float, row: Sequence[Any], end: Sequence[int]) -> Arrival:
 
 def _host(record: RankRecord) -> str:
     """What tells apart whose clock it is: the host, or the whole job where it says that it has only one."""
-    start: dict[str, Any] = next(iter(record.all("start")), {})
-    given = start.get("environment") or {}
-    if start.get("host") is None and given.get("LOCAL_WORLD_SIZE") != given.get("WORLD_SIZE"):
+    start = record.first(Start) or Start()
+    given = start.environment
+    if start.host is None and given.get("LOCAL_WORLD_SIZE") != given.get("WORLD_SIZE"):
         return f"rank {record.rank}"
-    return str(start.get("host") or "")
+    return start.host or ""
 
 
 def _aligned(found: Sequence[Meeting], hosts: Mapping[int, str]) -> Meetings:
@@ -177,5 +177,7 @@ def _moved(meeting: Meeting, shifts: Mapping[int, float | None]) -> Meeting | No
         if shift is None:
             return None
         inner, level = (None if each is None else each - shift for each in (arrival.inner, arrival.level))
-        by[rank] = replace(arrival, first=arrival.first - shift, last=arrival.last - shift, inner=inner, level=level)
+        by[rank] = dataclasses.replace(
+            arrival, first=arrival.first - shift, last=arrival.last - shift, inner=inner, level=level
+        )
     return Meeting(meeting.step, meeting.group, by)

@@ -12,8 +12,9 @@ from torchtriage.core.errors import USAGE, TriageError
 from torchtriage.core.fault import Severity
 from torchtriage.core.plain import number, within
 from torchtriage.examine.run import load
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
-from torchtriage.examine.run.series import quantile
+from torchtriage.examine.run.job.events import Setup
+from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.examine.run.series import own_seconds, quantile
 
 NAME = "baseline.json"
 COMPUTES = "compute-bound"
@@ -75,15 +76,14 @@ def scaling(record: RunRecord) -> dict[str, Any] | None:
 
 
 def _pace(record: RankRecord) -> float | None:
-    setup: Event = next(iter(record.all("setup")), {})
-    rows = [row for row in record.steps if row.get("seconds")]
-    if not rows:
+    setup = record.first(Setup) or Setup()
+    steps = [step for step in record.steps if step.seconds]
+    if not steps:
         return None
-    seconds = sorted(max(float(row["seconds"]) - float(row.get("probes") or 0), 0.0) for row in rows)
-    loaded, given = samples(setup.get("batch")), samples(setup.get("inputs"))
+    loaded, given = samples(setup.batch), samples(setup.inputs)
     name, each = ("batches", loaded) if loaded else ("forwards", given)
-    counts = sum(float(row.get(name) or 0) for row in rows) / len(rows)
-    step = quantile(seconds, 0.5)
+    counts = sum(step.spent(name) for step in steps) / len(steps)
+    step = quantile(sorted(map(own_seconds, steps)), 0.5)
     return each * counts / step if each and counts and step else None
 
 
@@ -108,8 +108,8 @@ def _parameters(measurements: dict[str, Any]) -> int:
 
 
 def _size(record: RankRecord) -> int:
-    models = next(iter(record.all("setup")), {}).get("models") or [{}]
-    return int(sum((models[0].get("parameters") or {}).values()))
+    setup = record.first(Setup)
+    return int(sum((setup.models[0].get("parameters") or {}).values())) if setup is not None and setup.models else 0
 
 
 def _useless(path: Path, what: str) -> TriageError:

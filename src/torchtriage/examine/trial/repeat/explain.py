@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from torchtriage.examine.run.lines import Event
+from torchtriage.examine.run.lines import Row
 from torchtriage.examine.trial.repeat.compare import Difference
 from torchtriage.examine.trial.repeat.pinpoint import Origin
 from torchtriage.examine.trial.repeat.record import Told
@@ -43,18 +43,18 @@ def _may_be(name: str, one: Told, place: Difference) -> bool:
     return speaks.get(name, True)
 
 
-def asked(sources: tuple[Event, ...], what: str, place: Difference) -> list[Event]:
+def asked(sources: tuple[Row, ...], what: str, place: Difference) -> list[Row]:
     """The user's lines that have asked for WHAT before the step had ended; in workers of loaders at any time."""
     return [each for each in sources if what in each["what"] and (each["turn"] <= place.turns[1] or each.get("worker"))]
 
 
-def seeds_apart(one: tuple[Event, ...], other: tuple[Event, ...]) -> list[Event]:
+def seeds_apart(one: tuple[Row, ...], other: tuple[Row, ...]) -> list[Row]:
     """The lines that have given other seeds in the other leg."""
     theirs = {_seed(each) for each in other if each["what"] == "seed"}
     return [each for each in one if each["what"] == "seed" and _seed(each) not in theirs]
 
 
-def _seed(event: Event) -> tuple[object, ...]:
+def _seed(event: Row) -> tuple[object, ...]:
     return event["path"], event["line"], event["of"], event["value"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torchtriage.examine.run.lines import Event
+from torchtriage.examine.run.lines import Row
 from torchtriage.examine.trial.repeat.compare import RESULTS
 from torchtriage.examine.trial.repeat.record import Prints, flat
 
@@ -71,7 +71,7 @@ def _results(one: Prints, other: Prints, turns: tuple[int, int]) -> set[int]:
     }
 
 
-def _how(a: Event, b: Event, apart: set[int]) -> str | None:
+def _how(a: Row, b: Row, apart: set[int]) -> str | None:
     """Whether a difference begins at this operation, and how; None where it only goes on, or there is none."""
     given = [m for m, n in zip(a["got"], b["got"], strict=False) if m != n]
     new = [m for m in given if m not in apart]
@@ -84,13 +84,13 @@ def _how(a: Event, b: Event, apart: set[int]) -> str | None:
     return "outside" if len(new) == len(given) else None
 
 
-def _read(a: Event, b: Event) -> set[int]:
+def _read(a: Row, b: Row) -> set[int]:
     """The memory of what an operation is given, where that differs: what has been written over since does not."""
     memory = a.get("of") or ()
     return {place for place, m, n in zip(memory, a["got"], b["got"], strict=False) if m != n}
 
 
-def _reaches(pairs: Sequence[tuple[Event, Event]], results: set[int]) -> bool:
+def _reaches(pairs: Sequence[tuple[Row, Row]], results: set[int]) -> bool:
     """Whether what the first operation gives ends in one of RESULTS: followed by marks, and by memory written into."""
     tainted: set[int] = set()
     memory: set[int] = set()

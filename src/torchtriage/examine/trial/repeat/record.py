@@ -10,7 +10,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from torchtriage.examine.run.lines import Event, events
+from torchtriage.examine.run.job.events import ProbeOff, ProbesFailed
+from torchtriage.examine.run.lines import Row, rows
+from torchtriage.examine.run.record import Log
+from torchtriage.examine.trial.repeat.job.events import Conditions, Elsewhere
 
 SOURCES = ("torch", "random", "numpy", "cuda")
 _SETTLED = 5  # steps after which times are taken
@@ -49,8 +52,8 @@ class Prints:
 
     rank: int
     steps: tuple[Step, ...]
-    operations: tuple[Event, ...] = ()
-    rows: tuple[Event, ...] = ()
+    operations: tuple[Row, ...] = ()
+    rows: tuple[Row, ...] = ()
     full: bool = False
     ended: bool = False
     loose: bool = False
@@ -77,8 +80,8 @@ class Told:
     """All that one leg has left. sources: who asked for time, entropy, seeds; conditions: threads and the like."""
 
     ranks: tuple[Prints, ...]
-    sources: tuple[Event, ...] = ()
-    conditions: Event = field(default_factory=dict)
+    sources: tuple[Row, ...] = ()
+    conditions: Row = field(default_factory=dict)
     lost: tuple[str, ...] = ()  # probes that failed, and why
     threads: bool = False  # another thread has trained beside the one that was watched
 
@@ -90,12 +93,11 @@ class Told:
 def read(folder: Path) -> Told:
     """What lies in the record of a leg; nothing where it has trained nothing."""
     ranks = tuple(_prints(path) for path in sorted(folder.glob("prints*.jsonl")) if path.stem[6:].isdigit())
-    lines = [event for path in sorted(folder.glob("rank*.jsonl")) for event in _lines(path)]
-    conditions = {name: value for event in lines if event.get("kind") == "conditions" for name, value in event.items()}
-    lost = [str(event.get("why")) for event in lines if event.get("kind") == "probe-off"]
-    lost += [str(event.get("why")) for event in _lines(folder / "processes.jsonl") if event["kind"] == "probes-failed"]
-    threads = any(event.get("kind") == "elsewhere" for event in lines)
-    return Told(ranks, tuple(_lines(folder / "sources.jsonl")), conditions, tuple(lost), threads)
+    log = Log(tuple(row for path in sorted(folder.glob("rank*.jsonl")) for row in _lines(path)))
+    conditions = {name: value for each in log.all(Conditions) for name, value in vars(each).items()}
+    failed = Log(tuple(_lines(folder / "processes.jsonl"))).all(ProbesFailed)
+    lost = [*(each.why for each in log.all(ProbeOff)), *(each.why for each in failed)]
+    return Told(ranks, tuple(_lines(folder / "sources.jsonl")), conditions, tuple(lost), log.has(Elsewhere))
 
 
 def turns(folder: Path) -> int:
@@ -104,11 +106,11 @@ def turns(folder: Path) -> int:
     return min(counts, default=0)
 
 
-def _lines(path: Path) -> list[Event]:
+def _lines(path: Path) -> list[Row]:
     if not path.is_file():
         return []
     with path.open("rb") as file:
-        return list(events(file))
+        return list(rows(file))
 
 
 def _prints(path: Path) -> Prints:
@@ -121,7 +123,7 @@ def _prints(path: Path) -> Prints:
     return Prints(int(path.stem[6:]), tuple(_steps(lines)), operations, rows, full, ended, loose)
 
 
-def _steps(lines: Sequence[Event]) -> Iterator[Step]:
+def _steps(lines: Sequence[Row]) -> Iterator[Step]:
     """Turns put together to steps: one ends with the turn of the optimizer that closes it."""
     closers = _closers([line["by"] for line in lines if line.get("kind") == "turn"])
     names: list[tuple[str, str]] = []
@@ -143,7 +145,7 @@ def _steps(lines: Sequence[Event]) -> Iterator[Step]:
             number, first, items, seconds, states = number + 1, line["turn"] + 1, [], 0.0, _states(line)
 
 
-def _states(line: Event) -> dict[str, int | None]:
+def _states(line: Row) -> dict[str, int | None]:
     return dict(zip(SOURCES, line.get("rng") or (), strict=False))
 
 

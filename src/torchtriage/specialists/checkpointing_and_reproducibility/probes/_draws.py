@@ -6,12 +6,14 @@ import ast
 import linecache
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchtriage.examine.run.job.job import Job
+
+    from .events import Draw
 
 _FILES = 100  # of the user's, that are read
 _MODULES = {"random": "random", "numpy.random": "numpy"}
@@ -35,20 +37,20 @@ class Draws:
     def __init__(self, job: Job, script: str) -> None:
         self.job, self.script = job, script
 
-    def of(self, sources: list[str]) -> dict[str, dict[str, Any]]:
+    def of(self, sources: list[str]) -> dict[str, Draw]:
         """By source: whether some line seeds it, and the first line in a loop or function that draws from it."""
-        found = {source: {"seeds": False, "path": "", "line": 0, "words": []} for source in sources}
+        found: dict[str, Draw] = {each: {"seeds": False, "path": "", "line": 0, "words": []} for each in sources}
         for path, text in self.files():
             try:
                 tree = ast.parse(text)
             except (SyntaxError, ValueError):
                 continue
             for source, name, node, around in _calls(tree):
-                entry: Any = found.get(source)
+                entry = found.get(source)
                 if entry is None:
                     continue
-                entry["seeds"] = entry["seeds"] or name in _SEEDS
-                if name in _DRAWS[source] and around and not entry["line"]:
+                entry["seeds"] = entry.get("seeds") or name in _SEEDS
+                if name in _DRAWS[source] and around and not entry.get("line"):
                     said = f"{' '.join(around)} {linecache.getline(path, node.lineno).partition('#')[0]}"
                     entry["path"], entry["line"] = self.job.path_of(path), node.lineno
                     entry["words"] = sorted(self.job.written.words(said))

@@ -7,6 +7,8 @@ import sys
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from .events import Drawn
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType
@@ -25,11 +27,14 @@ class Held:
     def __init__(self, owner: Any, name: str, generator: Any) -> None:
         self.owner, self.name, self.generator = owner, name, generator
 
-    def facts(self, written: Any) -> dict[str, Any]:
+    def event(self, written: Any) -> Drawn:
+        """What is told of it, before any worker has begun."""
         path, line = written.assigned(type(self.owner), self.name)
         kind = type(self.generator)
-        container = f"{type(self.owner).__name__}.{self.name}"
-        return {"container": container, "generator": f"{kind.__module__}.{kind.__name__}", "path": path, "line": line}
+        return Drawn(
+            container=f"{type(self.owner).__name__}.{self.name}", generator=f"{kind.__module__}.{kind.__name__}",
+            path=path, line=line, alike=0, of=0, again=0, learned=0,
+        )  # fmt: skip
 
 
 def generators(dataset: Any, written: Any) -> list[Held]:

@@ -7,10 +7,16 @@ import struct
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
 from ._held import generators, reseeds, state_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from torchtriage.examine.run.job.job import Job
+
+    from .events import Drawn
 
 _SLOT = struct.Struct("<QQ")  # of a generator in a worker: the mark of its first state, and 2 once it has moved
 _GENERATORS = 4  # of a dataset, that are followed
@@ -50,25 +56,36 @@ class _Round:
 
 
 class _Course:
-    """Of one dataset: its generators, and what the workers of all iterators have shown about each of them."""
+    """Of one dataset: what the workers of all iterators have shown about each of its generators."""
 
-    def __init__(self, held: list[dict[str, Any]]) -> None:
+    def __init__(self, held: list[Drawn]) -> None:
         self.held = held
         self.round: _Round | None = None
         self.learned = 0
-        self.seen = [{"alike": 0, "of": 0, "again": 0, "begun": ()} for _ in held]  # type: list[dict[str, Any]]
+        self.before: list[list[int]] = [[] for _ in held]  # the marks of the round before
 
     def close(self) -> None:
         """Reads what the workers of the round have noted."""
         ended, self.round = self.round, None
         if ended is None:
             return
-        for number, seen in enumerate(self.seen):
+        for number, drawn in enumerate(self.held):
             marks = ended.first(number)
-            seen["alike"] = max(seen["alike"], max(map(marks.count, marks), default=0))
-            seen["of"] = max(seen["of"], len(marks))
-            seen["again"] += bool(set(marks) & set(seen["begun"]))
-            seen["begun"] = tuple(marks)
+            again = drawn.again + bool(set(marks) & set(self.before[number]))
+            self.held[number] = replace(_with_round(drawn, marks), again=again)
+            self.before[number] = marks
+
+    def events(self) -> Iterator[Drawn]:
+        """What is known so far, the round under way with it."""
+        for number, drawn in enumerate(self.held):
+            marks = self.round.first(number) if self.round is not None else []
+            yield replace(_with_round(drawn, marks), learned=self.learned)
+
+
+def _with_round(drawn: Drawn, marks: list[int]) -> Drawn:
+    """DRAWN with the workers of a round that began with MARKS."""
+    alike = max(map(marks.count, marks), default=0)
+    return replace(drawn, alike=max(drawn.alike, alike), of=max(drawn.of, len(marks)))
 
 
 class _Watch:
@@ -92,7 +109,7 @@ class _Watch:
                 return course, now
         if not self.courses:
             self.job.place(self.probe, lambda job: job.listen(self.batch, self.backward))
-        course = _Course([each.facts(self.job.written) for each in found])
+        course = _Course([each.event(self.job.written) for each in found])
         self.courses.append((weakref.ref(dataset), course))
         return course, now
 
@@ -134,11 +151,8 @@ class _Watch:
             self.write(course)
 
     def write(self, course: _Course) -> None:
-        for held, seen in zip(course.held, course.seen, strict=True):
-            marks = course.round.first(course.held.index(held)) if course.round is not None else []
-            alike = max(seen["alike"], max(map(marks.count, marks), default=0))
-            counts = {"alike": alike, "of": max(seen["of"], len(marks)), "again": seen["again"]}
-            self.job.record("drawn", **held, **counts, learned=course.learned)
+        for drawn in course.events():
+            self.job.record(drawn)
 
 
 def _follow(round: _Round, held: list[Any]) -> None:  # noqa: A002 - it is one

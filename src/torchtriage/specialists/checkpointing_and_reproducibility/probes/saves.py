@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Hollow
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -64,10 +66,12 @@ class _Saves:
         zero = [name for name in sizes if name in known - set(empty) and self.zeroed(saved[name], live.get(name))]
         if empty or zero:
             path, line = self.job.caller()
-            numbers = sum(sizes[name] for name in (*empty, *zero))
-            counts = {"empty": len(empty), "zero": len(zero), "of": len(sizes), "numbers": numbers}
-            named = [*empty, *zero][:_NAMED]
-            self.job.record("hollow", model=type(root).__name__, names=named, **counts, path=path, line=line)
+            names = [*empty, *zero]
+            event = Hollow(
+                model=type(root).__name__, names=names[:_NAMED], empty=len(empty), zero=len(zero), of=len(sizes),
+                numbers=sum(sizes[name] for name in names), path=path, line=line,
+            )  # fmt: skip
+            self.job.record(event)
 
     def zeroed(self, saved: Any, live: Any) -> bool:
         if live is None or type(live) not in self.plain or live.is_meta or saved.is_meta or live.shape != saved.shape:

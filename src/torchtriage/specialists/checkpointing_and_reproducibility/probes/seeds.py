@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ._draws import Draws
+from .events import Loose
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -85,7 +86,7 @@ class _Seeds:
 
         if step not in _LOOKS or not self.claims:
             return
-        if torch._C._functorch.peek_interpreter_stack() is not None:  # pyright: ignore[reportAttributeAccessIssue]
+        if torch._C._are_functorch_transforms_active():
             return  # within torch.func even the state of a generator is a tensor without numbers
         now = self.states()
         for source, mark in now.items():
@@ -104,7 +105,10 @@ class _Seeds:
         loose = [source for source, times in self.moved.items() if times and source not in self.seeded]
         drawn = [source for source in loose if source != "torch"]
         draws = Draws(self.job, self.script).of(drawn) if drawn else {}
+        path, line = list(self.claims.values())[-1]
         for source in loose:
-            told = {"seeded": sorted(self.seeded), "claims": sorted(self.claims), "moved": self.moved[source]}
-            path, line = list(self.claims.values())[-1]
-            self.job.record("loose", source=source, **told, path=path, line=line, draws=draws.get(source, {}))
+            event = Loose(
+                source=source, seeded=sorted(self.seeded), claims=sorted(self.claims), moved=self.moved[source],
+                path=path, line=line, draws=draws.get(source, {}),
+            )  # fmt: skip
+            self.job.record(event)

@@ -7,9 +7,13 @@ import weakref
 from ctypes import string_at
 from typing import TYPE_CHECKING, Any
 
+from .events import RepeatedSamples, Repeats
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType
 
+    from torchtriage.examine.run.job.events import Further
     from torchtriage.examine.run.job.job import Job
 
 _ROUNDS = 32  # of the workers of a loader, whose batches are compared
@@ -72,9 +76,9 @@ class _Streams:
 
     def over(self, iterator: Any) -> None:
         """An epoch has come to its end by itself."""
-        for loader, stream in list(self.streams.items()):
+        for stream in list(self.streams.values()):
             if stream.iterator() is iterator:
-                _write(self.job, loader, stream.ended())
+                stream.tell_samples(self.job)
         if not any(stream.samples for stream in self.streams.values()):
             self.job.withdraw(_INNER)
 
@@ -85,12 +89,12 @@ class _Streams:
         if stream.samples:
             stream.note(batch)
         if not stream.settled and stream.take(self.job, batch) and stream.alike in _TIMES:
-            _write(self.job, loader, stream.counts())
+            stream.tell_rounds(self.job)
 
     def ending(self) -> None:
-        for loader, stream in self.streams.items():
+        for stream in self.streams.values():
             if stream.alike and not stream.settled:
-                _write(self.job, loader, stream.counts())
+                stream.tell_rounds(self.job)
 
 
 class _Stream:
@@ -99,7 +103,7 @@ class _Stream:
     """
 
     def __init__(self, loader: Any) -> None:
-        self.workers = loader.num_workers
+        self.kind, self.workers = type(loader.dataset), loader.num_workers
         self.round: list[Any] = []
         self.alike = self.values = 0
         self.kinds: set[Any] = set()
@@ -124,21 +128,26 @@ class _Stream:
         self.samples[self.batches % self.workers] += rows
         self.batches += 1
 
-    def ended(self) -> dict[str, Any]:
-        """How many samples each worker delivered at least in the epoch that has ended, how many of them different ones,
-        and how many of those every worker delivered.
-        """
-        kinds = [set(each) for each in self.samples]
-        counts = [len(each) for each in self.samples]
-        self.samples = []
-        if not kinds:
-            return {}
-        shared = len(set.intersection(*kinds))
-        least = min(counts)
-        return {"samples": least, "different": min(map(len, kinds)), "most": max(counts), "shared": shared}
+    def tell_samples(self, job: Job) -> None:
+        """Of the epoch that has ended: how much of what each worker delivered every worker delivered."""
+        samples, self.samples = self.samples, []
+        if samples:
+            kinds, counts = [set(each) for each in samples], [len(each) for each in samples]
+            path, line, further = _place(job, self.kind)
+            event = RepeatedSamples(
+                dataset=self.kind.__name__, workers=self.workers, samples=min(counts),
+                different=min(map(len, kinds)), most=max(counts), shared=len(set.intersection(*kinds)),
+                path=path, line=line, further=further,
+            )  # fmt: skip
+            job.record(event)
 
-    def counts(self) -> dict[str, Any]:
-        return {"alike": self.alike, "kinds": len(self.kinds), "values": self.values}
+    def tell_rounds(self, job: Job) -> None:
+        path, line, further = _place(job, self.kind)
+        event = Repeats(
+            dataset=self.kind.__name__, workers=self.workers, alike=self.alike, kinds=len(self.kinds),
+            values=self.values, path=path, line=line, further=further,
+        )  # fmt: skip
+        job.record(event)
 
     def take(self, job: Job, batch: Any) -> bool:
         """Whether this batch completes a round of equal ones; a round of others settles the matter."""
@@ -169,19 +178,14 @@ def _rows(batch: Any) -> list[bytes] | None:
     return [string_at(row.data_ptr(), row.nbytes) for row in rows]
 
 
-def _write(job: Job, loader: Any, told: dict[str, Any]) -> None:
-    if not told:
-        return
-    kind = type(loader.dataset)
+def _place(job: Job, kind: type) -> tuple[str, int, Further]:
+    """File and line where the stream of that KIND begins, and the further ones that it depends on."""
     code = job.written.code_of(getattr(kind, "__iter__", None))
     path = job.path_of(code) if code is not None else None
-    line = code.co_firstlineno if code is not None and path else 0
-    place = {"path": path or "", "line": line, "further": _further(job, kind, code) if line else []}
-    what = "repeats" if "alike" in told else "repeated-samples"
-    job.record(what, dataset=kind.__name__, workers=loader.num_workers, **told, **place)
+    return (path, code.co_firstlineno, _further(job, kind, code)) if code is not None and path else ("", 0, ())
 
 
-def _further(job: Job, kind: type, code: Any) -> list[tuple[str, str, int]]:
+def _further(job: Job, kind: type, code: CodeType) -> Further:
     """The lines that hand the stream on, in __iter__ and the methods that it names, and those that build loaders."""
     named = {each.co_name: each for each in job.written.codes(kind)}
     codes = [code, *(named[word] for word in code.co_names if word in named and named[word] is not code)]

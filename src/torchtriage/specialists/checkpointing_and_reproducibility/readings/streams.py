@@ -8,6 +8,7 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.checkpointing_and_reproducibility.probes.events import RepeatedSamples, Repeats, Stream
 
 ROUNDS = 4
 KINDS = 3  # different batches among those of the rounds: data that never change are no repetition
@@ -19,24 +20,24 @@ VALUES = 8  # of a batch that were compared: fewer may be equal by chance
 @detector("run/iterable-not-sharded")
 def iterable_not_sharded(record: RankRecord) -> Iterator[Sighting]:
     """Every worker of a loader delivered the same batches, one after another."""
-    last = {(event["path"], event["line"], event["dataset"]): event for event in record.all("repeats")}
+    last = {(event.path, event.line, event.dataset): event for event in record.all(Repeats)}
     for event in last.values():
-        if event["alike"] < ROUNDS or event["kinds"] < KINDS or event["values"] < VALUES:
+        if event.alike < ROUNDS or event.kinds < KINDS or event.values < VALUES:
             continue
-        workers, alike = event["workers"], event["alike"]
-        fact = f"{alike} times in succession the {workers} workers of {event['dataset']} delivered {workers} equal "
+        workers, alike = event.workers, event.alike
+        fact = f"{alike} times in succession the {workers} workers of {event.dataset} delivered {workers} equal "
         fact += f"batches: each runs the stream from its beginning, an epoch holds every sample {workers} times"
-        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
-        yield from further(Sighting(place, fact, float(workers), "times every sample"), event)
+        yield from _sightings(record, event, fact)
         return
-    for event in record.all("repeated-samples"):
-        least, different, shared = event["samples"], event["different"], event["shared"]
-        if least < SAMPLES or event["most"] > 2 * least or min(different / least, shared / different) < NEARLY_ALL:
+    for epoch in record.all(RepeatedSamples):
+        least, different, shared = epoch.samples, epoch.different, epoch.shared
+        if least < SAMPLES or epoch.most > 2 * least or min(different / least, shared / different) < NEARLY_ALL:
             continue
-        workers = event["workers"]
-        fact = (
-            f"each of the {workers} workers of {event['dataset']} delivered the same {shared} samples of an epoch, in "
-        )
-        fact += f"an order of its own: each runs the stream to its end, an epoch holds every sample {workers} times"
-        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
-        yield from further(Sighting(place, fact, float(workers), "times every sample"), event)
+        fact = f"each of the {epoch.workers} workers of {epoch.dataset} delivered the same {shared} samples of an "
+        fact += "epoch, in an order of its own: each runs the stream to its end, an epoch holds every sample "
+        yield from _sightings(record, epoch, f"{fact}{epoch.workers} times")
+
+
+def _sightings(record: RankRecord, event: Stream, fact: str) -> Iterator[Sighting]:
+    place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
+    yield from further(Sighting(place, fact, float(event.workers), "times every sample"), event.further)

@@ -6,6 +6,8 @@ import ast
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import ChangedInput, OnCtx
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType
@@ -45,6 +47,13 @@ class _Functions:
             each.tell()
 
 
+class _Leftover:
+    """A tensor that forward leaves on ctx under one name: in how many calls, and its bytes in the first of them."""
+
+    def __init__(self, size: int) -> None:
+        self.what, self.calls, self.bytes = "input", 0, size
+
+
 class _Kind:
     """One class of the user's that derives from torch.autograd.Function."""
 
@@ -55,7 +64,7 @@ class _Kind:
         self.split = "setup_context" in vars(kind)
         self.calls = 0
         self.changed: dict[str, int] = {}  # input: calls that changed it
-        self.on_ctx: dict[str, dict[str, Any]] = {}
+        self.on_ctx: dict[str, _Leftover] = {}
         self.kept: list[tuple[int, Any]] = []  # step and output, weak
         self.stayed = self.looked = 0
         self.pending: tuple[Any, ...] = ()
@@ -107,10 +116,10 @@ class _Kind:
         for tensor in _tensors(value):
             of_output = any(each is tensor for each in outputs)
             if of_output or (tensor.requires_grad and any(each is tensor for each in inputs)):
-                note = self.on_ctx.setdefault(name, {"what": "input", "calls": 0, "bytes": tensor.nbytes})
-                note["calls"] += 1
+                leftover = self.on_ctx.setdefault(name, _Leftover(tensor.nbytes))
+                leftover.calls += 1
                 if of_output:
-                    note["what"] = "output"
+                    leftover.what = "output"
                     self.kept.append((self.job.step, weakref.ref(tensor)))
 
     def left_over(self, step: int) -> None:
@@ -126,24 +135,28 @@ class _Kind:
         return names[number] if number < len(names) else f"input {number}"
 
     def tell(self) -> None:
-        for name, note in self.on_ctx.items():
+        for name, leftover in self.on_ctx.items():
             backward = self.codes.get("backward")
             taken = backward is not None and any(
                 self.job.written.stored(backward, name, deleted=deleted) for deleted in (False, True)
             )
-            stayed = {"stayed": self.stayed, "looked": self.looked, "taken": taken}
-            where = "setup_context" if self.split else "forward"
-            line = self.job.written.stored(self.codes[where], name)
-            facts = {"attribute": name, **note, **stayed, **self.at(where, line)}
-            self.job.record("on-ctx", function=self.name, **facts)
+            setter = self.codes["setup_context" if self.split else "forward"]
+            path, line = self.at(setter, self.job.written.stored(setter, name))
+            event = OnCtx(
+                function=self.name, attribute=name, what=leftover.what, calls=leftover.calls, bytes=leftover.bytes,
+                stayed=self.stayed, looked=self.looked, taken=taken, path=path, line=line,
+            )  # fmt: skip
+            self.job.record(event)
         for name, count in self.changed.items():
-            line = _changes(self.job.written.tree_of(self.codes["forward"]), name)
-            facts = {"input": name, "changed": count, "calls": self.calls, **self.at("forward", line)}
-            self.job.record("changed-input", function=self.name, **facts)
+            forward = self.codes["forward"]
+            path, line = self.at(forward, _changes(self.job.written.tree_of(forward), name))
+            self.job.record(
+                ChangedInput(function=self.name, input=name, changed=count, calls=self.calls, path=path, line=line)
+            )
 
-    def at(self, method: str, line: int) -> dict[str, Any]:
-        code: CodeType = self.codes[method]
-        return {"path": self.job.path_of(code), "line": line or code.co_firstlineno + 1}  # below its decorator
+    def at(self, code: CodeType, line: int) -> tuple[str | None, int]:
+        """The file of CODE and LINE, or where its body begins if that is 0: below its decorator."""
+        return self.job.path_of(code), line or code.co_firstlineno + 1
 
 
 def _below(kind: Any) -> Iterator[type]:

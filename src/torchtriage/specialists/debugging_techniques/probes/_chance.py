@@ -101,14 +101,14 @@ def share_outside(target: Any) -> Any:
     return ((numbers < 0) | (numbers > 1)).float().mean()
 
 
-def spread_of(target: Any) -> dict[str, Any]:
+def spread_of(target: Any) -> tuple[Any, Any]:
     """What predicting the mean of a batch's targets costs, by their own variance, and what predicting 0 costs.
 
-    Nothing of a batch of a few.
+    None of a batch of a few.
     """
     rows = target.detach().reshape(len(target), -1) if target.dim() and len(target) >= _FEW else None
     if rows is None or not rows.numel():
-        return {}
+        return None, None
     columns = max(1, _VALUES // len(rows))
     rows = rows[:, :: max(1, -(-rows.shape[1] // columns))].float()
-    return {"prior": rows.var(0).mean(), "zero": rows.square().mean()}
+    return rows.var(0).mean(), rows.square().mean()

@@ -6,16 +6,19 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Classes, Targets
+
 from . import _nodes
 from ._chance import Guesses, gain, least, mass_above_one, share_outside, spread_of
+from .events import Scores
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.events import Guess
     from torchtriage.examine.run.job.job import Job
 
 _ENTROPY = ("weight", "reduction", "ignore_index", "label_smoothing")  # what follows logits and targets
 _BINARY = ("weight", "pos_weight", "reduction")
 _PROBABLE = ("weight", "reduction")
-_COSTS = ("prior", "even")
 _SUM = 2  # of torch's numbers for reductions
 
 
@@ -108,18 +111,24 @@ class Lines:
                 options = {**dict(zip(_ENTROPY, args, strict=False)), **kwargs}
                 more = {name: each for name, each in options.items() if name not in ("reduction", "weight")}
                 guesses = self.guesses.setdefault(("entropy", logits.shape[1]), Guesses())
-                costs = dict(zip(_COSTS, guesses.cross_entropy(logits, target, options), strict=True))
+                prior, even = guesses.cross_entropy(logits, target, options)
 
                 def cost(answers: Any, wanted: Any) -> Any:
                     return raw(answers, wanted, options.get("weight"), 1, **more)
 
-                read = {"gain": gain(cost, logits, target), "floor": least(target, logits.shape[1], options)}
+                guess = (Scores if _nodes.is_bare(_judge(result)) else Classes)(
+                    at=self.job.step,
+                    classes=logits.shape[1],
+                    labels=guesses.labels,
+                    summed=target.numel() if _reduction(args, kwargs) == _SUM else 1,
+                    whole=not result.dim(),
+                    mark=self.mark(target),
+                )
+                self.read(guess, value=result.detach().mean(), prior=prior, even=even, spread=_spread(logits))
+                self.read(guess, gain=gain(cost, logits, target), floor=least(target, logits.shape[1], options))
                 if "nll" in original.__name__:
-                    read["above"] = mass_above_one(logits)
-                summed = target.numel() if _reduction(args, kwargs) == _SUM else 1
-                plain = {"labels": guesses.labels, "classes": logits.shape[1], "summed": summed}
-                plain["whole"] = not result.dim()
-                self.note_guess(result, logits, {**plain, "mark": self.mark(target)}, {**read, **costs})
+                    self.read(guess, above=mass_above_one(logits))
+                self.note_guess(result, guess)
             return result
 
         return noted
@@ -134,38 +143,38 @@ class Lines:
                 options = {**dict(zip(names, args, strict=False)), **kwargs}
                 more = {name: each for name, each in options.items() if name == "pos_weight"}
                 guesses = self.guesses.setdefault(("binary", answers.dim()), Guesses())
-                costs = dict(zip(_COSTS, guesses.yes_or_no(target, options), strict=True))
+                prior, even = guesses.yes_or_no(target, options)
                 weighted = options.get("weight") is not None
 
                 def cost(given: Any, wanted: Any) -> Any:
                     return raw(given, wanted, reduction=1, **more)
 
-                read = {"gain": None if weighted else gain(cost, answers, target), "outside": share_outside(target)}
-                summed = target.numel() if kwargs.get("reduction", options.get("reduction")) == _SUM else 1
-                plain = {"labels": guesses.labels, "classes": 2, "summed": summed}
-                plain["whole"] = not result.dim() and not weighted
-                self.note_guess(result, answers, {**plain, "mark": self.mark(target)}, {**read, **costs})
+                guess = Classes(
+                    at=self.job.step,
+                    classes=2,
+                    labels=guesses.labels,
+                    summed=target.numel() if options.get("reduction") == _SUM else 1,
+                    whole=not result.dim() and not weighted,
+                    mark=self.mark(target),
+                )
+                self.read(guess, value=result.detach().mean(), prior=prior, even=even, spread=_spread(answers))
+                self.read(guess, outside=share_outside(target))
+                if not weighted:
+                    self.read(guess, gain=gain(cost, answers, target))
+                self.note_guess(result, guess)
             return result
 
         return noted
-
-    def note_guess(self, result: Any, answers: Any, plain: dict[str, Any], read: dict[str, Any]) -> None:
-        """PLAIN facts are known, the numbers of READ will be. `whole`: no mask of the script's own comes after."""
-        facts: dict[str, Any] = {"at": self.job.step, **plain}
-        read = {"value": result.detach().mean(), **read}
-        if answers.dim() <= 2 and len(answers) > 1:
-            read["spread"] = answers.detach().float().std(0).mean()
-        self.read(facts, read)
-        self.note(result, guess=facts)
 
     def mark(self, target: Any) -> int | None:
         """To tell batches apart; None on a device, which would be waited for."""
         return next((mark for _, mark, _ in self.job.marks(target)), None)
 
-    def read(self, facts: dict[str, Any], numbers: dict[str, Any]) -> None:
+    def read(self, guess: Guess, **numbers: Any) -> None:
+        """Fills these fields of GUESS once they have arrived from their device; None is left out."""
         for name, number in numbers.items():
             if number is not None:
-                self.job.late.read(number.float(), partial(facts.__setitem__, name))
+                self.job.late.read(number.float(), partial(setattr, guess, name))
 
     def noting_distance(self, original: Any) -> Any:
         """The value of a mean squared error, and what a constant prediction costs."""
@@ -173,12 +182,11 @@ class Lines:
         def noted(first: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(first, target, *args, **kwargs)
             if getattr(result, "grad_fn", None) is not None and not target.requires_grad:
-                facts: dict[str, Any] = {"kind": "targets", "at": self.job.step, "classes": 0}
                 summed = result.numel() == 1 < target.numel() and _reduction((None, *args), kwargs) == _SUM
-                facts["summed"] = target.numel() if summed else 1
-                read = {"value": result.detach().mean(), **spread_of(target)}
-                self.read(facts, read)
-                self.note(result, guess=facts)
+                guess = Targets(at=self.job.step, classes=0, summed=target.numel() if summed else 1)
+                prior, zero = spread_of(target)
+                self.read(guess, value=result.detach().mean(), prior=prior, zero=zero)
+                self.note_guess(result, guess)
             return result
 
         return noted
@@ -189,22 +197,40 @@ class Lines:
         def noted(first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
             result = original(first, second, *args, **kwargs)
             if getattr(result, "grad_fn", None) is not None and hasattr(second, "requires_grad"):
-                pair = _given(first, second)
-                facts = {"given": [list(each.shape) for each in pair]} if _by_mistake(*pair, result) else {}
-                self.note(result, **facts)
+                mark, pair = self.note(result), _given(first, second)
+                if _by_mistake(*pair, result):
+                    mark.given = [list(each.shape) for each in pair]
             return result
 
         return noted
 
-    def note(self, result: Any, **facts: Any) -> None:
-        node = result.grad_fn
-        while node is not None and _nodes.kind(node) in ("Mean", "Sum", "Abs"):
-            node = node.next_functions[0][0]  # the L1 loss is a mean, of an absolute value, of a difference
-        if node is not None:
-            path, line = self.job.caller()
-            module = _module()
-            named = self.job.module_name(module) if module is not None else None
-            _nodes.mark(node, path=path, line=line, module=named, **facts)
+    def note_guess(self, result: Any, guess: Guess) -> None:
+        mark = self.note(result)
+        guess.path, guess.line, guess.module = mark.path, mark.line, mark.module
+        mark.guess = guess
+
+    def note(self, result: Any) -> _nodes.Mark:
+        """Notes who called for RESULT on the operation that made it; without one, nobody will read the note."""
+        node = _judge(result)
+        if node is None:
+            return _nodes.Mark()
+        mark, module = _nodes.mark(node), _module()
+        mark.path, mark.line = self.job.caller()
+        mark.module = self.job.module_name(module) if module is not None else None
+        return mark
+
+
+def _judge(result: Any) -> Any:
+    """The operation that makes a loss, below the mean, of the absolute value, of what it gives; None without one."""
+    node = result.grad_fn
+    while node is not None and _nodes.kind(node) in ("Mean", "Sum", "Abs"):
+        node = node.next_functions[0][0]
+    return node
+
+
+def _spread(answers: Any) -> Any:
+    """How much outputs differ between samples; None where that cannot be told."""
+    return answers.detach().float().std(0).mean() if answers.dim() <= 2 and len(answers) > 1 else None
 
 
 def _reduction(args: Any, kwargs: dict[str, Any]) -> Any:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from torchtriage.examine.run.job.events import Guess
 
 _MOVES = {"Squeeze", "Unsqueeze", "View", "ReshapeAlias", "ToCopy", "Select", "Index", "MaskedSelect", "Clone", "Alias"}
 _SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt", "Stack", "Cat", "Where", "MaskedFill"}
@@ -20,8 +22,24 @@ SCALES = frozenset(
     {"Mul", "Div", "ToCopy", "Clone", "Squeeze", "View", "Mean"}
 )  # a loss times a number is still that loss
 VIEWS = frozenset(_MOVES | {"UnsafeView", "Transpose", "T", "Permute", "Slice", "Expand", "Flatten", "Narrow"})
+ENTROPIES = frozenset({"NllLoss", "NllLoss2D"})
 OURS = "torchtriage-loss"
 _MANY = 64  # operations looked at in one backward pass
+
+
+class Mark:
+    """What is noted on an operation: it lives as long as its graph, and holds nothing alive.
+
+    path, line, module: of the call. guess: of a loss, whose numbers may still arrive. given: shapes that were not meant
+    to meet. output: it made the output of a module that hides how.
+    """
+
+    path: str | None = None
+    line: int | None = None
+    module: str | None = None
+    guess: Guess | None = None
+    given: Sequence[Sequence[int]] | None = None
+    output: bool = False
 
 
 def kind(node: Any) -> str:
@@ -68,11 +86,18 @@ def _shifts(node: Any) -> bool:
     return len(below) == 1 and kind(below[0]) in _TERMS and shape(below[0]) == shape(node)
 
 
-def mark(node: Any, **facts: Any) -> None:
-    """Notes FACTS on an operation: they live as long as its graph, and hold nothing alive."""
-    node.metadata.setdefault(OURS, {}).update(facts)
+def is_bare(node: Any) -> bool:
+    """Whether it is a negative log-likelihood of something else than the output of a log_softmax."""
+    below = source(node, 0)[0] if node is not None and kind(node) in ENTROPIES else None
+    return below is not None and kind(below) != "LogSoftmax"
 
 
-def marked(node: Any) -> dict[str, Any]:
+def mark(node: Any) -> Mark:
+    """To note something on an operation."""
+    made: Mark = node.metadata.setdefault(OURS, Mark())
+    return made
+
+
+def marked(node: Any) -> Mark | None:
     """What was noted on an operation."""
-    return dict(node.metadata.get(OURS) or {})
+    return node.metadata.get(OURS)  # type: ignore[no-any-return]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import LateShrunk
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -141,8 +143,8 @@ class Shrunk:
         (path, line), *above = self.hands or [self.step]
         further = [("what does so is called from here", *each) for each in above]
         further.append(("the step that has used them stands here", *self.step))
-        counts = {"scaled": self.scaled, "cut": self.cut, "factors": list(self.factors)}
-        self.job.record("late-shrunk", **counts, path=path, line=line, further=further)
+        scaled, cut, factors = self.scaled, self.cut, self.factors
+        self.job.record(LateShrunk(scaled=scaled, cut=cut, factors=factors, path=path, line=line, further=further))
 
 
 def _plain(gradient: Any) -> bool:

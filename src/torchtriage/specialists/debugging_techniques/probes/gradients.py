@@ -8,12 +8,17 @@ from itertools import count
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import GradNorm, Sharded
+
+from . import events
 from ._births import Births
+from .events import Layers, Units
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
     from ._births import Told
+    from .events import Layer
 
 _SETTLED = 20  # steps
 _STANDING = frozenset({48, 96, 192, 384, 768})  # steps at which it is asked whether the loss still falls
@@ -84,22 +89,22 @@ class _Norms:
         me = self.known[optimizer] = self.known[optimizer] if optimizer in self.known else next(self.numbers)
         self.turns[me] = turn
         if turn == 1:
-            job.record("births", optimizer=me, further=self.births.of_optimizer(optimizer))
+            job.record(events.Births(optimizer=me, further=self.births.of_optimizer(optimizer)))
         owners = job.with_gradient(optimizer) if due else []
         weights, biases = (_chosen(job, owners, deep) if due else [] for deep in (True, False))
         rate = optimizer.param_groups[0].get("lr")
-        said = {"at": job.step, "optimizer": me, "lr": rate if isinstance(rate, float) else None}
+        rate, step = rate if isinstance(rate, float) else None, job.step
         path, line = job.caller()
         first = _made(job, weights[0][1]) if weights else ("", 0)
 
         def then(values: list[float]) -> None:
-            whole = sqrt(sum(v * v for v in values))
-            job.record("grad_norm", **said, value=whole, path=path, line=line)
-            self.rise(me, whole)
+            norm = sqrt(sum(v * v for v in values))
+            job.record(GradNorm(at=step, optimizer=me, value=norm, lr=rate, path=path, line=line))
+            self.rise(me, norm)
             if weights:
-                layers, shifts = ([[name, values[at], size] for at, name, size in some] for some in (weights, biases))
-                place = {"path": first[0], "line": first[1]}
-                job.record("layers", at=said["at"], optimizer=me, layers=layers, biases=shifts, **place)
+                layers, shifts = ([(name, values[at], size) for at, name, size in some] for some in (weights, biases))
+                made = Layers(at=step, optimizer=me, layers=layers, biases=shifts, path=first[0], line=first[1])
+                job.record(made)
                 self.tell(layers, shifts)
 
         job.late.read_all(each, then)
@@ -110,7 +115,7 @@ class _Norms:
         parts = sum(type(each).__name__ == "DTensor" for each in owners)
         if parts:
             self.sharded.add(optimizer)
-            self.job.record("sharded", optimizer=type(optimizer).__name__, parts=parts, of=len(owners))
+            self.job.record(Sharded(optimizer=type(optimizer).__name__, parts=parts, of=len(owners)))
         return parts > 0
 
     def rise(self, me: int, norm: float) -> None:
@@ -119,7 +124,7 @@ class _Norms:
         if norm > _RISEN * highest > 0:
             self.rising[me], self.highest[me] = True, norm
 
-    def tell(self, *sizes: list[list[Any]]) -> None:
+    def tell(self, *sizes: list[Layer]) -> None:
         """Writes the lines of the layers, once, when their gradients are so unequal or large that somebody may ask."""
         known = [norm / size**0.5 for some in sizes for _, norm, size in some]
         names = {name for some in sizes for name, _, _ in some} - self.told
@@ -132,7 +137,7 @@ class _Norms:
             for name, owner in root.named_parameters():
                 if name in names:
                     lines[name] = self.births.of_parameter(owner, name) + squashing
-        self.job.record("births", parameters=lines)
+        self.job.record(events.Births(parameters=lines))
 
 
 def units(job: Job) -> None:
@@ -225,9 +230,19 @@ class _Units:
             for line in self.births.of_parameter(layer._parameters[each], f"{name}.{each}")
         ]
         path, line = _made(self.job, name)
-        said = {"layer": name, "of": size, "dead": size - int(living), "path": path, "line": line}
-        more = {"further": lines + self.owners.get(name, []), "after": self.after(name)[0]}
-        self.job.record("units", at=step, over=_CYCLE, **said, **more)
+        self.job.record(
+            Units(
+                at=step,
+                over=_CYCLE,
+                layer=name,
+                of=size,
+                dead=size - int(living),
+                path=path,
+                line=line,
+                further=lines + self.owners.get(name, []),
+                after=self.after(name)[0],
+            )
+        )
 
     def after(self, name: str) -> tuple[str, Any]:
         """Path and module of what follows in the same parent, where it cuts off what is negative; ("", None) else."""

@@ -6,8 +6,10 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .events import Index
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from torchtriage.examine.run.job.job import Job
 
@@ -28,15 +30,15 @@ def indices(job: Job) -> None:
     def ending() -> None:
         error = getattr(sys, "last_value", None)
         if isinstance(error, (IndexError, RuntimeError)):
-            facts = _lookup(job, error) or _plain(error)
-            if facts:
-                job.record("index", **facts)
+            found = _lookup(job, error) or _plain(error)
+            if found is not None:
+                job.record(found)
 
     job.listen(ending)
 
 
-def _lookup(job: Job, error: BaseException) -> dict[str, Any]:
-    """What a look-up of torch.nn.functional was given; empty when none failed."""
+def _lookup(job: Job, error: BaseException) -> Index | None:
+    """What a look-up of torch.nn.functional was given; None when none failed."""
     import torch
 
     module = None
@@ -46,36 +48,36 @@ def _lookup(job: Job, error: BaseException) -> dict[str, Any]:
             module = owner
         name = frame.f_code.co_name
         if name in _TABLES and frame.f_code.co_filename.endswith("nn/functional.py"):
-            ids, table, dimension = _TABLES[name]
-            found = _outside(frame.f_locals, ids, table, dimension)
-            if found:
-                named = job.module_name(module) if module is not None else None
-                return {"op": name, "module": named, **found}
-    return {}
+            found = _outside(frame.f_locals, name)
+            if found is not None:
+                found.module = job.module_name(module) if module is not None else None
+                return found
+    return None
 
 
-def _outside(given: dict[str, Any], ids: str, table: str, dimension: int) -> dict[str, Any]:
-    """The ids that the table has no row for; empty where they cannot be read, as on a device after its assertion."""
+def _outside(given: Mapping[str, Any], op: str) -> Index | None:
+    """The ids that the table has no row for; None where they cannot be read, as on a device after its assertion."""
+    ids, table, dimension = _TABLES[op]
     values, rows = given[ids], given[table]
     if values.is_floating_point() or values.device.type != "cpu" or not values.numel():
-        return {}
+        return None
     limit = int(rows.shape[min(dimension, rows.dim() - 1)])
     wrong = (values < 0) | (values >= limit)
     if dimension:
         wrong &= values != given.get("ignore_index", -100)
     if not bool(wrong.any()):
-        return {}
+        return None
     low, high = int(values[wrong].min()), int(values[wrong].max())
-    return {"low": low, "high": high, "limit": limit, "wrong": int(wrong.sum()), "of": values.numel()}
+    return Index(op=op, low=low, high=high, limit=limit, wrong=int(wrong.sum()), of=values.numel())
 
 
-def _plain(error: BaseException) -> dict[str, Any]:
+def _plain(error: BaseException) -> Index | None:
     """What the message of a failed indexing says, and whether a device has given up."""
     found = _BOUNDS.search(str(error))
     if found is None:
-        return {"op": "assert"} if "device-side assert" in str(error) else {}
+        return Index(op="assert") if "device-side assert" in str(error) else None
     index, dimension, size = (int(each) for each in found.groups())
-    return {"op": "indexing", "module": None, "low": index, "high": index, "limit": size, "dimension": dimension}
+    return Index(op="indexing", module=None, low=index, high=index, limit=size, dimension=dimension)
 
 
 def _frames(error: BaseException) -> Iterator[Any]:

@@ -10,11 +10,15 @@ import weakref
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
 from . import _nodes
 from ._data import orders, samples
 from ._lines import Lines
+from .events import Broadcast, Probabilities, Samples
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.events import Guess
     from torchtriage.examine.run.job.job import Job
 
 _TIMES = frozenset({3, 10, 100, 1000, 10_000})  # when something that keeps happening is written down again
@@ -24,7 +28,6 @@ _POINTWISE = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss"})
 _DISTANCES = frozenset({"MseLoss"})
 _PAIRED = {"Sub": "differences", "Mul": "products"}  # an error, or a term times its weight: what is followed
 _OPAQUE = frozenset({"Div", "CompiledFunction"})
-_ENTROPIES = frozenset({"NllLoss", "NllLoss2D"})
 _BINARY = frozenset({"BinaryCrossEntropyWithLogits", "BinaryCrossEntropy"})
 _WINDOW = 33  # steps that are watched at a suspicion, and one
 _ARRIVED = 3  # steps after which what was read of a device is there
@@ -40,10 +43,10 @@ def losses(job: Job) -> None:
 class _Seen:
     """One kind of thing seen: in which step first, how often, where, and how often functions were followed for it."""
 
-    def __init__(self, kind: str, first: int) -> None:
-        self.kind, self.first = kind, first
+    def __init__(self, first: int) -> None:
+        self.first = first
         self.times = self.attempts = self.sure = 0
-        self.facts: dict[str, Any] = {}
+        self.event: Broadcast | Probabilities | None = None
 
 
 class _Losses:
@@ -55,7 +58,7 @@ class _Losses:
         self.classes: dict[int, int] = {}  # sightings by number of classes
         self.distances: dict[str, int] = {}  # sightings of losses of a regression, by kind
         self.bare = 0  # of likelihoods that were given something else than the output of log_softmax
-        self.guessed: list[tuple[dict[str, Any], dict[str, Any]]] = []  # what was noted of them, and what is to be told
+        self.guessed: list[tuple[Guess, bool, int]] = []  # what was noted; whether it is alone; how many others are
         self.loader: Any = None  # weakly: the one that delivered last
         self.outputs = {False: 0, True: 0}  # outputs of opaque modules, by whether they are probabilities
 
@@ -74,7 +77,7 @@ class _Losses:
 
         table = type(output) is torch.Tensor and output.dim() >= 2 and output.shape[1] > 1
         if table and output.grad_fn is not None and _nodes.kind(output.grad_fn) in _OPAQUE:
-            _nodes.mark(output.grad_fn, output=True)
+            _nodes.mark(output.grad_fn).output = True
             values = output.detach().float()
             sums = torch.stack([(values.sum(at) - 1).abs().max() for at in (1, -1)]).min() < 1e-3
             self.job.late.read((sums & (values.min() >= 0)).float(), self.judge_output)
@@ -86,13 +89,13 @@ class _Losses:
         for root in roots:
             for node, alone in _nodes.near(root.grad_fn) if root.grad_fn is not None else ():
                 name, told = _nodes.kind(node), _nodes.marked(node)
-                if "guess" in told:
-                    self.look_at_guess(told, alone, bare=_is_bare(node))
+                if told is not None and told.guess is not None:
+                    self.look_at_guess(told.guess, alone)
                 if name in _BINARY:
                     self.count(2)
                 if name in _DISTANCES:
                     self.measure(name)
-                if name in _ENTROPIES:
+                if name in _nodes.ENTROPIES:
                     self.look_at_entropy(node)
                 elif name == "BinaryCrossEntropyWithLogits":
                     self.look_at_activation(node, ("Sigmoid", "Softmax"), "binary_cross_entropy_with_logits", node)
@@ -101,22 +104,20 @@ class _Losses:
                 elif name in _POINTWISE or name in _PAIRED:
                     self.look_at_shapes(node, name)
 
-    def look_at_guess(self, told: dict[str, Any], alone: bool, *, bare: bool) -> None:
+    def look_at_guess(self, guess: Guess, alone: bool) -> None:
         """Keeps what a loss has noted until its numbers have arrived."""
-        kinds = len(self.classes) + len(self.distances) + bool(self.bare)
-        where = {"alone": alone, "others": kinds - 1, **_place(told)}
-        kind = "scores" if bare else "classes"
-        self.guessed.append(({"kind": kind, **told["guess"]}, where))
+        others = len(self.classes) + len(self.distances) + bool(self.bare) - 1
+        self.guessed.append((guess, alone, others))
         self.settle(self.job.step - _ARRIVED)
 
     def settle(self, until: int) -> None:
-        while self.guessed and self.guessed[0][0]["at"] <= until:
-            facts, where = self.guessed.pop(0)
-            self.job.record(**facts, **where)
+        while self.guessed and self.guessed[0][0].at <= until:
+            guess, alone, others = self.guessed.pop(0)
+            self.job.record(replace(guess, alone=alone, others=others))
 
     def look_at_entropy(self, node: Any) -> None:
         below, _ = _nodes.source(node, 0)  # of sequences it stands below a reshape
-        if _is_bare(node):
+        if _nodes.is_bare(node):
             self.bare += 1
             if self.bare in _FOLLOWED:
                 self.lines.follow("entropies")
@@ -133,7 +134,7 @@ class _Losses:
             self.lines.follow("entropies")
         loader = self.loader() if number == min(_FOLLOWED) and self.loader is not None else None
         if loader is not None:
-            self.job.record("samples", further=[*samples(self.job, loader), *orders(self.job, loader)])
+            self.job.record(Samples(further=[*samples(self.job, loader), *orders(self.job, loader)]))
 
     def measure(self, kind: str) -> None:
         self.distances[kind] = number = self.distances.get(kind, 0) + 1
@@ -148,22 +149,25 @@ class _Losses:
         if made is None:
             return
         word, told = _nodes.kind(made), _nodes.marked(made)
-        if told.get("output") and word not in words:
+        if told is not None and told.output and word not in words:
             word = "probabilities"
         elif word not in words or (word == "Softmax" == words[0] and not _same_dimension(node, made)):
             return
-        seen = self.seen.setdefault((word, loss), _Seen("probabilities", self.job.step))
-        told_loss = _nodes.marked(consumer)
-        line, path = told_loss.get("line", 0), told_loss.get("path", "")
-        facts = {
-            "word": word.lower(),
-            "loss": loss,
-            "loss_line": line,
-            "further": [(f"{loss} is called here", path, line)],
-        }
-        place = _place(told if told.get("line") else told_loss)
-        self.saw(seen, {**facts, **place}, sure=bool(told_loss) + 2 * bool(told))
-        if not told_loss or (word != "probabilities" and not told):
+        seen = self.seen.setdefault((word, loss), _Seen(self.job.step))
+        called = _nodes.marked(consumer)
+        path, line = (called.path or "", called.line or 0) if called is not None else ("", 0)
+        place = told if told is not None and told.line else called or _nodes.Mark()
+        event = Probabilities(
+            word=word.lower(),
+            loss=loss,
+            loss_line=line,
+            path=place.path,
+            line=place.line,
+            module=place.module,
+            further=[(f"{loss} is called here", path, line)],
+        )
+        self.saw(seen, event, sure=(called is not None) + 2 * (told is not None))
+        if called is None or (word != "probabilities" and told is None):
             self.suspect(seen, "activations")
 
     def look_at_shapes(self, node: Any, name: str) -> None:
@@ -177,20 +181,21 @@ class _Losses:
                 _crossed(_nodes.shape(made, output), whole) or (name not in _PAIRED and _alone(made, output, whole))
             ):
                 continue
-            seen = self.seen.setdefault((name, ""), _Seen("broadcast", self.job.step))
+            seen = self.seen.setdefault((name, ""), _Seen(self.job.step))
             told = _nodes.marked(node)
-            if "given" in told:
-                self.saw(seen, {**told, "loss": name}, sure=1)
-            elif not told:
+            if told is None:
                 self.suspect(seen, _PAIRED.get(name, "losses"))
+            elif told.given is not None:
+                event = Broadcast(loss=name, given=told.given, path=told.path, line=told.line, module=told.module)
+                self.saw(seen, event, sure=1)
 
-    def saw(self, seen: _Seen, facts: dict[str, Any], *, sure: int) -> None:
-        """FACTS replace those of an earlier step that were less SURE."""
-        if not seen.facts:
+    def saw(self, seen: _Seen, event: Broadcast | Probabilities, *, sure: int) -> None:
+        """EVENT replaces that of an earlier step that was less SURE."""
+        if seen.event is None:
             path, line = self.job.caller()
-            seen.facts = {**facts, "path": path, "line": line}
+            seen.event = replace(event, path=path, line=line)
         if sure > seen.sure:
-            seen.facts, seen.sure = facts, sure
+            seen.event, seen.sure = event, sure
         seen.first = min(seen.first, self.job.step)  # steps count from 0 again once an optimizer steps
         seen.times += 1
         if seen.times in _TIMES:
@@ -202,25 +207,16 @@ class _Losses:
             self.lines.follow(what)
 
     def write(self, seen: _Seen) -> None:
-        if seen.facts.get("word") == "probabilities" and (self.outputs[False] or self.outputs[True] < seen.times):
+        event = seen.event
+        is_judged_later = isinstance(event, Probabilities) and event.word == "probabilities"
+        if event is None or (is_judged_later and (self.outputs[False] or self.outputs[True] < seen.times)):
             return
-        self.job.record(seen.kind, times=seen.times, first=seen.first, **seen.facts)
+        self.job.record(replace(event, times=seen.times, first=seen.first))
 
     def ending(self) -> None:
         self.settle(self.job.step)
         for seen in self.seen.values():
-            if seen.times:
-                self.write(seen)
-
-
-def _is_bare(node: Any) -> bool:
-    """Whether a negative log-likelihood was given something else than the output of a log_softmax."""
-    below = _nodes.source(node, 0)[0] if _nodes.kind(node) in _ENTROPIES else None
-    return below is not None and _nodes.kind(below) != "LogSoftmax"
-
-
-def _place(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: told.get(name) for name in ("path", "line", "module")}
+            self.write(seen)
 
 
 def _same_dimension(outer: Any, inner: Any) -> bool:

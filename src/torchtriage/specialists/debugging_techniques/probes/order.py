@@ -6,7 +6,10 @@ import weakref
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
 from ._shrunk import Shrunk
+from .events import LateClip, Zeroed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,11 +159,20 @@ class _Zeroed:
     def write(self, turn: _Turn) -> None:
         places = [turn.cleared, *turn.above] if turn.cleared[1] else turn.hands or [turn.place]
         path, line = places[0]
-        named = {"optimizer": turn.name, "number": turn.number, "by_name": bool(turn.cleared[1])}
         further = [(f"{turn.name} steps here, without gradients", *turn.place)]
         further += [("what clears them is called from here", *each) for each in places[1:3]]
-        counts = {"early": turn.early, "sound": turn.sound}
-        self.job.record("zeroed", **named, **counts, path=path, line=line, further=further)
+        self.job.record(
+            Zeroed(
+                optimizer=turn.name,
+                number=turn.number,
+                by_name=bool(turn.cleared[1]),
+                early=turn.early,
+                sound=turn.sound,
+                path=path,
+                line=line,
+                further=further,
+            )
+        )
 
 
 def late_clips(job: Job) -> None:
@@ -198,7 +210,7 @@ class _LateClips:
         self.running: tuple[weakref.ref[Any], Any, int] | None = None  # a step: its optimizer, a parameter, its version
         self.within: tuple[int, Callable[[], None]] | None = None  # a clip in it: the version then, and what tells it
         self.late = self.cut = 0
-        self.where: dict[str, Any] = {}
+        self.first: LateClip | None = None
         self.step: tuple[str, int] = ("", 0)  # the line of the last one before the first of those clips
 
     def watching(self) -> None:
@@ -215,7 +227,7 @@ class _LateClips:
 
     def stepped(self, optimizer: Any) -> None:
         self.used.append(weakref.ref(optimizer))
-        if not self.where:
+        if self.first is None:
             self.step = self.job.caller()
         owner = self.running[1]() if self.running else None
         if self.within and owner is not None:
@@ -253,9 +265,17 @@ class _LateClips:
     def came_late(self, where: tuple[str, float, str, int], norm: Any) -> None:
         self.late += 1
         call, limit, path, line = where
-        if not self.where:
-            self.where = {"call": call, "limit": limit, "at": self.job.step, "path": path, "line": line}
-            self.where["further"] = [("the step that has used them stands here", *self.step)]
+        if self.first is None:
+            self.first = LateClip(
+                call=call,
+                limit=limit,
+                at=self.job.step,
+                late=1,
+                cut=0,
+                path=path,
+                line=line,
+                further=[("the step that has used them stands here", *self.step)],
+            )
         if norm is None:
             self.cut += 1
         else:
@@ -267,11 +287,11 @@ class _LateClips:
         self.cut += cut
 
     def ending(self) -> None:
-        if self.late:
-            self.write()
+        self.write()
 
     def write(self) -> None:
-        self.job.record("late-clip", **self.where, late=self.late, cut=self.cut)
+        if self.first is not None:
+            self.job.record(replace(self.first, late=self.late, cut=self.cut))
 
 
 def _holds(optimizer: Any, parameter: Any) -> bool:

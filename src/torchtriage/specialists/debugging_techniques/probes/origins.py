@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import weakref
+from itertools import islice
 from math import isfinite
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import NonFinite, replace
+
 from . import _singular
-from ._delivered import Delivered, Refused
+from ._delivered import Delivered, Refusals
+from ._guard import Guard
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -16,21 +20,22 @@ if TYPE_CHECKING:
 _BUDGET = 0.003  # of the time may go into looking through all gradients
 _REPLAYS = 5  # of losses in a row that the script then skipped
 _PATIENCE = 20  # losses in a row that are not finite and that no step follows: no search for a loss scale
-_TIRED = {"stage": "unknown", "why": f"{_REPLAYS} losses in a row that were skipped were traced before it"}
+_NEAR, _SMALL = 8, 1 << 14  # parameters among which a gradient is looked for of so few values
+_TIRED = NonFinite(stage="unknown", why=f"{_REPLAYS} losses in a row that were skipped were traced before it")
 
 
 def origins(job: Job) -> None:
     """The first loss or gradient that is not finite, traced to the operation that made it; once per run.
 
-    A healthy step costs one look at the loss and one at the gradient of the first parameter, through which a NaN of
-    any later layer comes; the norm of all gradients is taken as often as 0.3 per cent of the time allows. When
+    A healthy step costs one look at the loss and one at the gradient of one of the first parameters, through which a
+    NaN of any later layer comes; the norm of all gradients is taken as often as 0.3 per cent of the time allows. When
     one is not finite, the forward passes since the last backward are replayed with their own inputs, random state
     and autocast.
     """
     import torch
 
     watch = _Origins(job)
-    job.place(f"{job.placing} refused", Refused(job, watch.delivered).place)
+    job.place(f"{job.placing} refused", Refusals(job, watch.delivered).place)
     job.wrap(torch.amp.GradScaler, "scale", watch.scale)
     job.listen(
         watch.delivered.batch,
@@ -54,6 +59,8 @@ class _Origins:
         self.calls = job.calls()
         self.delivered = Delivered(job)
         self.scaled: list[tuple[Any, Any]] = []
+        job.rest.guard = Guard(job, self.calls, self.scaled, self.delivered)
+        job.undo(self.leave_guard)
         self.done = False
         self.spent = 0  # backward passes until the first of the calls
         self.due = 0  # when all gradients are looked at again, in nanoseconds; in between, the first one is
@@ -111,15 +118,14 @@ class _Origins:
 
     def hold_loss(self, losses: list[Any]) -> None:
         self.row += 1
-        facts = self.job.why_forward(self.calls, losses) if self.row <= _REPLAYS else _TIRED
-        if facts["stage"] == "loss":
-            facts = {**facts, **self.in_loss(losses)}
+        event = self.job.why_forward(self.calls, losses) if self.row <= _REPLAYS else _TIRED
+        if event.stage == "loss":
+            event = self.in_loss(event, losses)
         reached = {id(leaf) for leaf in self.job.leaves(losses)}
-        facts = {"seen": "loss", "at": self.job.step, **facts, **self.delivered.facts(self.calls)}
-        self.held = _Held(facts, self.turn, reached)
+        self.held = _Held(self.with_batch(replace(event, seen="loss")), self.turn, reached)
         self.first = self.first if self.row > 1 else self.held
         if self.row == _PATIENCE and self.first:
-            self.tell(self.first.facts)
+            self.tell(self.first.event)
 
     def stepping(self, optimizer: Any) -> None:
         held = self.held is not None and self.held.reaches(optimizer)
@@ -144,25 +150,28 @@ class _Origins:
         bad = [owner for owner in owners if not _all_finite(owner.grad)]
         if bad:  # else the norm of large finite gradients overflowed
             name = self.job.module_name(bad[-1])
-            count = {"bad": len(bad), "of": len(owners), "nearest": name or "a tensor of no module"}
-            why = self.job.why_backward(self.calls)
-            if why["stage"] == "unknown":
-                losses = [loss for kept in self.latest if (loss := kept()) is not None]
-                why = {**why, **self.in_loss(losses)}
-            facts = {"seen": "gradient", "at": self.job.step, **count, **why}
-            facts.update(self.delivered.facts(self.calls))
-            self.held = _Held(facts, self.turn, {id(owner) for owner in bad})
+            event = self.job.why_backward(self.calls)
+            if event.stage == "unknown":
+                event = self.in_loss(event, [loss for kept in self.latest if (loss := kept()) is not None])
+            nearest = name or "a tensor of no module"
+            event = replace(event, seen="gradient", bad=len(bad), of=len(owners), nearest=nearest)
+            self.held = _Held(self.with_batch(event), self.turn, {id(owner) for owner in bad})
 
-    def in_loss(self, losses: list[Any]) -> dict[str, Any]:
-        """What can be said of the part of the graph that no repeated pass computes."""
+    def with_batch(self, event: NonFinite) -> NonFinite:
+        """EVENT of this step, with its batch where that was the first to be not finite."""
+        event, batch = replace(event, at=self.job.step), self.delivered.not_finite(self.calls)
+        return replace(event, batch=batch) if batch is not None else event
+
+    def in_loss(self, event: NonFinite, losses: list[Any]) -> NonFinite:
+        """EVENT, with what can be said of the part of the graph that no repeated pass computes."""
         for loss in losses:
             found = _singular.lines(self.job, loss) if loss.grad_fn is not None else []
             if len(found) == 1:
-                return {"at_op": found[0][0], "path": found[0][1], "line": found[0][2]}
+                return replace(event, at_op=found[0][0], path=found[0][1], line=found[0][2])
             if found:
                 says = "is called here, whose value or slope is not finite at zero"
-                return {"further": [(f"{op} {says}", path, line) for op, path, line in found]}
-        return {}
+                return replace(event, further=[(f"{op} {says}", path, line) for op, path, line in found])
+        return event
 
     def stepped(self, optimizer: Any) -> None:
         self.calls.clear()
@@ -172,35 +181,39 @@ class _Origins:
             self.unread = None
         if self.held and self.held.reaches(optimizer):
             if self.held.turn == self.turn or not all(_all_finite(p.grad) for p in self.job.with_gradient(optimizer)):
-                self.tell(self.held.facts)
+                self.tell(self.held.event)
             self.held, self.first, self.row = None, None, 0
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         if self.held and self.held.turn == self.turn and self.held.reaches(optimizer):
-            self.tell(self.held.facts)  # the loss before scaling: no search for a scale mends it
+            self.tell(self.held.event)  # the loss before scaling: no search for a scale mends it
 
     def judge_later(self, finite: Any) -> None:
-        step = self.job.step
+        late = NonFinite(seen="late", at=self.job.step, stage="unknown", why="on CUDA it is read a step late")
 
         def then(value: float) -> None:
             if not value:
-                self.tell({"seen": "late", "at": step, "stage": "unknown", "why": "on CUDA it is read a step late"})
+                self.tell(late)
 
         self.job.late.read(finite, then)
 
-    def tell(self, facts: dict[str, Any]) -> None:
+    def tell(self, event: NonFinite) -> None:
         if not self.done:
             self.done = True
-            self.job.record("non-finite", **facts)
+            self.job.record(event)
         self.held = self.first = None
         self.calls, self.scaled[:] = self.job.calls(), []
+        self.leave_guard()
+
+    def leave_guard(self) -> None:
+        self.job.rest.guard = None
 
 
 class _Held:
-    """A finding that waits for a step: its facts, the backward pass it belongs to, ids of the tensors concerned."""
+    """A finding that waits for a step: the backward pass it belongs to, ids of the tensors concerned."""
 
-    def __init__(self, facts: dict[str, Any], turn: int, reached: set[int]) -> None:
-        self.facts, self.turn, self.reached = facts, turn, reached
+    def __init__(self, event: NonFinite, turn: int, reached: set[int]) -> None:
+        self.event, self.turn, self.reached = event, turn, reached
 
     def reaches(self, optimizer: Any) -> bool:
         return any(id(p) in self.reached for group in optimizer.param_groups for p in group["params"])
@@ -212,13 +225,18 @@ def _has_numbers(loss: Any) -> bool:
 
 
 def _first_sum(optimizer: Any) -> Any:
-    """Of the gradient of the first parameter; None where it has none."""
-    for parameter in optimizer.param_groups[0]["params"]:
+    """Of a small gradient among those of the first parameters, through which a NaN of any later layer comes, too: the
+    very first one of a language model has millions of values. Of that where none is small; None where it has none.
+    """
+    first: Any = None
+    for parameter in islice(optimizer.param_groups[0]["params"], _NEAR):
         gradient = parameter.grad
         if gradient is None or not (gradient.is_floating_point() or gradient.is_complex()):
-            return None
-        return gradient.sum()
-    return None
+            break
+        if gradient.numel() <= _SMALL:
+            return gradient.sum()
+        first = gradient if first is None else first
+    return first.sum() if first is not None else None
 
 
 def _is_finite(total: Any) -> bool:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from ._astray import Astray
 from ._free import free, made_at
+from .events import Unowned
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torchtriage.examine.run.job.job import Job
+
+    from .events import Homeless
 
 _ENOUGH = 4  # looks, at backward passes 1, 2, 4, 8 and so on, in which a parameter got a new gradient
 _EVERY = 50  # backward passes after which they are looked for again
@@ -238,21 +241,30 @@ class _Unowned:
         if groups or self.told:
             self.told = True
             told = [self.described(root, born, names) for (root, born), names in groups.items()]
-            self.job.record("unowned", groups=told, backwards=self.backwards, steps=self.steps, last=last)
+            self.job.record(Unowned(groups=told, backwards=self.backwards, steps=self.steps, last=last))
 
-    def described(self, root: str, born: tuple[str, int] | None, names: list[str]) -> dict[str, Any]:
+    def described(self, root: str, born: tuple[str, int] | None, names: list[str]) -> Homeless:
         suspect = self.turns.suspect() if born is None else None
         optimizer, built = self.sized(suspect)[1:] if suspect is not None else self.largest
         path, line = born or built
         module = (_shared(names) or (names[0] if len(names) == 1 else root)) if root else None
-        named = {"root": root, "names": names[:_NAMES], "count": len(names), "module": module}
         further = [(f"{optimizer} is built here, without them", *built)]
         roots = [each for each in self.job.roots if type(each).__name__ == root]
         further += [(f"{names[0]} comes from here", *self.job.written.made(each, names[0])) for each in roots]
         if not root:
             further += [(f"{names[0]} comes from here", *each) for each in self.made.get(names[0], ())]
-        told = {"later": born is not None, "instead": suspect is not None, "optimizer": optimizer, "further": further}
-        return {**named, **told, "path": path, "line": line}
+        return {
+            "root": root,
+            "names": names[:_NAMES],
+            "count": len(names),
+            "module": module,
+            "later": born is not None,
+            "instead": suspect is not None,
+            "optimizer": optimizer,
+            "path": path,
+            "line": line,
+            "further": further,
+        }
 
 
 def _shared(names: list[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import Planned
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -28,13 +30,15 @@ class _Plans:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.open: dict[int, tuple[weakref.finalize[..., Any], dict[str, Any], str, tuple[str, int]]] = {}
-        self.facts: list[dict[str, Any]] = []
+        self.gone: list[Planned] = []
+        self.made = 0
 
     def making(self, original: Any) -> Any:
         def __init__(schedule: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
             original(schedule, *args, **kwargs)
-            if len(self.facts) + len(self.open) < _MOST:
-                number, kept = len(self.facts) + len(self.open), vars(schedule)
+            number, kept = self.made, vars(schedule)
+            self.made += 1
+            if number < _MOST:
                 last = weakref.finalize(schedule, self.read, number)
                 last.atexit = False
                 self.open[number] = (last, kept, type(schedule).__name__, self.job.caller())
@@ -46,15 +50,15 @@ class _Plans:
         if (end := _end(name, kept)) is not None:
             group = getattr(kept.get("optimizer"), "param_groups", [{}])[0]
             rate = group.get("lr") if isinstance(group.get("lr"), float) else None
-            told = {"schedule": name, "end": end, "calls": int(kept.get("last_epoch") or 0), "rate": rate}
-            self.facts.append({**told, "turns": self.job.clock.turns, "path": path, "line": line})
+            calls, turns = int(kept.get("last_epoch") or 0), self.job.clock.turns
+            self.gone.append(Planned(schedule=name, end=end, calls=calls, rate=rate, turns=turns, path=path, line=line))
 
     def ending(self) -> None:
         for number, (last, *_) in list(self.open.items()):
             last.detach()
             self.read(number)
-        for facts in self.facts:
-            self.job.record("planned", **facts)
+        for plan in self.gone:
+            self.job.record(plan)
 
 
 def _end(name: str, kept: dict[str, Any]) -> int | None:

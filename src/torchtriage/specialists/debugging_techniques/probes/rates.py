@@ -6,6 +6,8 @@ import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Rate
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -13,6 +15,7 @@ _CHANGED = 1.25  # times: a rate that has changed by less is not written down ag
 _LINES = 200  # of one optimizer, at most
 _FIRST, _LAST = 5, 32  # losses of each optimizer that are kept
 _MANY = 8  # optimizers
+_NOTHING = 1e-7  # of the highest rate, moves no weight; OneCycleLR ends at 4e-6 of it
 
 
 def rates(job: Job) -> None:
@@ -35,6 +38,9 @@ class _Rate:
         self.latest: float | None = None
         self.highest = 0.0
         self.lines = self.at = self.turns = 0
+        self.since: int | None = None  # the step since which the rate has been next to nothing, or below
+        self.returns = 0  # how often it has come back from there
+        self.scheduled = False
         self.first: list[float] = []
         self.last: deque[float] = deque(maxlen=_LAST)
 
@@ -42,16 +48,37 @@ class _Rate:
         before, now = self.written, self.latest
         if now is None or self.lines >= _LINES:
             return False
-        if not before or not now:
+        if not before or not now or (before > 0) != (now > 0):
             return before != now
         return max(now / before, before / now) >= _CHANGED
 
-    def facts(self) -> dict[str, Any]:
-        path, line = self.built
-        losses = {"first": self.first, "last": list(self.last)}
-        rates = {"lr": self.latest, "highest": self.highest, "maximizes": self.maximizes}
-        named = {"optimizer": self.optimizer, "number": self.number, "path": path, "line": line}
-        return {"at": self.at, "turns": self.turns, **named, **rates, "losses": losses}
+    def follow(self, rate: float | None, step: int) -> None:
+        """RATE is that of STEP."""
+        self.at, self.turns, self.latest = step, self.turns + 1, rate
+        self.highest = max(self.highest, rate or 0.0)
+        is_gone = rate is not None and rate <= _NOTHING * self.highest
+        if is_gone and self.since is None:
+            self.since = step
+        elif not is_gone and self.since is not None:
+            self.returns += self.turns > 2  # from the second on: a warm-up may begin at 0
+            self.since = None
+
+    def event(self) -> Rate:
+        return Rate(
+            at=self.at,
+            turns=self.turns,
+            optimizer=self.optimizer,
+            number=self.number,
+            path=self.built[0],
+            line=self.built[1],
+            lr=self.latest,
+            highest=self.highest,
+            maximizes=self.maximizes,
+            since=self.since,
+            returns=self.returns,
+            scheduled=self.scheduled,
+            losses={"first": self.first, "last": list(self.last)},
+        )
 
 
 class _Rates:
@@ -67,9 +94,8 @@ class _Rates:
                 return
             rate = self.known[optimizer] = _Rate(optimizer, len(self.every), self.job.built.at(optimizer))
             self.every.append(rate)
-        rate.at, rate.turns = self.job.step, rate.turns + 1
-        rate.latest = _highest(optimizer)
-        rate.highest = max(rate.highest, rate.latest or 0.0)
+        rate.follow(_highest(optimizer), self.job.step)
+        rate.scheduled = rate.scheduled or "initial_lr" in optimizer.param_groups[0]
         loss = self.job.loss
         if loss is not None:
             rate.last.append(loss)
@@ -80,11 +106,11 @@ class _Rates:
 
     def write(self, rate: _Rate) -> None:
         rate.written, rate.lines = rate.latest, rate.lines + 1
-        self.job.record("rate", **rate.facts())
+        self.job.record(rate.event())
 
     def ending(self) -> None:
         for rate in self.every:
-            self.job.record("rate", **rate.facts())
+            self.job.record(rate.event())
 
 
 def _highest(optimizer: Any) -> float | None:

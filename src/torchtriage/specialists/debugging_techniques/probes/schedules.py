@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import ScheduleLed
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -29,7 +31,7 @@ class _Order:
     """Of one schedule: its calls before the optimizer's first turn, the turns in between, and which came last."""
 
     def __init__(self, scheduler: Any) -> None:
-        self.named = {"schedule": type(scheduler).__name__, "optimizer": type(scheduler.optimizer).__name__}
+        self.schedule, self.optimizer = type(scheduler).__name__, type(scheduler.optimizer).__name__
         self.calls = self.before = self.rounds = 0
         self.lines: list[tuple[str, int]] = []
         self.step: tuple[str, int] = ("", 0)  # the line of the optimizer's first one
@@ -76,6 +78,8 @@ class _Schedules:
                 job.wrap(kind, "step", self.advancing)
 
     def listen(self, job: Job) -> None:
+        """Which of both had the last turn, the end of the job tells: no step may be missing."""
+        job.continuous()
         job.on("stepped", self.turned)
         job.on("skipped", self.turned)
 
@@ -129,6 +133,13 @@ class _Schedules:
         for order in self.every:
             if order.led:
                 path, line = order.lines[0]
-                further = [(f"{order.named['optimizer']} steps here, after its schedule", *order.step)]
-                facts = {"calls": order.calls, "path": path, "line": line, "further": further}
-                self.job.record("schedule-led", **order.named, **facts)
+                self.job.record(
+                    ScheduleLed(
+                        schedule=order.schedule,
+                        optimizer=order.optimizer,
+                        calls=order.calls,
+                        path=path,
+                        line=line,
+                        further=[(f"{order.optimizer} steps here, after its schedule", *order.step)],
+                    )
+                )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import Stalled
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -98,11 +100,16 @@ class _Stalled:
 
     def tell(self, optimizer: Any, still: _Still) -> None:
         path, line = self.job.caller()
-        named = {
-            "optimizer": type(optimizer).__name__,
-            "number": id(optimizer),
-            "rate": optimizer.param_groups[0]["lr"],
-        }
-        further = [(f"{named['optimizer']} is built here", *self.job.built.at(optimizer))]
-        counts = {"running": still.running, "since": still.since}
-        self.job.record("stalled", **named, **counts, path=path, line=line, further=further)
+        name = type(optimizer).__name__
+        self.job.record(
+            Stalled(
+                optimizer=name,
+                number=id(optimizer),
+                rate=optimizer.param_groups[0]["lr"],
+                running=still.running,
+                since=still.since,
+                path=path,
+                line=line,
+                further=[(f"{name} is built here", *self.job.built.at(optimizer))],
+            )
+        )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
 from ._calls import calls_in_sight
+from .events import Carried, Updates
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
+    from torchtriage.examine.run.job.ledger import Ledger
 
 _FIRST_STEPS = 100  # of an optimizer, in which its gradients are followed
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again
@@ -39,7 +43,7 @@ class _Updates:
 
     def __init__(self, job: Job) -> None:
         self.job, self.turns = job, f"{job.placing} within"
-        self.ledgers: list[Any] = []
+        self.ledgers: list[Ledger] = []
         self.listens = False
 
     def find(self, older: list[Any]) -> None:
@@ -49,7 +53,7 @@ class _Updates:
     def built(self, optimizer: Any) -> None:
         self.add(self.job.ledger(optimizer))
 
-    def add(self, ledger: Any) -> None:
+    def add(self, ledger: Ledger) -> None:
         for gone in [each for each in self.ledgers if each.optimizer() is None]:
             self.leave(gone)
         self.ledgers.append(ledger)
@@ -62,10 +66,10 @@ class _Updates:
         job.on("stepped", self.turned)
         job.on("skipped", self.turned)
 
-    def leave(self, ledger: Any) -> None:
+    def leave(self, ledger: Ledger) -> None:
         """Its optimizer is gone."""
         self.ledgers.remove(ledger)
-        self.job.record("updates", **ledger.facts(), last=True)
+        self.job.record(replace(_told(ledger), last=True))
 
     def backwarded(self, roots: Any) -> None:
         for ledger in self.ledgers.copy():
@@ -74,7 +78,7 @@ class _Updates:
             elif not ledger.steps and ledger.filled(self.job.caller) and ledger.backwards in _TIMES:
                 ledger.look_beside(self.job.leaves(roots), self.ledgers)
                 ledger.unreached = calls_in_sight(self.job, "step", ledger.optimizer())
-                self.job.record("updates", **ledger.facts())
+                self.job.record(_told(ledger))
 
     def turned(self, optimizer: Any, _scaler: Any = None) -> None:
         for ledger in self.ledgers:
@@ -87,7 +91,23 @@ class _Updates:
 
     def ending(self) -> None:
         for ledger in self.ledgers:
-            self.job.record("updates", **ledger.facts(), last=True)
+            self.job.record(replace(_told(ledger), last=True))
+
+
+def _told(ledger: Ledger) -> Updates:
+    path, line = ledger.where or ("", 0)
+    return Updates(
+        optimizer=ledger.name,
+        number=ledger.number,
+        built=f"{ledger.built[0]}:{ledger.built[1]}",
+        backwards=ledger.backwards,
+        steps=ledger.steps,
+        moved=ledger.moved(),
+        beside=ledger.beside,
+        path=path,
+        line=line,
+        further=ledger.further(),
+    )
 
 
 class _Carried:
@@ -123,12 +143,20 @@ class _Carried:
             del self.watched[optimizer]
             self.told.add(optimizer)
         if chain.running in _TIMES or (chain.running and chain.total in _TIMES):
-            name, (path, line) = type(optimizer).__name__, self.line
-            further = self.further(name, optimizer)
-            counts = {"running": chain.running, "total": chain.total, "of": chain.steps}
-            self.job.record("carried", optimizer=name, **counts, path=path, line=line, further=further)
+            name = type(optimizer).__name__
+            self.job.record(
+                Carried(
+                    optimizer=name,
+                    running=chain.running,
+                    total=chain.total,
+                    of=chain.steps,
+                    path=self.line[0],
+                    line=self.line[1],
+                    further=self.further(name, optimizer),
+                )
+            )
 
-    def further(self, name: str, optimizer: Any) -> list[Any]:
+    def further(self, name: str, optimizer: Any) -> list[tuple[str, str, int]]:
         """Where it steps and was built, and the calls of zero_grad beside that backward, which clear nothing of it."""
         places = [(f"{name} steps here, with what earlier steps have used already", *self.job.caller())]
         others = calls_in_sight(self.job, "zero_grad")

@@ -5,18 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 from statistics import median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
+from torchtriage.examine.run.job.events import (
+    Classes,
+    ClippedByHook,
+    ClipScaled,
+    EditedByHand,
+    Guess,
+    NonFinite,
+    Rate,
+    Targets,
+)
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import quantile
 from torchtriage.examine.run.training import sole_loss
+from torchtriage.specialists.debugging_techniques.probes.events import (
+    Ascent,
+    Broadcast,
+    Probabilities,
+    UpdateSize,
+    Zeroed,
+)
+from torchtriage.specialists.debugging_techniques.readings.schedules import is_beyond
 
 ENOUGH = 100  # losses: before, a loss that leapt up at first may still come down
 LATE = 4  # the last one in so many is the end of a run
-WORSE = {"classes": 1.5, "targets": 4.0}  # times the start and a constant guess: squares grow twice as fast
+WORSE: dict[type[Guess], float] = {Classes: 1.5, Targets: 4.0}
+"""Times the start and a constant guess: squares grow twice as fast."""
 LEAP = 1.25  # times the start and a constant guess, to which the loss rose early on
 AT_GUESS, NEAR_GUESS = (
     0.98,
@@ -25,8 +44,19 @@ AT_GUESS, NEAR_GUESS = (
 LARGE = 0.1  # of the weights, in one update; healthy ones are a thousandth to a hundredth, 0.03 in a first step of Adam
 HALF = 0.5  # of the weights, in one update: what they were is gone, whether or not the loss leaps
 FIRST = 10  # steps in which updates are that large, where the rate is to blame
-TOLD = ("zeroed", "probabilities", "broadcast", "non-finite", "clip-scaled", "edited-by-hand", "clipped-by-hook")
-"""Events that explain a loss that rises themselves."""
+ASCENTS, GROWN = 20, 1.2  # passes that are seen, and times by which the loss has grown
+GAME = 3  # changes of the optimizer that steps: two that train against each other take turns, be it by epochs
+SPELT = {
+    "NllLoss": "the cross entropy",
+    "NllLoss2D": "the cross entropy",
+    "MseLoss": "the mean squared error",
+    "SmoothL1Loss": "the smooth L1 loss",
+    "HuberLoss": "the Huber loss",
+    "BinaryCrossEntropy": "the binary cross entropy",
+    "BinaryCrossEntropyWithLogits": "the binary cross entropy",
+}
+TOLD = (Zeroed, Probabilities, Broadcast, NonFinite, ClipScaled, EditedByHand, ClippedByHook)
+"""Events that themselves explain a loss that rises or stays at chance."""
 
 
 class End(NamedTuple):
@@ -36,7 +66,7 @@ class End(NamedTuple):
     the end, of which three in four losses are higher.
     """
 
-    kind: str
+    kind: type[Guess]
     values: list[float]
     start: float
     low: float
@@ -48,14 +78,18 @@ class End(NamedTuple):
 
 @detector("run/loss-diverged")
 def loss_diverged(record: RankRecord) -> Iterator[Sighting]:
-    """The loss ends far above its start, and above what a guess costs that knows nothing."""
+    """The loss ends far above its start and a guess that knows nothing, or its negative is what is minimized."""
+    yield from _ascents(record)
     end = _end(record)
-    if end is None or any(True for _ in learning_rate_too_high.look(record)):
+    is_explained = any(is_beyond(each) for each in record.all(Rate)[-1:]) or any(
+        True for _ in learning_rate_too_high.look(record)
+    )
+    if end is None or is_explained:
         return
     if end.low < WORSE[end.kind] * max(end.start, end.even):
         return
     rate = _rate(record)
-    beside = f"; the learning rate is {rate['lr']:g} ({rate['optimizer']})" if rate else ""
+    beside = f"; the learning rate is {rate.lr:g} ({rate.optimizer})" if rate else ""
     yield from _told(record, end, f"and stayed there over the last {len(end.values) // LATE} steps{beside}")
 
 
@@ -63,17 +97,39 @@ def loss_diverged(record: RankRecord) -> Iterator[Sighting]:
 def learning_rate_too_high(record: RankRecord) -> Iterator[Sighting]:
     """The first updates are as large as the weights, and the loss ends no lower than that of a constant guess."""
     end, rate = _end(record), _rate(record)
-    large = [each["ratio"] for each in record.all("update-size") if each["at"] < FIRST and isfinite(each["ratio"])]
-    if end is None or rate is None or rate.get("lr") is None or not large or max(large) < LARGE:
+    if any(is_beyond(each) for each in record.all(Rate)[-1:]):
+        return  # the schedule is to blame
+    large = [each.ratio for each in record.all(UpdateSize) if each.at < FIRST and isfinite(each.ratio)]
+    if end is None or rate is None or rate.lr is None or not large or max(large) < LARGE:
         return
     leaps = _peak(end) >= LEAP * max(end.start, end.even)
     learned = end.last < AT_GUESS * end.guess or end.low < NEAR_GUESS * end.guess
     if learned or not (leaps or max(large) >= HALF):
         return
     size = f"{max(large):.2g} times" if max(large) >= 1 else f"{max(large):.0%} of".replace("%", " %")
-    fact = f"with a learning rate of {rate['highest']:g} ({rate['optimizer']}) an update was {size} the size of the "
+    fact = f"with a learning rate of {rate.highest:g} ({rate.optimizer}) an update was {size} the size of the "
     rose = f", and the loss rose to {_peak(end):.3g} at first" if leaps else ""
     yield from _told(record, end, f"{fact}weights{rose}")
+
+
+def _ascents(record: RankRecord) -> Iterator[Sighting]:
+    """Passes through one line that differentiate minus a loss, which grows. No game, in which optimizers with opposed
+    losses take turns; no search for an input; nothing that comes after a training, which it is to undo; and no ascent
+    that the optimizer was asked for.
+    """
+    maximizes = any(each.maximizes for each in record.all(Rate))
+    for event in record.all(Ascent):
+        before, after = median(event.first), median(event.last)
+        is_meant = maximizes or event.before or event.turns >= GAME or not event.owned
+        if is_meant or event.passes < ASCENTS or after < GROWN * before:
+            continue
+        place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
+        name = SPELT.get(event.loss, event.loss)
+        fact = (
+            f"{event.passes} backward passes began at minus {name}, which grew from {before:.3g} to {after:.3g}: the "
+            "training makes it as large as it can"
+        )
+        yield Sighting(place, fact, after / max(before, 1e-12), "times its start")
 
 
 def _told(record: RankRecord, end: End, why: str) -> Iterator[Sighting]:
@@ -84,34 +140,38 @@ def _told(record: RankRecord, end: End, why: str) -> Iterator[Sighting]:
     if rate is None:
         yield seen
         return
-    built = (
-        f"{rate['optimizer']} is built here, with a learning rate of {rate['highest']:g}",
-        rate["path"],
-        rate["line"],
-    )
-    yield from further(seen, {"further": [built] if rate["line"] else []})
+    says = f"{rate.optimizer} is built here, with a learning rate of {rate.highest:g}"
+    yield from further(seen, [(says, rate.path, rate.line)])
 
 
 def _end(record: RankRecord) -> End | None:
     """None where the loss is not one that a guess can be held against, something else explains it, or it is soon."""
     sole = sole_loss(record)
-    if sole is None or any(record.all(kind) for kind in TOLD):
+    rates = record.all(Rate)
+    if sole is None or any(record.has(kind) for kind in TOLD):
         return None
-    if len({each["number"] for each in record.all("rate")}) > 1 or any(e.get("maximizes") for e in record.all("rate")):
+    if len({each.number for each in rates}) > 1 or any(each.maximizes for each in rates):
         return None  # a game, or an ascent
-    rows = [row.get("loss") for row in record.every_step if not row.get("boundary")]
+    rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
     values = [loss * sole.divided for loss in rows if loss is not None]
-    guess = [each["prior"] for each in sole.told if isfinite(each.get("prior") or float("nan"))]
-    even = [each["even" if sole.kind == "classes" else "zero"] for each in sole.told if each.get("prior") is not None]
+    guess = [each.prior for each in sole.told if each.prior and isfinite(each.prior)]
+    even = [cost for each in sole.told if each.prior is not None and (cost := _even(each)) is not None]
     if len(values) < ENOUGH or not all(map(isfinite, values)) or not guess or not all(map(isfinite, even)):
         return None
     late = sorted(values[-len(values) // LATE :])
-    first: dict[str, Any] = sole.told[0]
-    place = Place(first.get("path") or None, first.get("line") or None, rank=record.rank)
-    cost = guess[-1] if sole.kind == "classes" else median(guess)
+    first = sole.told[0]
+    place = Place(first.path or None, first.line or None, rank=record.rank)
+    cost = guess[-1] if sole.kind is Classes else median(guess)
     if min(guess) <= 0 or values[0] <= 0:
         return None
-    return End(sole.kind, values, values[0], quantile(late, 0.25), median(late), cost, max(*even, cost), place)
+    return End(sole.kind, values, values[0], quantile(late, 0.25), median(late), cost, max([*even, cost]), place)
+
+
+def _even(guess: Guess) -> float | None:
+    """What a guess costs that knows nothing of the targets."""
+    if isinstance(guess, Classes):
+        return guess.even
+    return guess.zero if isinstance(guess, Targets) else None
 
 
 def _peak(end: End) -> float:
@@ -123,5 +183,5 @@ def _highest(values: Sequence[float]) -> float:
     return max(median(values[at : at + 3]) for at in range(len(values) - 2))
 
 
-def _rate(record: RankRecord) -> dict[str, Any] | None:
-    return next(reversed(record.all("rate")), None)
+def _rate(record: RankRecord) -> Rate | None:
+    return next(reversed(record.all(Rate)), None)

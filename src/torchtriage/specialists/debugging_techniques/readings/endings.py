@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.crash import signal_of
-from torchtriage.examine.run.record import Event, RunRecord
+from torchtriage.examine.run.job.events import Error, Exit, Loader, NonFinite
+from torchtriage.examine.run.record import RunRecord
+from torchtriage.specialists.debugging_techniques.probes.events import Refused
 from torchtriage.specialists.debugging_techniques.readings.origins import in_batch
 
 _SENT = frozenset({"SIGTERM", "SIGHUP", "SIGXCPU", "SIGUSR1", "SIGUSR2"})
@@ -21,11 +23,11 @@ def stopped_from_outside(record: RunRecord) -> Iterator[Sighting]:
 
     Nor does anything in it raise SIGKILL: where the kernel did not send it for memory, somebody else did.
     """
-    name, is_uncaught = signal_of(record.ended), bool(record.ended.get("signal"))
+    name, is_uncaught = signal_of(record.ended), bool(record.ended.signal)
     if name in _SENT:
-        how = "which did not handle it" if is_uncaught else f"which then ended with exit code {record.ended['code']}"
+        how = "which did not handle it" if is_uncaught else f"which then ended with exit code {record.ended.code}"
         yield Sighting(Place(step=record.step), f"{name} was sent to the job, {how}")
-    elif name == "SIGKILL" and record.ended.get("oom_counted") and not record.ended.get("oom"):
+    elif name == "SIGKILL" and record.ended.oom_counted and not record.ended.oom:
         fact = "SIGKILL was sent to the job; the kernel's counters of kills for memory did not move meanwhile"
         yield Sighting(Place(step=record.step), fact)
 
@@ -44,10 +46,10 @@ def ended_not_finite(record: RunRecord) -> Iterator[Sighting]:
 
     Recipes in the style of detectron and MAE test the loss before backward, and leave by sys.exit.
     """
-    if any(rank.all("non-finite") or rank.all("refused") for rank in record.ranks):
+    if any(rank.has(NonFinite) or rank.has(Refused) for rank in record.ranks):
         return
     for event, name, value in _checked(record):
-        place = Place(event.get("path") or None, event.get("line") or None, step=record.step)
+        place = Place(event.path or None, event.line or None, step=record.step)
         yield Sighting(place, f"`{name}` is {value} on the line where the job ends itself, or in its condition")
 
 
@@ -56,9 +58,10 @@ def ended_by_input(record: RunRecord) -> Iterator[Sighting]:
     """What the job checked before it ended itself was NaN or infinite, and the last batch held such values."""
     for _, name, value in _checked(record):
         for rank in record.ranks:
-            last = [event for event in rank.all("refused") if event["step"] == record.step]
+            last = [event for event in rank.all(Refused) if event.step == record.step]
             for event in last[-1:]:
-                yield from in_batch(rank, event, f"the job ended itself when `{name}` was {value}")
+                place = Place(rank=rank.rank, step=event.at)
+                yield from in_batch(event.batch, place, f"the job ended itself when `{name}` was {value}")
 
 
 @detector("run/dataset-empty")
@@ -68,24 +71,24 @@ def dataset_empty(record: RunRecord) -> Iterator[Sighting]:
     Evaluations divide by the number of samples that they have seen. Without an error, an empty part of a mixture may
     be meant.
     """
-    if not record.ended.get("code") or not record.crashes:
+    if not record.ended.code or not record.crashes:
         return
     for rank in record.ranks:
-        for loader in rank.all("loader"):
-            if loader.get("length") == 0:
-                path, line = loader.get("built") or ("", 0)
-                fact = f"the DataLoader over {loader['dataset']} (batch_size={loader['batch_size']}) has no batch"
+        for loader in rank.all(Loader):
+            if loader.length == 0:
+                path, line = loader.built or ("", 0)
+                fact = f"the DataLoader over {loader.dataset} (batch_size={loader.batch_size}) has no batch"
                 yield Sighting(Place(path or None, line or None, rank=rank.rank), fact)
                 return
 
 
-def _checked(record: RunRecord) -> Iterator[tuple[Event, str, str]]:
+def _checked(record: RunRecord) -> Iterator[tuple[Error | Exit, str, str]]:
     """The last error or exit whose condition named something not finite, with that name and "nan" or "inf"."""
-    if not record.ended.get("code"):
+    if not record.ended.code:
         return
-    noted = [event for rank in record.ranks for event in rank.all("error")]
-    noted += [event for event in record.processes if event.get("kind") in {"error", "exit"}]
+    noted: list[Error | Exit] = [event for rank in record.ranks for event in rank.all(Error)]
+    noted += [*record.notes.all(Error), *record.notes.all(Exit)]
     for event in reversed(noted):
-        for name, value in event.get("not_finite") or ():
+        for name, value in event.not_finite:
             yield event, name, value
             return

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite, log, nan, sqrt
+from math import isfinite, log, sqrt
 from statistics import mean, stdev
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
+from torchtriage.examine.run.job.events import Classes, Made, Setup
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.training import sole_loss
-from torchtriage.specialists.debugging_techniques.readings.diverged import learning_rate_too_high
+from torchtriage.specialists.debugging_techniques.probes.events import (
+    Births,
+    Broadcast,
+    Probabilities,
+    Samples,
+    Unowned,
+)
+from torchtriage.specialists.debugging_techniques.readings.diverged import TOLD, learning_rate_too_high
 from torchtriage.specialists.debugging_techniques.readings.gradients import dead_units, gradients_vanishing
+from torchtriage.specialists.debugging_techniques.readings.rates import learning_rate_too_low
 
 ENOUGH = 100  # steps: before, the loss of a healthy network may still stand at chance
 BLOCKS = 10  # means of neighbouring steps, which are nearly independent where single steps are not
@@ -25,8 +34,6 @@ GAINS = 4  # late steps, at least, in which answers were handed on
 KNOWN = 0.02  # of chance: twice what is known of the labels
 SLOW = 1e-6  # a learning rate with which next to nothing is learned
 FORGOTTEN = 0.005  # of ln(classes), by which the last quarter may lie below the one before it
-OTHERS = ("zeroed", "probabilities", "broadcast", "non-finite", "clip-scaled", "edited-by-hand", "clipped-by-hook")
-"""Events that explain a loss at chance themselves."""
 
 _BY_HAND = {"Sub": "a difference", "Mul": "a product"}
 _NAMES = {**_BY_HAND, "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "HuberLoss": "huber_loss"}
@@ -35,37 +42,35 @@ _NAMES = {**_BY_HAND, "MseLoss": "mse_loss", "SmoothL1Loss": "smooth_l1_loss", "
 @detector("run/softmax-before-cross-entropy")
 def softmax_before_cross_entropy(record: RankRecord) -> Iterator[Sighting]:
     """Probabilities go into a loss that applies softmax or sigmoid itself."""
-    for event in {(each["word"], each["loss"]): each for each in record.all("probabilities")}.values():
-        line = f" in line {event['loss_line']}" if event.get("loss_line") else ""
-        given = (
-            "is given probabilities" if event["word"] == "probabilities" else f"is given the {event['word']} of them"
-        )
-        fact = f"{event['loss']}{line} expects logits and {given}, in {event['times']} steps that were watched"
-        yield from further(Sighting(_place(record, event), fact, float(event["times"]), "steps"), event)
+    for event in {(each.word, each.loss): each for each in record.all(Probabilities)}.values():
+        line = f" in line {event.loss_line}" if event.loss_line else ""
+        given = "probabilities" if event.word == "probabilities" else f"the {event.word} of them"
+        fact = f"{event.loss}{line} expects logits and is given {given}, in {event.times} steps that were watched"
+        yield from further(Sighting(_place(record, event), fact, float(event.times), "steps"), event.further)
 
 
 @detector("run/loss-broadcast")
 def loss_broadcast(record: RankRecord) -> Iterator[Sighting]:
     """A prediction and a target of different shapes are compared all with all."""
-    for event in {each["loss"]: each for each in record.all("broadcast")}.values():
-        first, second = (tuple(shape) for shape in event["given"])
-        fact = f"{_NAMES[event['loss']]} of shapes {first} and {second} compares each prediction with every target, "
-        yield Sighting(_place(record, event), f"{fact}{event['times']} times", float(event["times"]), "times")
+    for event in {each.loss: each for each in record.all(Broadcast)}.values():
+        first, second = (tuple(shape) for shape in event.given)
+        fact = f"{_NAMES[event.loss]} of shapes {first} and {second} compares each prediction with every target, "
+        yield Sighting(_place(record, event), f"{fact}{event.times} times", float(event.times), "times")
 
 
 @detector("run/loss-at-chance")
 def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
     """The loss of a classifier is that of a guess, from the middle of the run to its end."""
-    told = record.all("classes")
+    told = record.all(Classes)
     values = _losses(record, told)
-    homeless = any(event["groups"] for event in record.all("unowned")[-1:])
-    if len(values) < ENOUGH or homeless or any(record.all(kind) for kind in OTHERS) or _passing(record):
+    homeless = any(event.groups for event in record.all(Unowned)[-1:])
+    if len(values) < ENOUGH or homeless or any(record.has(kind) for kind in TOLD) or _passing(record):
         return
-    named = (gradients_vanishing, dead_units, learning_rate_too_high)
+    named = (gradients_vanishing, dead_units, learning_rate_too_high, learning_rate_too_low)
     if any(each for look in named for each in look.look(record)):
         return  # the reason has a name
     late = values[len(values) // 2 :]
-    gains = [each["gain"] for each in told if each["at"] >= len(values) // 2 and isfinite(each.get("gain") or nan)]
+    gains = [each.gain for each in told if each.at >= len(values) // 2 and each.gain and isfinite(each.gain)]
     guess = _guess(told, gains)
     blocks = _blocks(late)
     middle, error = mean(blocks), stdev(blocks) / sqrt(BLOCKS)
@@ -78,17 +83,17 @@ def loss_at_chance(record: RankRecord) -> Iterator[Sighting]:
         f"the loss was {middle:.4g} over the last {len(late)} of {len(values)} steps, and {guess.says}: "
         f"nothing was learned{_cause(record, told)}"
     )
-    place = Place(path=told[-1]["path"] or None, line=told[-1]["line"] or None, rank=record.rank)
+    place = Place(path=told[-1].path or None, line=told[-1].line or None, rank=record.rank)
     seen = Sighting(place, fact, float(len(values)), "steps")
     slow = any(rate is not None and rate <= SLOW for rate in _rates(record))
-    births = [event for event in record.all("births") if "optimizer" in event and slow]
-    lines = [line for event in [*births, *record.all("samples")[-1:]] for line in event["further"]]
-    yield from further(seen, {"further": lines})
+    lines = [line for event in record.all(Births) if slow for line in event.further]
+    lines += [line for event in record.all(Samples)[-1:] for line in event.further]
+    yield from further(seen, lines)
 
 
 def _passing(record: RankRecord) -> bool:
     """Whether forward passes go through layers that are new each time: what they learn is lost, which is told."""
-    return any(2 * event["passes"] >= event["of"] and not event["touched"] for event in record.all("made"))
+    return any(2 * event.passes >= event.of and not event.touched for event in record.all(Made))
 
 
 class _Guess(NamedTuple):
@@ -103,17 +108,17 @@ class _Guess(NamedTuple):
     says: str
 
 
-def _guess(told: list[dict[str, Any]], gains: Sequence[float]) -> _Guess:
+def _guess(told: list[Classes], gains: Sequence[float]) -> _Guess:
     """By the labels that were seen where answers were handed on, else by the number of classes."""
-    classes, last = told[0]["classes"], told[-1]
-    even = last.get("even") or log(classes)
-    if len(gains) < GAINS or not last.get("prior"):
+    classes, prior = told[0].classes, told[-1].prior
+    even = told[-1].even or log(classes)
+    if len(gains) < GAINS or not prior:
         says = f"ln({classes}) = {log(classes):.4g} is what a guess among {classes} classes costs"
         return _Guess(log(classes), even, NEAR, shown=False, says=says)
-    says = f"a guess by the frequencies of the classes costs {last['prior']:.4g}"
-    if last["prior"] > (1 - LOOSE) * even:
+    says = f"a guess by the frequencies of the classes costs {prior:.4g}"
+    if prior > (1 - LOOSE) * even:
         says = f"ln({classes}) = {even:.4g} is what a guess among {classes} classes costs"
-    return _Guess(last["prior"], even, NEAR + LOOSE, shown=True, says=says)
+    return _Guess(prior, even, NEAR + LOOSE, shown=True, says=says)
 
 
 def _ignorant(gains: Sequence[float], blocks: Sequence[float], guess: _Guess) -> bool:
@@ -125,12 +130,12 @@ def _ignorant(gains: Sequence[float], blocks: Sequence[float], guess: _Guess) ->
     return surely and min(blocks[-2:]) > (1 - KNOWN) * guess.chance
 
 
-def _losses(record: RankRecord, told: list[dict[str, Any]]) -> list[float]:
+def _losses(record: RankRecord, told: list[Classes]) -> list[float]:
     """The cross entropies of all steps; empty unless a single one of them, but for a scale, was the whole loss."""
     sole = sole_loss(record) if told else None
-    if sole is None or sole.kind != "classes":
+    if sole is None or sole.kind is not Classes:
         return []
-    rows = [row.get("loss") for row in record.every_step if not row.get("boundary")]
+    rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
     return [loss * sole.divided for loss in rows if loss is not None and isfinite(loss)]
 
 
@@ -151,25 +156,20 @@ def _falling(blocks: list[float], chance: float) -> bool:
     return drop > SURE * error and not forgets
 
 
-def _cause(record: RankRecord, told: list[dict[str, Any]]) -> str:
+def _cause(record: RankRecord, told: list[Classes]) -> str:
     rates = _rates(record)
     if rates and not any(rates):
         return "; the learning rate was 0 in the first step"
-    spreads = [event["spread"] for event in told[-1:] if event.get("spread") is not None]
-    if spreads and spreads[0] < 1e-4:
+    spread = told[-1].spread
+    if spread is not None and spread < 1e-4:
         return "; the outputs are the same for all samples: what the network was given, or a layer, is dead"
     return ""
 
 
-def _rates(record: RankRecord) -> list[Any]:
-    return [each.get("lr") for event in record.all("setup") for each in event.get("optimizers") or ()]
+def _rates(record: RankRecord) -> list[float | None]:
+    return [each.get("lr") for event in record.all(Setup) for each in event.optimizers]
 
 
-def _place(record: RankRecord, event: dict[str, Any]) -> Place:
-    return Place(
-        path=event["path"] or None,
-        line=event["line"] or None,
-        rank=record.rank,
-        step=event["first"],
-        module=event.get("module"),
-    )
+def _place(record: RankRecord, event: Broadcast | Probabilities) -> Place:
+    path, line = event.path or None, event.line or None
+    return Place(path=path, line=line, rank=record.rank, step=event.first, module=event.module)

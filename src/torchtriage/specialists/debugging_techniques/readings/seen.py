@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from torchtriage.examine.detector import CannotSee
+from torchtriage.examine.run.job.events import NonFinite, Step
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.debugging_techniques.probes.events import Updates
 
 
 def anything_learned(record: RankRecord) -> None:
     """A job that never runs backward has nothing to show here, and that is no health."""
-    if not any(step["backward"] for step in record.all("step")) and not record.all("updates"):
+    if not any(step.backward for step in record.all(Step)) and not record.has(Updates):
         raise CannotSee(
             "no backward pass was seen", "Run the job until it trains: ten steps are enough for most readings."
         )
@@ -20,14 +20,14 @@ def anything_learned(record: RankRecord) -> None:
 BOUNDED = ("log", "sqrt", "rsqrt", "div", "reciprocal", "pow", "norm", "std", "var", "acos", "asin", "atanh")
 
 
-def overflowed(event: dict[str, Any]) -> bool:
+def overflowed(event: NonFinite) -> bool:
     """Whether a number may be infinite only because those before it had grown, as far as its origin is known."""
-    if event["stage"] in ("forward", "loss"):
-        made = [event["op"]] if event["stage"] == "forward" else event["chain"]
-        return not any(str(op).lower().lstrip("_").startswith(BOUNDED) and "oftmax" not in op for op in made)
-    return event["stage"] in ("unknown", "parameter")
+    if event.stage in ("forward", "loss"):
+        made = [event.op] if event.stage == "forward" else event.chain
+        return not any(op.lower().lstrip("_").startswith(BOUNDED) and "oftmax" not in op for op in made)
+    return event.stage in ("unknown", "parameter")
 
 
-def too_narrow(event: dict[str, Any]) -> bool:
+def too_narrow(event: NonFinite) -> bool:
     """Whether a number is infinite in float16 alone."""
-    return event["stage"] == "forward" and event.get("autocast") == "float16" and not event.get("persists")
+    return event.stage == "forward" and event.autocast == "float16" and not event.persists

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.further import further
-from torchtriage.examine.run.record import Event, RankRecord
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.debugging_techniques.probes.events import Carried, Stalled, Updates
 from torchtriage.specialists.debugging_techniques.readings import seen
 
 OFTEN = 10  # steps on carried gradients, not in a row
@@ -22,23 +22,23 @@ LONG = 1000  # backward passes with no step that are too many even for a job tha
 def gradients_not_zeroed(record: RankRecord) -> Iterator[Sighting]:
     """Gradients that a step has used are added to by the next backward, step after step."""
     seen.anything_learned(record)
-    longest: dict[str, dict[str, Any]] = {}
-    for event in record.all("carried"):
-        before = longest.get(event["optimizer"])
-        if (event["running"] >= RUNNING or _often(event)) and (before is None or event["running"] > before["running"]):
-            longest[event["optimizer"]] = event
+    longest: dict[str, Carried] = {}
+    for event in record.all(Carried):
+        before = longest.get(event.optimizer)
+        if (event.running >= RUNNING or _often(event)) and (before is None or event.running > before.running):
+            longest[event.optimizer] = event
     for name, event in longest.items():
-        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["step"])
-        running = event["running"]
+        place = Place(path=event.path or None, line=event.line or None, rank=record.rank, step=event.step)
+        running = event.running
         fact = f"the gradients of {name} were not zeroed over {running} steps in a row: each backward added to the last"
         if running < RUNNING:
-            running = event["total"]
-            fact = f"{running} of {event['of']} steps of {name} used gradients that an earlier step had used already"
-        yield from further(Sighting(place, fact, float(running), "steps"), event)
+            running = event.total
+            fact = f"{running} of {event.of} steps of {name} used gradients that an earlier step had used already"
+        yield from further(Sighting(place, fact, float(running), "steps"), event.further)
 
 
-def _often(event: Event) -> bool:
-    return bool(event.get("total", 0) >= OFTEN and event["total"] >= SHARE * event["of"])
+def _often(event: Carried) -> bool:
+    return event.total >= OFTEN and event.total >= SHARE * event.of
 
 
 @detector("run/step-missing")
@@ -46,32 +46,29 @@ def step_missing(record: RankRecord) -> Iterator[Sighting]:
     """An optimizer whose parameters get gradients that are never applied."""
     seen.anything_learned(record)
     yield from _stalled(record)
-    ledgers: dict[tuple[str, int], dict[str, Any]] = {}
-    for event in record.all("updates"):
-        ledgers[event["built"], event.get("number", 0)] = event
-    if not any(ledger["steps"] for ledger in ledgers.values()) and any(each.get("beside") for each in ledgers.values()):
+    ledgers = {(each.built, each.number): each for each in record.all(Updates)}
+    if not any(ledger.steps for ledger in ledgers.values()) and any(each.beside for each in ledgers.values()):
         raise CannotSee(
             "no optimizer stepped, and an input got gradients too: an attack or a saliency map, or a forgotten step",
             "Call the optimizer's step() after backward() if the job is meant to train.",
         )
     for (built, _), ledger in ledgers.items():
-        enough = ENOUGH_BACKWARDS if ledger.get("last") else LONG
-        if ledger["steps"] or ledger["moved"] or ledger["backwards"] < enough:
+        count = ledger.backwards
+        if ledger.steps or ledger.moved or count < (ENOUGH_BACKWARDS if ledger.last else LONG):
             continue
-        place = Place(path=ledger["path"] or None, line=ledger["line"] or None, rank=record.rank)
-        count = ledger["backwards"]
-        fact = f"{count} backward passes filled the gradients of {ledger['optimizer']} ({built}), which never stepped"
-        yield from further(Sighting(place, fact, float(count), "backward passes"), ledger)
+        place = Place(path=ledger.path or None, line=ledger.line or None, rank=record.rank)
+        fact = f"{count} backward passes filled the gradients of {ledger.optimizer} ({built}), which never stepped"
+        yield from further(Sighting(place, fact, float(count), "backward passes"), ledger.further)
 
 
 def _stalled(record: RankRecord) -> Iterator[Sighting]:
     """Steps that were made, and changed nothing until the end."""
-    for event in {event["number"]: event for event in record.all("stalled")}.values():
-        if not event["running"]:
+    for event in {event.number: event for event in record.all(Stalled)}.values():
+        if not event.running:
             continue  # it went on
-        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank, step=event["since"])
+        place = Place(path=event.path or None, line=event.line or None, rank=record.rank, step=event.since)
         fact = (
-            f"{event['running']} steps of {event['optimizer']} in a row, since step {event['since']}, changed none of "
-            f"its parameters, though their gradients are not zero and the learning rate is {event['rate']:g}"
+            f"{event.running} steps of {event.optimizer} in a row, since step {event.since}, changed none of "
+            f"its parameters, though their gradients are not zero and the learning rate is {event.rate:g}"
         )
-        yield from further(Sighting(place, fact, float(event["running"]), "steps"), event)
+        yield from further(Sighting(place, fact, float(event.running), "steps"), event.further)

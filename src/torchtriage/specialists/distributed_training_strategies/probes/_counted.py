@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -15,21 +15,29 @@ SCORES = ("_score", "_error")
 TELLS = frozenset({"print", "info", "debug", "warning", "log", "write", "add_scalar", "echo"})
 
 
-def counted(tree: ast.AST, line: int) -> dict[str, Any]:
-    """Of the loop that begins at LINE of the file TREE: `counts`, the line that counts, `line`, that of the figure made
-    of it after the loop, `labelled`, whether it is told with the rank that it is of, and `span`, its first and last
-    line. Empty where none is made.
+class Figure(NamedTuple):
+    """The lines that make a figure after a loop and that count for it, and the first and the last of the loop.
+
+    labelled: whether it is told with the rank that it is of.
     """
+
+    line: int
+    counts: int
+    labelled: bool
+    span: tuple[int, int]
+
+
+def counted(tree: ast.AST, line: int) -> Figure | None:
+    """What is made of the loop that begins at LINE of the file TREE."""
     home = _home(tree, line)
-    sums, (begin, end) = _sums(home, line)
-    after = [each for each in ast.walk(home) if getattr(each, "lineno", 0) > end]
+    sums, span = _sums(home, line)
+    after = [each for each in ast.walk(home) if getattr(each, "lineno", 0) > span[1]]
     sums |= {name: line for each in after for name in _taken_apart(each, sums)}
     for node in sorted((each for each in after if isinstance(each, ast.expr)), key=lambda each: each.lineno):
         counts = [sums[name] for part in _averaged(node) for name in _names(part) if name in sums]
         if counts:
-            labelled = _labelled(tree, _results(home, node))
-            return {"line": node.lineno, "counts": min(counts), "labelled": labelled, "span": [begin, end]}
-    return {}
+            return Figure(node.lineno, min(counts), _labelled(tree, _results(home, node)), span)
+    return None
 
 
 def _home(tree: ast.AST, line: int) -> ast.AST:

@@ -6,13 +6,14 @@ from typing import Any
 
 KEPT = 128  # the smallest marks: of two passes over the same samples they are the same (bottom-k sketch)
 VALUES = 64  # of each sample, that its mark is made of
-BATCHES = 4096  # in a longer pass nobody looks on
 _VIEWS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 _SPREAD, _MIX = 0x9E3779B97F4A7C15 - (1 << 64), 0x94D049BB133111EB - (1 << 64)  # splitmix64's
 
 
 class Sketch:
     """samples: that were given so far. batches: those they came in. off: they cannot be told apart, or are too many."""
+
+    LONGEST = 4096  # batches of a pass; in a longer one nobody looks on
 
     def __init__(self) -> None:
         self.samples = self.batches = 0
@@ -24,7 +25,7 @@ class Sketch:
         if self.off:
             return
         first = _first(batch)
-        if first is None or self.batches >= BATCHES:
+        if first is None or self.batches >= self.LONGEST:
             self.off, self.kept = True, None
             return
         import torch
@@ -49,9 +50,9 @@ class Sketch:
             self._weights = _mixed(numbers) | 1
         return _mixed((_mixed(bits) * self._weights).sum(1)) & ((1 << 62) - 1)
 
-    def facts(self) -> dict[str, Any]:
-        kept = [] if self.off or self.kept is None else [int(each) for each in self.kept.tolist()]
-        return {"samples": self.samples, "batches": self.batches, "kept": kept}
+    def marks(self) -> list[int]:
+        """The smallest, in order."""
+        return [] if self.off or self.kept is None else [int(each) for each in self.kept.tolist()]
 
 
 def _mixed(numbers: Any) -> Any:

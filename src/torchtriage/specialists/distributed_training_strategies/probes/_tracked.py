@@ -6,6 +6,8 @@ import weakref
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Replicas
+
 from . import _bits
 
 if TYPE_CHECKING:
@@ -104,15 +106,26 @@ class Tracked:
             _version(each) - before if each is not None else 0 for each, before in zip(found, self.writes, strict=True)
         ]
 
-    def facts(self, job: Job) -> dict[str, Any]:
-        """What is true as long as these are the tensors."""
+    def replicas(self, job: Job, optimizer: Any, number: int, turn: int) -> Replicas:
+        """What is true as long as these are the tensors of OPTIMIZER, which has that NUMBER, from that TURN on."""
         wrapper = self.wrapper
         made = wrapper.itself() if wrapper is not None else None
-        facts = {"key": self.key, "names": self.names, "sizes": self.sizes, "kinds": self.kinds, "left": self.left}
-        facts["name"] = type(made.module).__name__ if made is not None else self.owner(job)
+        replicas = Replicas(
+            optimizer=number,
+            turn=turn,
+            class_=type(optimizer).__name__,
+            built=job.built.at(optimizer),
+            key=self.key,
+            names=self.names,
+            sizes=self.sizes,
+            kinds=self.kinds,
+            left=self.left,
+            name=type(made.module).__name__ if made is not None else self.owner(job),
+        )
         if wrapper is not None:
-            facts |= {"over": wrapper.ranks, "hooks": wrapper.hooks, "made": wrapper.where, "unknown": self.unknown}
-        return facts
+            replicas.over, replicas.hooks = wrapper.ranks, wrapper.hooks
+            replicas.made, replicas.unknown = wrapper.where, self.unknown
+        return replicas
 
     def owner(self, job: Job) -> str:
         """The class of the module that holds the first of them, as far as it has run."""

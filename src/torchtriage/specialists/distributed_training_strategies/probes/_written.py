@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import WrittenBeside
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -67,7 +69,7 @@ class Written:
             self.left, self.found = 0, self.found + 1
             path, line = found[0]
             turn = course.turns if course is not None else None
-            self.job.record("written-beside", path=path, line=line, names=self.names, turn=turn)
+            self.job.record(WrittenBeside(path=path, line=line, names=self.names, turn=turn))
 
 
 def _newer(kept: Any, then: int) -> bool:

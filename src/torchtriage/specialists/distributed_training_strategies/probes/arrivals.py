@@ -8,9 +8,12 @@ from math import prod
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Collectives
+
 from ._functions import wrap
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.flight import Entry
     from torchtriage.examine.run.job.job import Job
 
 _LOOKS = frozenset({64, 512, 4096, 32_768, 262_144, 2_097_152})  # steps, the same on all ranks
@@ -39,13 +42,14 @@ def arrivals(job: Job) -> None:
 
 
 class _Arrivals:
-    """ends: of the last steps: number, nanoseconds at which the last backward began and ended, the last wait ended, and
-    the step did.
+    """ends: of the last steps that were watched: number, nanoseconds at which the last backward began and ended, the
+    last wait ended, and the step did. begins: nanoseconds at which each of them began.
     """
 
     def __init__(self, job: Job, distributed: Any) -> None:
         self.job, self.probe, self.distributed = job, job.placing, distributed
         self.ends: deque[tuple[int, int, int, int, int]] = deque(maxlen=_STEPS)
+        self.begins: deque[int] = deque(maxlen=_STEPS)
         self.told = -1  # the last step that a look has told about
         self.waited = 0  # when the last wait for a collective ended
         self.queued: tuple[int, int] | None = None  # at a step: nanoseconds that the other threads had waited for a CPU
@@ -70,8 +74,10 @@ class _Arrivals:
         clock = self.job.clock
         if self.ends and step <= self.ends[-1][0]:  # a better boundary of steps: they are numbered anew
             self.ends.clear()
+            self.begins.clear()
             self.told = -1
         self.ends.append((step, *clock.propagated, self.waited, clock.began))
+        self.begins.append(clock.began - clock.took)
         self.queued = self.queued or (step, self.job.waited_beside())
         if step in _LOOKS:
             self.look()
@@ -94,17 +100,28 @@ class _Arrivals:
         """Boils the collectives since the last look down to a row for each step and group; times in microseconds."""
         told, self.told = self.told, self.ends[-1][0]
         epoch, found = time_ns() - perf_counter_ns(), self.job.collectives(_RECORDED)
-        ends = list(self.ends)
-        since = [end[-1] for end in ends]
+        ends, begins = list(self.ends), list(self.begins)
+        until = [end[-1] for end in ends]
         look = _Look()
         for entry in found:
-            at = bisect_left(since, entry["created"] - epoch)
+            created = entry["created"] - epoch
+            at = bisect_left(until, created)
             look.pairs += entry["p2p"]
-            if 0 < at < len(since) and ends[at][0] > told:  # else of a step whose begin is not known, or that goes on
+            if at < len(until) and begins[at] < created and ends[at][0] > told:  # else of one that rested, or goes on
                 look.add(entry, ends[at], epoch)
         base = ends[0][-1] + epoch
         new = [[step, *(_since(base, each + epoch) for each in moments)] for step, *moments in ends if step > told]
-        self.job.record("collectives", base=base, ends=new, queued=self.held(), **look.facts(base))
+        self.job.record(
+            Collectives(
+                base=base,
+                ends=new,
+                queued=self.held(),
+                groups=list(look.groups.items()),
+                rows=look.rows(base),
+                pairs=look.pairs,
+                kinds=[(op, size, count) for (op, size), count in look.kinds.most_common(_KINDS)],
+            )
+        )
 
     def held(self) -> float:
         """Seconds of a step that the other threads of the process waited for a CPU, since the last look."""
@@ -118,29 +135,24 @@ class _Look:
     """pairs: sends and receives."""
 
     def __init__(self) -> None:
-        self.rows: dict[tuple[int, str], _Row] = {}
+        self.parts: dict[tuple[int, str], _Part] = {}
         self.kinds: Counter[tuple[str, int]] = Counter()
         self.groups: dict[str, list[int]] = {}
         self.pairs = 0
 
-    def add(self, entry: dict[str, Any], end: tuple[int, ...], epoch: int) -> None:
+    def add(self, entry: Entry, end: tuple[int, ...], epoch: int) -> None:
         if not entry["p2p"]:
             self.groups[entry["group"]] = entry["ranks"]
             step, began, propagated = end[:3]
-            self.rows.setdefault((step, entry["group"]), _Row()).add(entry, began + epoch, propagated + epoch)
+            self.parts.setdefault((step, entry["group"]), _Part()).add(entry, began + epoch, propagated + epoch)
             self.kinds[entry["op"], _bytes(entry)] += 1
 
-    def facts(self, base: int) -> dict[str, Any]:
+    def rows(self, base: int) -> list[tuple[int, int, int, int, int, int, int | None, int, int]]:
         names = list(self.groups)
-        return {
-            "groups": [[name, self.groups[name]] for name in names],
-            "rows": [[step, names.index(name), *row.facts(base)] for (step, name), row in self.rows.items()],
-            "pairs": self.pairs,
-            "kinds": [[op, size, count] for (op, size), count in self.kinds.most_common(_KINDS)],
-        }
+        return [(step, names.index(name), *part.row(base)) for (step, name), part in self.parts.items()]
 
 
-class _Row:
+class _Part:
     """Of one step and group: the first and the last collective, the last within its last backward, and how many."""
 
     def __init__(self) -> None:
@@ -148,24 +160,24 @@ class _Row:
         self.inner: int | None = None
         self.count = self.bytes = 0
 
-    def add(self, entry: dict[str, Any], began: int, propagated: int) -> None:
+    def add(self, entry: Entry, began: int, propagated: int) -> None:
         self.last = (entry["seq"], entry["created"])
         self.first = self.first if self.count else self.last
         if began < entry["created"] < propagated:
             self.inner = entry["created"]
         self.count, self.bytes = self.count + 1, self.bytes + _bytes(entry)
 
-    def facts(self, base: int) -> list[int | None]:
-        first, last = ([seq, _since(base, created)] for seq, created in (self.first, self.last))
+    def row(self, base: int) -> tuple[int, int, int, int, int | None, int, int]:
+        first, last = ((seq, _since(base, created)) for seq, created in (self.first, self.last))
         inner = None if self.inner is None else _since(base, self.inner)
-        return [*first, *last, inner, self.count, self.bytes]
+        return (*first, *last, inner, self.count, self.bytes)
 
 
 def _since(base: int, nanoseconds: int) -> int:
     return (nanoseconds - base) // 1000
 
 
-def _bytes(entry: dict[str, Any]) -> int:
+def _bytes(entry: Entry) -> int:
     """Of what goes in: gloo's barrier has nothing."""
     pairs = zip(entry["sizes"], entry["dtypes"], strict=False)
     return sum(prod(size) * (1 if kind.startswith(_SMALL) else _BYTES.get(kind, 4)) for size, kind in pairs)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Look
+
 from . import _bits, _carried, _tracked, _written
+from .events import WeightsLoaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torchtriage.examine.run.job.job import Job
 
@@ -37,6 +40,7 @@ def divergence(job: Job) -> None:
         return
     from torch.nn.parallel import DistributedDataParallel
 
+    job.continuous()
     looks = _Looks(job)
     _carried.listening[id(job)] = looks.carried.told
     job.wrap(DistributedDataParallel, "__init__", looks.making)
@@ -46,7 +50,7 @@ def divergence(job: Job) -> None:
         looks.wrappers.append(_tracked.Wrapper(each, ("", 0)))
     job.listen(looks.stepped, looks.clipping, looks.ending)
     job.on("skipped", lambda optimizer, _scaler: looks.stepped(optimizer))
-    job.place(looks.first, lambda job: job.listen(looks.backward))
+    job.place(looks.first, looks.beginning)
     job.place(looks.beside, looks.aside)
 
 
@@ -76,6 +80,11 @@ class _Looks:
         self.clipped: list[tuple[str, int]] = []
         self.clips = self.loads = 0
 
+    def beginning(self, job: Job) -> None:
+        """For the next backward pass, in whatever step it is."""
+        job.continuous()
+        job.listen(self.backward)
+
     def aside(self, job: Job) -> None:
         """Who writes to the tensors beside the optimizer, in the steps that sampled probes see."""
         job.sampled()
@@ -93,7 +102,7 @@ class _Looks:
             original(wrapper, *args, **kwargs)
             self.wrappers.append(_tracked.Wrapper(wrapper, where))
             self.job.withdraw(self.first)
-            self.job.place(self.first, lambda job: job.listen(self.backward))
+            self.job.place(self.first, self.beginning)
 
         return __init__
 
@@ -104,8 +113,8 @@ class _Looks:
                 wrapped = any(owned & each.parameters for each in self.wrappers)
                 self.loads += 1
                 path, line = self.job.caller()
-                told = {"wrapped": wrapped, "state": False, "turns": self.turns(owned)}
-                self.job.record("weights-loaded", path=path, line=line, **told)
+                loaded = WeightsLoaded(path=path, line=line, wrapped=wrapped, state=False, turns=self.turns(owned))
+                self.job.record(loaded)
             return original(module, *args, **kwargs)
 
         return load_state_dict
@@ -114,9 +123,8 @@ class _Looks:
         def load_state_dict(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             if self.loads < 16 and self.several():
                 self.loads += 1
-                path, line = self.job.caller()
-                told = {"wrapped": False, "state": True, "turns": self.course(optimizer).turns}
-                self.job.record("weights-loaded", path=path, line=line, **told)
+                (path, line), turns = self.job.caller(), self.course(optimizer).turns
+                self.job.record(WeightsLoaded(path=path, line=line, wrapped=False, state=True, turns=turns))
             return original(optimizer, *args, **kwargs)
 
         return load_state_dict
@@ -147,7 +155,8 @@ class _Looks:
 
     def clipping(self, _call: str, _parameters: Any, _limit: Any, _norm: Any) -> None:
         self.clips += 1
-        if len(self.clipped) < 4:
+        is_near = not self.courses or any(due(each.turns + 1) for each in self.courses.values())
+        if len(self.clipped) < 4 and is_near:
             self.clipped.append(self.job.caller())
 
     def stepped(self, optimizer: Any) -> None:
@@ -177,25 +186,32 @@ class _Looks:
         if tensors is None or course.tracked is None or _captured(tensors):
             return
         course.looked = course.turns
-        facts: dict[str, Any] = {"optimizer": course.number, "turn": course.turns, "key": course.tracked.key}
-        facts |= {"writes": course.tracked.written(), "settings": _settings(optimizer), "clips": self.clips}
-        facts |= {"clipped": self.clipped, "backwards": self.job.clock.count("backwards"), "at": self.job.caller()}
         wrapper = course.tracked.wrapper
-        facts["joins"] = wrapper is not None and wrapper.joins
-        facts |= {
-            "averaged": course.averaged,
-            "weights": course.weights,
-            "calls": self.carried.calls,
-            "most": self.carried.most,
-        }
+        look = Look(
+            step=self.job.step,
+            optimizer=course.number,
+            turn=course.turns,
+            key=course.tracked.key,
+            writes=course.tracked.written(),
+            settings=_settings(optimizer),
+            clips=self.clips,
+            clipped=self.clipped,
+            backwards=self.job.clock.count("backwards"),
+            at=self.job.caller(),
+            joins=wrapper is not None and wrapper.joins,
+            averaged=course.averaged,
+            weights=course.weights,
+            calls=self.carried.calls,
+            most=self.carried.most,
+        )
         if self.carried.after or self.carried.within:
             moving = {number: tensors[number] for number, kind in enumerate(course.tracked.kinds) if kind in "po"}
             among = self.carried.gradients(list(moving.values()))
-            facts |= {"carried": [number for number, yes in zip(moving, among, strict=True) if yes]}
-            facts |= {"groups": [list(each) for each in sorted(self.carried.groups)], "asked": self.carried.asked}
+            look.carried = [number for number, yes in zip(moving, among, strict=True) if yes]
+            look.groups, look.asked = sorted(self.carried.groups), self.carried.asked
         states = list(_states(optimizer, tensors)) if course.turns in _STATES or not course.turns % 4096 else []
         grads = [each.grad for each in tensors if each.grad is not None and _bits.plain(each.grad)]
-        self.measure(facts, tensors, [each for each in grads if course.turns], states)
+        self.measure(look, tensors, [each for each in grads if course.turns], states)
 
     def tensors(self, course: _Course, optimizer: Any) -> list[Any] | None:
         """Those that are compared; they are chosen again when some are gone."""
@@ -204,12 +220,10 @@ class _Looks:
             course.tracked = _tracked.Tracked(self.job, optimizer, self.wrappers)
             found = course.tracked.alive()
             if found is not None:
-                facts = {"optimizer": course.number, "turn": course.turns, "class": type(optimizer).__name__}
-                facts["built"] = self.job.built.at(optimizer)
-                self.job.record("replicas", **facts, **course.tracked.facts(self.job))
+                self.job.record(course.tracked.replicas(self.job, optimizer, course.number, course.turns))
         return found
 
-    def measure(self, facts: dict[str, Any], tensors: list[Any], grads: list[Any], states: list[Any]) -> None:
+    def measure(self, look: Look, tensors: list[Any], grads: list[Any], states: list[Any]) -> None:
         """Adds up bits on the device, and writes the look as soon as the sums have arrived."""
         import torch
 
@@ -218,14 +232,15 @@ class _Looks:
         marks = [_bits.mark(each) if each is not None else none for each in values]
         sizes = [_bits.size(each).view(torch.int64) if each is not None else none for each in values]
         beside = [_together(part) for part in (grads, states) if part]
-        step, job, number = self.job.step, self.job, len(tensors)
+        job, number = self.job, len(tensors)
 
         def write(sums: list[int]) -> None:
             left = sums[2 * number :]
-            facts["gradients"] = left.pop(0) if grads else None
-            facts["states"] = left.pop(0) if states else None
+            look.gradients = left.pop(0) if grads else None
+            look.states = left.pop(0) if states else None
             squares = torch.tensor(sums[number : 2 * number], dtype=torch.int64, device="cpu").view(torch.float64)
-            job.record("look", **{**facts, "step": step, "marks": sums[:number], "squares": squares.tolist()})
+            look.marks, look.squares = sums[:number], squares.tolist()
+            job.record(look)
 
         home = tensors[0].device
         job.late.read_all(torch.stack([each.to(home) for each in (*marks, *sizes, *beside)]), write)
@@ -266,9 +281,9 @@ def _states(optimizer: Any, tensors: list[Any]) -> Iterator[Any]:
                     yield kept
 
 
-def _settings(optimizer: Any) -> list[dict[str, Any]]:
+def _settings(optimizer: Any) -> list[Mapping[str, float | Sequence[float]]]:
     """The numbers of its first groups that decide about a step."""
-    found = []
+    found: list[Mapping[str, float | Sequence[float]]] = []
     for group in optimizer.param_groups[:4]:
         plain = {name: group.get(name) for name in SETTINGS}
         plain = {

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchtriage.examine.run.job.events import replace
 
 from ._counted import counted
 from ._functions import CARRYING, wrap
-from .shards import several
+from .events import Evaluated
+from .shards import division, several
 
 if TYPE_CHECKING:
+    import ast
+
+    from torchtriage.examine.run.job.events import Where
     from torchtriage.examine.run.job.job import Job
 
 DEPTH = 30  # frames in which a loop is looked for
@@ -27,16 +33,24 @@ def figures(job: Job) -> None:
     job.listen(watch.begun, watch.ending)
 
 
+class _Pass(NamedTuple):
+    """A pass over a loader, and how many forward passes and exchanges there were before it."""
+
+    loop: Where
+    forwards: int
+    exchanges: int
+
+
 class _Figures:
-    """open: loops after which no training has come yet. told: by loop, what its source says and its passes."""
+    """open: passes after which no training has come yet. passes: by loop, the last; None where no figure is made."""
 
     def __init__(self, job: Job, torch: Any) -> None:
         self.job, self.torch = job, torch
         self.inner = f"{job.placing} within"
         self.exchanges = 0
-        self.told: dict[tuple[str, int], dict[str, Any]] = {}
-        self.open: list[tuple[tuple[str, int], dict[str, int]]] = []
-        self.kept: dict[tuple[str, int], dict[str, Any]] = {}  # the last pass of each loop, not written down yet
+        self.passes: dict[Where, Evaluated | None] = {}
+        self.open: list[_Pass] = []
+        self.kept: dict[Where, Evaluated] = {}  # the last pass of each loop, not written down yet
 
     def exchanging(self, original: Any) -> Any:
         def collective(*args: Any, **kwargs: Any) -> Any:
@@ -51,16 +65,36 @@ class _Figures:
         if frame is None or path is None:
             return
         key = (path, frame.f_lineno)
-        if key not in self.told:
-            tree = self.job.written.file_of(frame.f_code)
-            self.told[key] = {"passes": 0, **(counted(tree, frame.f_lineno) if tree is not None else {})}
-        told = self.told[key]
-        if "line" in told:
-            told["part"] = _part(loader)
-            since = {"forwards": self.job.clock.count("forwards"), "exchanges": self.exchanges}
-            self.open.append((key, since))
+        if key not in self.passes:
+            self.passes[key] = self.first(*key, self.job.written.file_of(frame.f_code))
+        event = self.passes[key]
+        if event is not None:
+            event.part = _part(loader)
+            self.open.append(_Pass(key, self.job.clock.count("forwards"), self.exchanges))
             if len(self.open) == 1:
-                self.job.place(self.inner, lambda job: job.listen(self.backward))
+                self.job.place(self.inner, self.waiting)
+
+    def waiting(self, job: Job) -> None:
+        """For the next backward pass, in whatever step it is."""
+        job.continuous()
+        job.listen(self.backward)
+
+    def first(self, path: str, line: int, tree: ast.AST | None) -> Evaluated | None:
+        """What is true of all passes over the loop in LINE; None where no figure is made after it."""
+        figure = counted(tree, line) if tree is not None else None
+        if figure is None:
+            return None
+        return Evaluated(
+            path=path,
+            loop=line,
+            line=figure.line,
+            counts=figure.counts,
+            labelled=figure.labelled,
+            span=figure.span,
+            passes=0,
+            exchanges=0,
+            part={},
+        )
 
     def backward(self, _roots: Any) -> None:
         """Training goes on: the loops that it is in train."""
@@ -68,39 +102,36 @@ class _Figures:
         while frame is not None and len(within) < DEPTH:
             within.append((self.job.path_of(frame.f_code), frame.f_lineno))
             frame = frame.f_back
-        self.open = [each for each in self.open if not self.holds(each[0], within)]
+        self.open = [each for each in self.open if not self.holds(each.loop, within)]
         self.settle()
 
-    def holds(self, loop: tuple[str, int], within: list[tuple[str | None, int]]) -> bool:
-        first, last = self.told[loop]["span"]
-        return any(path == loop[0] and first <= line <= last for path, line in within)
+    def holds(self, loop: Where, within: list[tuple[str | None, int]]) -> bool:
+        event = self.passes[loop]
+        return event is not None and any(
+            path == event.path and event.span[0] <= line <= event.span[1] for path, line in within
+        )
 
     def ending(self) -> None:
         self.settle()
-        for facts in self.kept.values():
-            self.job.record("evaluated", **facts)
+        for event in self.kept.values():
+            self.job.record(event)
 
     def settle(self) -> None:
-        for key, then in self.open:
-            told = self.told[key]
-            if self.job.clock.count("forwards") > then["forwards"]:
-                told["passes"] += 1
-                exchanges = self.exchanges - then["exchanges"]
-                facts = {"path": key[0], "loop": key[1], "exchanges": exchanges, **told}
-                self.kept[key] = facts
-                if told["passes"] <= DENSE or told["passes"].bit_count() == 1:
-                    self.job.record("evaluated", **self.kept.pop(key))
+        for loop, forwards, exchanges in self.open:
+            event = self.passes[loop]
+            if event is not None and self.job.clock.count("forwards") > forwards:
+                event.passes += 1
+                self.kept[loop] = replace(event, exchanges=self.exchanges - exchanges)
+                if event.passes <= DENSE or event.passes.bit_count() == 1:
+                    self.job.record(self.kept.pop(loop))
         self.open.clear()
         self.job.withdraw(self.inner)
 
 
-def _part(loader: Any) -> dict[str, Any]:
+def _part(loader: Any) -> dict[str, int]:
     """Which part of the samples a loader gives: replicas and rank of its sampler, or first, step and number of them."""
-    sampler: Any = getattr(loader, "sampler", None)
-    inner: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
-    sampler = inner if hasattr(inner, "num_replicas") else sampler
-    replicas, rank = getattr(sampler, "num_replicas", None), getattr(sampler, "rank", None)
-    if isinstance(replicas, int) and isinstance(rank, int):
+    _, replicas, rank = division(loader)
+    if replicas is not None and rank is not None:
         return {"replicas": replicas, "rank": rank}
     indices = getattr(getattr(loader, "dataset", None), "indices", None)
     if isinstance(indices, (list, tuple, range)) and len(indices) > 1 and isinstance(indices[0], int):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Followed
 from .shards import several
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def followed(job: Job) -> None:
             metric = args[0] if args else kwargs.get("metrics")
             if not inside and number < MOST and metric is not None and several(torch):
                 path, line = job.caller()
-                job.record("followed", number=number, metric=repr(float(metric)), path=path, line=line)
+                job.record(Followed(number=number, metric=repr(float(metric)), path=path, line=line))
                 number += 1
             inside = True
             try:

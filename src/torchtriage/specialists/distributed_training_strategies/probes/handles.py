@@ -6,8 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ._functions import CARRYING, wrap
+from .events import Handles
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.events import Where
     from torchtriage.examine.run.job.job import Job
 
 WAITS = ("wait", "get_future", "synchronize", "result")
@@ -38,12 +40,12 @@ def handles(job: Job) -> None:
 
 
 class _Handles:
-    """open: by identity of a handle, the line that made it. lines: [op, made, found done] of each. waits: in all."""
+    """open: by identity of a handle, the line that made it. lines: what is told of each. waits: in all."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.open: dict[int, tuple[str, int]] = {}
-        self.lines: dict[tuple[str, int], list[Any]] = {}
+        self.open: dict[int, Where] = {}
+        self.lines: dict[Where, Handles] = {}
         self.waits = 0
 
     def starting(self, name: str) -> Any:
@@ -65,12 +67,13 @@ class _Handles:
         path = self.job.path_of(frame.f_code) if frame is not None else None
         if frame is None or path is None or len(self.open) >= OPEN:
             return  # a library's, which knows what it does
-        where = path, frame.f_lineno
-        self.open[number] = where
-        row = self.lines.setdefault(where, [name, 0, 0])
-        row[1] += 1
-        if row[1] in TIMES:
-            self.tell(where)
+        where = self.open[number] = path, frame.f_lineno
+        if where not in self.lines:
+            self.lines[where] = Handles(path=path, line=frame.f_lineno, op=name, made=0, done=0, waits=0)
+        handles = self.lines[where]
+        handles.made += 1
+        if handles.made in TIMES:
+            self.tell(handles)
 
     def asking(self, name: str) -> Any:
         def make(original: Any) -> Any:
@@ -78,7 +81,7 @@ class _Handles:
                 told = original(handle, *args, **kwargs)
                 where = self.open.pop(id(handle), None) if told or name in WAITS else None
                 if where is not None:
-                    self.lines[where][2] += 1
+                    self.lines[where].done += 1
                     self.waits += name in WAITS
                 return told
 
@@ -86,10 +89,10 @@ class _Handles:
 
         return make
 
-    def tell(self, where: tuple[str, int]) -> None:
-        op, made, done = self.lines[where]
-        self.job.record("handles", path=where[0], line=where[1], op=op, made=made, done=done, waits=self.waits)
+    def tell(self, handles: Handles) -> None:
+        handles.waits = self.waits
+        self.job.record(handles)
 
     def ending(self) -> None:
-        for where in self.lines:
-            self.tell(where)
+        for handles in self.lines.values():
+            self.tell(handles)

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from ._functions import wrap
+from .events import Joining, Unjoined
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -31,11 +32,11 @@ def joins(job: Job) -> None:
                 where = ":".join(os.environ.get(name, "?") for name in ("MASTER_ADDR", "MASTER_PORT"))
             if left:
                 left -= 1
-                job.record("joining", path=path, line=line, where=where)
+                job.record(Joining(path=path, line=line, where=where))
             try:
                 return original(*args, **kwargs)
             except BaseException:
-                job.record("unjoined")
+                job.record(Unjoined())
                 job.writer.open()  # a process that trains nothing leaves no file by itself
                 raise
 

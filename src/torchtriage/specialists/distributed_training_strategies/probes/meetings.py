@@ -14,14 +14,19 @@ import sys
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Meeting
+
 from ._functions import COLLECTIVES, wrap
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
+    Frame = tuple[str, int, str]  # of the user's: its file in JSON, its line, and the loops around it
+    Site = tuple[Frame, ...]
+
 ROWS = 16
 DONE = 8  # where in a row it stands that the call has returned
-KNOWN = 1000  # lines whose place is kept
+KNOWN = 1000  # lines, and backward passes, whose place is kept
 DEPTH = 12  # frames that are gone through
 
 
@@ -41,15 +46,16 @@ def meetings(job: Job) -> None:
 
 
 class _Noted:
-    """A ring of rows, each a line of JSON filled up with blanks."""
+    """A ring of rows, each a Meeting in JSON, put together by hand and filled up with blanks."""
 
     def __init__(self, job: Job, tensor: type) -> None:
         self.job, self.tensor = job, tensor
         self.calls = 0
-        self.frames: dict[Any, tuple[str, int, str] | None] = {}  # by code and line
+        self.frames: dict[Any, Frame | None] = {}  # by code and line
         self.ring: Any = None
         self.process = self.backwards = 0
         self.probe, self.listens = job.placing, False
+        self.called: dict[Site, str] = {}  # what is noted of backward passes, by where they are
 
     def wrapped(self, original: Any) -> Any:
         """From the first DistributedDataParallel on, backward passes are noted too."""
@@ -58,12 +64,18 @@ class _Noted:
             original(wrapper, *args, **kwargs)
             if not self.listens:
                 self.listens = True
-                self.job.place(self.probe, lambda job: job.listen(self.backward, self.backwarded))
+                self.job.place(self.probe, self.following)
 
         return __init__
 
+    def following(self, job: Job) -> None:
+        job.continuous()
+        job.listen(self.backward, self.backwarded)
+
     def backward(self, _roots: Any) -> None:
-        self.backwards = self.begin("backward", (), {})
+        """In a step that rests, what is noted of a place is what was noted before."""
+        call = self.called.get(self.site()) if self.job.rest.on and self.process == os.getpid() else None
+        self.backwards = self.begin("backward", (), {}) if call is None else self.note(call)
 
     def backwarded(self, _roots: Any) -> None:
         self.end(self.backwards, None)
@@ -83,15 +95,23 @@ class _Noted:
     def begin(self, name: str, args: Any, kwargs: Any) -> int:
         if self.process != os.getpid():
             self.open()
-        self.calls += 1
         given: Any = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.tensor)), None)
         size, dtype = (given.numel(), str(given.dtype)) if given is not None else (0, "")
-        path, line, loops = self.where()
+        site = self.site()
+        path, line, loops = _spelt(site)
+        call = f'"op":"{name}","size":{size},"dtype":"{dtype}","line":{line},"path":{path},"loops":{loops}}}'
+        if name == "backward":
+            if len(self.called) > KNOWN:
+                self.called.clear()
+            self.called[site] = call
+        return self.note(call)
+
+    def note(self, call: str) -> int:
+        """CALL: the members of the row that are the same whenever it comes from one place."""
+        self.calls += 1
         passes = self.job.clock.count("backwards")
-        row = f'{{"done":0,"kind":"meeting","n":{self.calls},"at":{time_ns()},"step":{self.job.step},'
-        row += f'"backwards":{passes},"op":"{name}","size":{size},"dtype":"{dtype}",'
-        row += f'"line":{line},"path":{path},"loops":{loops}}}'
-        self.ring.put(self.calls, row)
+        row = f'{{"done":0,"kind":"{Meeting.kind}","n":{self.calls},"at":{time_ns()},"step":{self.job.step},'
+        self.ring.put(self.calls, f'{row}"backwards":{passes},{call}')
         return self.calls
 
     def end(self, number: int, made: Any) -> None:
@@ -99,13 +119,13 @@ class _Noted:
         if self.ring is not None and made is None:
             self.ring.mark(number, DONE, b"1")
 
-    def where(self) -> tuple[str, int, str]:
-        """File and line of the user's innermost frame, and the loops that it and its callers are in."""
+    def site(self) -> Site:
+        """The user's frames, the innermost first."""
         frame: Any = sys._getframe(2)
         known = self.frames
         if len(known) > KNOWN:
             known.clear()
-        found: list[tuple[str, int, str]] = []
+        found: list[Frame] = []
         for _ in range(DEPTH):
             if frame is None:
                 break
@@ -115,11 +135,9 @@ class _Noted:
             if (where := known[key]) is not None:
                 found.append(where)
             frame = frame.f_back
-        if not found:
-            return '""', 0, "[]"
-        return found[0][0], found[0][1], f"[{','.join(each[2] for each in found if each[2])}]"
+        return tuple(found)
 
-    def look(self, frame: Any) -> tuple[str, int, str] | None:
+    def look(self, frame: Any) -> Frame | None:
         """Of a frame of the user's: its file in JSON, its line, and [function, line where a loop begins] of each."""
         path = self.job.path_of(frame.f_code)
         if path is None:
@@ -137,3 +155,10 @@ class _Noted:
         if self.ring is not None and self.process == os.getpid():
             self.ring.close()
         self.ring = None
+
+
+def _spelt(site: Site) -> tuple[str, int, str]:
+    """File and line of the user's innermost frame, and the loops that it and its callers are in."""
+    if not site:
+        return '""', 0, "[]"
+    return site[0][0], site[0][1], f"[{','.join(each[2] for each in site if each[2])}]"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _carried
 from ._functions import wrap
+from .events import Replica
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -60,24 +61,35 @@ class _Replica:
     """
 
     def __init__(self, wrapper: Any, number: int, module: type) -> None:
-        self.wrapper, self.number, self.name = weakref.ref(wrapper), number, type(wrapper.module).__name__
+        self.wrapper = weakref.ref(wrapper)
         owners = [each for each in wrapper.module.parameters() if each.requires_grad]
         self.owners = {id(each) for each in owners}
         self.inside = {id(each) for each in wrapper.module.modules() if isinstance(each, module)}
         self.sizes = {each.numel() for each in owners} - {1}
-        self.size = sum(each.numel() for each in owners)
         self.first = weakref.ref(owners[0]) if owners else lambda: None
         self.optimizers: weakref.WeakSet[Any] = weakref.WeakSet()  # that stepped after a pass through the wrapper
-        self.told = 0
+        self.count = 0  # of steps that were wrong, when that was last told
         self.by_hand = 0  # values in collectives of the user's own since the last pass, that may be its gradients
         self.passed = 0  # passes of models until the last such collective
-        self.averages = False  # somebody averages a whole model by hand
         self.whole = True  # the step has been watched from its start
-        self.used, self.bypassed, self.running = 0, 0, 0  # steps
-        self.where: tuple[str, int] = ("", 0)
-        self.several, self.spared, self.backwards, self.late = 0, 0, 0, 0
-        self.repeated: tuple[str, int] = ("", 0)
-        self.entered: tuple[str, int] | None = None  # where a pass through the wrapper was first asked for
+        self.event = Replica(
+            number=number,
+            name=type(wrapper.module).__name__,
+            used=0,
+            bypassed=0,
+            running=0,
+            averages=False,
+            several=0,
+            spared=0,
+            backwards=0,
+            late=0,
+            size=sum(each.numel() for each in owners),
+            entered=None,
+            path="",
+            line=0,
+            again="",
+            at=0,
+        )
         self.begin()
 
     def begin(self) -> None:
@@ -102,11 +114,6 @@ class _Replica:
 
     def trained_by(self, optimizer: Any) -> bool:
         return any(id(each) in self.owners for group in optimizer.param_groups for each in group["params"])
-
-    def facts(self) -> dict[str, Any]:
-        names = ("number", "name", "used", "bypassed", "running", "averages", "several", "spared", "backwards", "late")
-        lines = {"path": self.where[0], "line": self.where[1], "again": self.repeated[0], "at": self.repeated[1]}
-        return {**{name: getattr(self, name) for name in names}, "size": self.size, "entered": self.entered, **lines}
 
 
 class _Replicas:
@@ -138,8 +145,9 @@ class _Replicas:
             passed = self.job.clock.count("forwards")
             for replica in self.known:
                 replica.by_hand = replica.by_hand if replica.passed == passed else 0
-                replica.by_hand += sum(size for size in sizes if size in replica.sizes or size * 2 >= replica.size)
-                replica.averages = replica.averages or replica.by_hand * 2 >= replica.size
+                event = replica.event
+                replica.by_hand += sum(size for size in sizes if size in replica.sizes or size * 2 >= event.size)
+                event.averages = event.averages or replica.by_hand * 2 >= event.size
                 replica.passed = passed
             return original(*args, **kwargs)
 
@@ -160,7 +168,7 @@ class _Replicas:
                 for replica in self.known:
                     if replica.wrapper() is wrapper:
                         replica.through, replica.pending = True, replica.synchronises()
-                        replica.entered = replica.entered or self.job.caller()
+                        replica.event.entered = replica.event.entered or self.job.caller()
             return original(wrapper, *args, **kwargs)
 
         return _pre_forward
@@ -182,7 +190,7 @@ class _Replicas:
         inner = getattr(module, "_orig_mod", module)
         if id(module) in replica.inside or id(inner) in replica.inside:
             return True
-        key = (id(inner), replica.number)
+        key = (id(inner), replica.event.number)
         if key not in self.around:
             wrapper: Any = replica.wrapper()
             held = {id(each) for each in inner.modules()}
@@ -213,29 +221,30 @@ class _Replicas:
             replica.whole = True
 
     def judge(self, replica: _Replica, optimizer: Any) -> None:
+        event = replica.event
         if replica.through:
             replica.optimizers.add(optimizer)
-            replica.used += 1
-            replica.running = 0
+            event.used += 1
+            event.running = 0
         elif replica.past is not None and replica.state() is not None:
-            replica.where = replica.past
-            replica.bypassed, replica.running = replica.bypassed + 1, replica.running + 1
-        replica.spared += bool(replica.quiet)
-        replica.late += replica.held
+            event.path, event.line = replica.past
+            event.bypassed, event.running = event.bypassed + 1, event.running + 1
+        event.spared += bool(replica.quiet)
+        event.late += replica.held
         alike = len(set(replica.averaged)) == 1 or replica.held  # not the passes of several losses, one after the other
         if len(replica.averaged) > 1 and alike and not replica.quiet:
-            replica.several += 1
-            replica.backwards += len(replica.averaged)
-            replica.repeated = replica.averaged[0]
-        counted = replica.running + replica.several
-        if counted != replica.told and {replica.running, replica.several} & _TIMES:
-            replica.told = counted
-            self.job.record("replica", **replica.facts())
+            event.several += 1
+            event.backwards += len(replica.averaged)
+            event.again, event.at = replica.averaged[0]
+        count = event.running + event.several
+        if count != replica.count and {event.running, event.several} & _TIMES:
+            replica.count = count
+            self.job.record(event)
 
     def ending(self) -> None:
         for replica in self.known:
-            if replica.used or replica.bypassed:
-                self.job.record("replica", **replica.facts())
+            if replica.event.used or replica.event.bypassed:
+                self.job.record(replica.event)
 
 
 def _tensors(values: list[Any]) -> list[Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Rounds
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -39,6 +41,6 @@ def rounds(job: Job) -> None:
             frame = frame.f_back
         if place is not None:
             known.add(place)
-            job.record("rounds", loops=loops)
+            job.record(Rounds(loops=loops))
 
     job.listen(stepping)

@@ -6,6 +6,8 @@ import weakref
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from .events import Order
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -41,6 +43,11 @@ class _Epoch:
             for name, mark, _ in job.marks(batch):
                 self.marks[name] = zlib.crc32(str(mark).encode(), self.marks.get(name, 0))
 
+    @property
+    def is_known(self) -> bool:
+        """Nothing that comes later in it tells more."""
+        return self.batches >= _MARKED and self.learned > 0
+
     def like(self, other: _Epoch) -> bool:
         """The same samples in the same order: random changes may hide that in some tensors, not in all."""
         same = not self.marks or any(other.marks.get(name) == mark for name, mark in self.marks.items())
@@ -73,7 +80,7 @@ class _Course:
 
 class _Orders:
     def __init__(self, job: Job) -> None:
-        self.job, self.probe = job, job.placing
+        self.job, self.inner = job, f"{job.placing} within"
         self.made: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
         self.courses: list[tuple[Any, _Course]] = []
         self.open: weakref.WeakKeyDictionary[Any, _Course] = weakref.WeakKeyDictionary()
@@ -97,13 +104,18 @@ class _Orders:
 
     def begun(self, sampler: Any, indices: Any) -> None:
         """Asked for a new order. A sampler that is made anew for every epoch goes on with the course of its dataset."""
-        if not self.courses:
-            self.job.place(self.probe, lambda job: job.listen(self.batch, self.backward))
         course = self.course(sampler)
+        self.job.withdraw(self.inner)
+        self.job.place(self.inner, self.following)
         self.open[sampler] = course
         course.where, course.loop = self.made.get(sampler, course.where), self.job.caller()
         if course.turn(_Epoch(sampler.epoch, _order(indices))) and course.again in _TIMES:
             self.write(course)
+
+    def following(self, job: Job) -> None:
+        """The first batches of an epoch, in whatever steps they are."""
+        job.continuous()
+        job.listen(self.batch, self.backward)
 
     def course(self, sampler: Any) -> _Course:
         """That of this sampler, or of one over the same data that is no more: two that live side by side have two."""
@@ -125,6 +137,8 @@ class _Orders:
     def backward(self, _roots: Any) -> None:
         if self.latest is not None:
             self.latest.learned += 1
+            if all(each.current is None or each.current.is_known for _, each in self.courses):
+                self.job.withdraw(self.inner)
 
     def ending(self) -> None:
         for _, course in self.courses:
@@ -135,8 +149,17 @@ class _Orders:
     def write(self, course: _Course) -> None:
         path, line = course.where
         number = course.before.number if course.before is not None else 0
-        counts = {"again": course.again, "changed": course.changed, "epoch": number, "length": course.length}
-        self.job.record("order", **counts, path=path, line=line, loop=course.loop)
+        self.job.record(
+            Order(
+                again=course.again,
+                changed=course.changed,
+                epoch=number,
+                length=course.length,
+                path=path,
+                line=line,
+                loop=course.loop,
+            )
+        )
 
 
 def _order(indices: Any) -> int | None:

@@ -6,6 +6,8 @@ import os
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from .events import Save
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -31,7 +33,8 @@ def saves(job: Job) -> None:
                 file, line = job.caller()
                 mark = zlib.crc32(os.fsencode(path))
                 if os.path.lexists(os.path.dirname(path)) and not path.startswith("/dev/"):  # noqa: PTH120
-                    job.record("save", mark=mark, file=os.path.basename(path)[:80], path=file, line=line)  # noqa: PTH119
+                    name = os.path.basename(path)[:80]  # noqa: PTH119
+                    job.record(Save(mark=mark, file=name, path=file, line=line))
             if not left:
                 job.withdraw(probe)
             return original(*args, **kwargs)

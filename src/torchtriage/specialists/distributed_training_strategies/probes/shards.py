@@ -9,6 +9,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from ._sketch import Sketch
+from .events import Divided, Inputs, Pass, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,12 +55,21 @@ def inputs(job: Job) -> None:
         seen[id(module)] = number + 1
         if number < FORWARDS and several(torch):
             given = [*args, *kwargs.values()]
-            facts: dict[str, Any] = {"root": type(module).__name__, "number": number, "over": list(_divided(module))}
-            facts |= {"at": job.caller(), "backwards": job.clock.count("backwards")}
-            frame = job.frame() if not number else None
-            facts |= {"given": job.written.given_from(frame)} if frame is not None else {}
-            facts |= _normalised(module, given) if not number else {}
-            job.record("inputs", **facts, marks=_marks(job, given), values=list(_values(given)))
+            event = Inputs(
+                root=type(module).__name__,
+                number=number,
+                over=list(_divided(module)),
+                at=job.caller(),
+                backwards=job.clock.count("backwards"),
+                marks=_marks(job, given),
+                values=list(_values(given)),
+            )
+            if not number:
+                event.normalised, event.samples = _normalised(module, given)
+                frame = job.frame()
+                if frame is not None:
+                    event.given = job.written.given_from(frame)
+            job.record(event)
         if left <= 0:
             job.withdraw(probe)
 
@@ -100,10 +110,16 @@ class _Shards:
         if not number:
             if loader not in self.keys:
                 self.tell(loader)
-            self.sketches[loader] = Sketch()
+            if _length(loader) <= Sketch.LONGEST:
+                self.sketches[loader] = Sketch()
         self.job.withdraw(self.inner)
-        self.job.place(self.inner, lambda job: job.listen(self.batch))
+        self.job.place(self.inner, self.within)
         self.open[loader] = 0
+
+    def within(self, job: Job) -> None:
+        """The same batches on all ranks, in whatever steps they are."""
+        job.continuous()
+        job.listen(self.batch)
 
     def peeked(self, loader: Any) -> bool:
         """Whether the pass before was only a look at the data, such as next(iter(loader)) for its shapes: one or two
@@ -117,21 +133,35 @@ class _Shards:
         path, line = where = self.built.get(loader, ("", 0))
         number = self.counts[where] = self.counts.get(where, -1) + 1
         self.keys[loader] = key = f"{path}:{line}#{number}"
-        sampler: Any = getattr(loader, "sampler", None)
-        inner: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
-        sampler = inner if hasattr(inner, "num_replicas") else sampler
-        told = {"path": path, "line": line, "loop": self.job.caller(), "dataset": type(loader.dataset).__name__}
-        told |= {"sampler": type(sampler).__name__, "sampled": self.built.get(sampler)}
-        for name in ("num_replicas", "rank"):
-            value = getattr(sampler, name, None)
-            told[name] = value if isinstance(value, int) else None
-        self.job.record("divided", loader=key, batch_size=loader.batch_size, **told)
+        sampler, replicas, rank = division(loader)
+        self.job.record(
+            Divided(
+                loader=key,
+                batch_size=loader.batch_size,
+                path=path,
+                line=line,
+                loop=self.job.caller(),
+                dataset=type(loader.dataset).__name__,
+                sampler=type(sampler).__name__,
+                sampled=self.built.get(sampler),
+                num_replicas=replicas,
+                rank=rank,
+            )
+        )
 
     def went(self, loader: Any) -> None:
         """The first pass over a loader is over, or the job is."""
         sketch = self.sketches.pop(loader, None)
         if sketch is not None and sketch.kept is not None and hasattr(loader.dataset, "__len__"):
-            self.job.record("pass", loader=self.keys[loader], of=len(loader), **sketch.facts())
+            self.job.record(
+                Pass(
+                    loader=self.keys[loader],
+                    of=len(loader),
+                    batches=sketch.batches,
+                    samples=sketch.samples,
+                    kept=sketch.marks(),
+                )
+            )
         self.close()
 
     def ending(self) -> None:
@@ -153,18 +183,35 @@ class _Shards:
             return
         turn = self.passes[loader] - 1
         backwards = self.job.clock.count("backwards")
-        facts = {"loader": self.keys[loader], "pass": turn, "number": number, "backwards": backwards}
+        shard = Shard(loader=self.keys[loader], pass_=turn, number=number, backwards=backwards, marks=None, values=[])
         if number < BATCHES[bool(turn)]:
-            self.job.record("shard", **facts, marks=_marks(self.job, batch), values=list(_values(batch)))
+            shard.marks, shard.values = _marks(self.job, batch), list(_values(batch))
             self.open[loader] = number + 1
-            return
-        self.job.record("shard", **facts, marks=None, values=[])
-        del self.open[loader]
+        else:
+            del self.open[loader]
+        self.job.record(shard)
         self.close()
 
 
 def several(torch: Any) -> bool:
     return bool(torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1)
+
+
+def division(loader: Any) -> tuple[Any, int | None, int | None]:
+    """The sampler of a LOADER, and where it divides the samples, among how many ranks and for which."""
+    sampler: Any = getattr(loader, "sampler", None)
+    inner: Any = getattr(getattr(loader, "batch_sampler", None), "sampler", None)
+    sampler = inner if hasattr(inner, "num_replicas") else sampler
+    replicas, rank = (getattr(sampler, name, None) for name in ("num_replicas", "rank"))
+    return sampler, replicas if isinstance(replicas, int) else None, rank if isinstance(rank, int) else None
+
+
+def _length(loader: Any) -> int:
+    """Batches of a pass; too many where that is not known, for no sketch would be written down."""
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):
+        return Sketch.LONGEST + 1
 
 
 def _marks(job: Job, batch: Any) -> dict[str, int]:
@@ -197,7 +244,7 @@ def _divided(module: Any) -> Iterator[list[int]]:
                     return
 
 
-def _normalised(module: Any, given: list[Any]) -> dict[str, Any]:
+def _normalised(module: Any, given: list[Any]) -> tuple[int, int | None]:
     """How many layers of MODULE normalise by the batch of this rank alone, and how large that is."""
     from torch.nn import SyncBatchNorm
     from torch.nn.modules.batchnorm import _BatchNorm
@@ -205,4 +252,4 @@ def _normalised(module: Any, given: list[Any]) -> dict[str, Any]:
     layers = [each for each in module.modules() if isinstance(each, _BatchNorm) and each.training]
     sizes = [int(each.shape[0]) for each in given if getattr(each, "shape", ())]
     alone = sum(not isinstance(each, SyncBatchNorm) for each in layers)
-    return {"normalised": alone, "samples": sizes[0] if sizes else None}
+    return alone, sizes[0] if sizes else None

@@ -6,6 +6,8 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Wrapper
+
 from ._functions import wrap
 
 if TYPE_CHECKING:
@@ -14,14 +16,6 @@ if TYPE_CHECKING:
 _LOOKS = 10  # passes in which the wrapper itself takes notes; later it does in each hundredth
 _TOLD = frozenset({0, _LOOKS, 64, 512, 4096, 32_768, 262_144})  # steps after which it is written down
 _NAMES = 300  # of parameters that learn
-_TAKEN = {
-    "searches": "find_unused_parameters",
-    "unused": "unused_parameter_size",
-    "passes": "iteration",
-    "size": "total_parameter_size_bytes",
-    "cap": "bucket_cap_bytes",
-    "hook": "comm_hook",
-}
 
 
 def wrappers(job: Job) -> None:
@@ -78,7 +72,10 @@ class _Watch:
                 self.look(wrapper)
         if step in _TOLD:
             for wrapper in list(self.made):
-                self.tell(wrapper, **({} if step else {"names": _names(wrapper)}))
+                event = self.event(wrapper)
+                if not step:
+                    event.names = _names(wrapper)
+                self.job.record(event)
         if step == _LOOKS and not any(_told(wrapper).get("find_unused_parameters") for wrapper in list(self.made)):
             self.job.withdraw(self.probe)
 
@@ -89,12 +86,10 @@ class _Watch:
             self.spared.add(wrapper)
         return told
 
-    def tell(self, wrapper: Any, **more: Any) -> None:
+    def event(self, wrapper: Any) -> Wrapper:
         told, (path, line) = self.look(wrapper), self.made[wrapper]
-        facts = {name: told.get(theirs) for name, theirs in _TAKEN.items()}
         buckets = str(told.get("rebuilt_bucket_sizes") or told.get("bucket_sizes") or "")
-        self.job.record(
-            "wrapper",
+        return Wrapper(
             name=type(wrapper.module).__name__,
             path=path,
             line=line,
@@ -102,13 +97,17 @@ class _Watch:
             buckets=[int(each) for each in buckets.split(",") if each.strip().isdigit()],
             looks=len(self.looks[wrapper]),
             spared=wrapper in self.spared,
-            **facts,
-            **more,
+            searches=told.get("find_unused_parameters"),
+            unused=told.get("unused_parameter_size"),
+            passes=told.get("iteration"),
+            size=told.get("total_parameter_size_bytes"),
+            cap=told.get("bucket_cap_bytes"),
+            hook=told.get("comm_hook"),
         )
 
     def ending(self) -> None:
         for wrapper in list(self.made):
-            self.tell(wrapper)
+            self.job.record(self.event(wrapper))
 
 
 def _told(wrapper: Any) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def straggler(record: RunRecord) -> Iterator[Sighting]:
     """One rank comes late to the collectives of a step, and the others wait for it."""
     if len(record.ranks) < 2 or world_size(record.ranks) < 2:
         return
-    if any(row.get("allocated") for row in record.ranks[0].steps):
+    if any(step.allocated for step in record.ranks[0].steps):
         raise CannotSee(
             "the host runs ahead of the device: when it asks for a collective is not when its rank is ready for it",
             "Profile the same ten steps on every rank with torch.profiler and compare when each enters a collective.",
@@ -76,7 +76,7 @@ def straggler(record: RunRecord) -> Iterator[Sighting]:
     met = meetings(record)
     if met.all and len(met.steps) < ENOUGH_STEPS:
         raise CannotSee(f"the ranks met in {len(met.steps)} steps", f"Let the job run for {ENOUGH_STEPS + WARM} steps.")
-    by_rank = {rank.rank: {row.get("step"): row for row in rank.every_step} for rank in record.ranks}
+    by_rank = {rank.rank: {step.step: step for step in rank.watched_steps} for rank in record.ranks}
     worst: dict[int, tuple[Late, Late]] = {}
     by_turns: dict[int, Turns] = {}
     for group in met.groups:

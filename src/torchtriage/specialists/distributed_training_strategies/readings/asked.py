@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchtriage.examine.run.job.events import Collective, Error, Meeting
 from torchtriage.examine.run.ranks.stood import DTYPES, Stand
-from torchtriage.examine.run.record import Event
 
 EQUAL = frozenset(  # whose data has the same size on all ranks
     {
@@ -16,20 +16,20 @@ EQUAL = frozenset(  # whose data has the same size on all ranks
 MOST = 8  # ranks that are named
 
 
-def unlike(last: Event, entry: Event, other: Stand) -> bool:
+def unlike(last: Meeting, entry: Collective, other: Stand) -> bool:
     """Whether the collective of a process that has ended was another one than that of a rank that is left."""
-    if last.get("op") == "backward":
+    if last.op == "backward":
         return not other.training  # DistributedDataParallel averages there, and the other rank averages nothing
     sizes = entry.get("sizes") or [[]]
-    if str(entry["op"]).replace("_", "") != str(last["op"]).replace("_", ""):
+    if entry["op"].replace("_", "") != last.op.replace("_", ""):
         return True
     if entry["op"] not in EQUAL:
         return False
     dtypes = entry.get("dtypes") or [""]
-    return numel(sizes) != last.get("size") or (last.get("dtype") in DTYPES and DTYPES[last["dtype"]] != dtypes[0])
+    return numel(sizes) != last.size or (last.dtype in DTYPES and DTYPES[last.dtype] != dtypes[0])
 
 
-def differ(one: Event, other: Event) -> bool:
+def differ(one: Collective, other: Collective) -> bool:
     if one["op"] != other["op"]:
         return True
     if one["op"] not in EQUAL:
@@ -48,18 +48,18 @@ def numel(sizes: Iterable[Iterable[int]]) -> int:
     return total
 
 
-def what_of(entry: Event) -> str:
+def what_of(entry: Collective) -> str:
     sizes = entry.get("sizes") or []
     if not sizes:
-        return str(entry["op"])
+        return entry["op"]
     return f"{entry['op']} of {numel(sizes)} {', '.join(sorted(set(entry['dtypes'])))}"
 
 
-def own_of(meeting: Event) -> str:
-    if meeting.get("op") == "backward":
+def own_of(meeting: Meeting) -> str:
+    if meeting.op == "backward":
         return "a backward pass, which averages gradients,"
-    dtype = DTYPES.get(str(meeting.get("dtype")), meeting.get("dtype"))
-    return f"{meeting.get('op')} of {meeting.get('size')} {dtype}" if meeting.get("dtype") else str(meeting.get("op"))
+    dtype = DTYPES.get(meeting.dtype, meeting.dtype)
+    return f"{meeting.op} of {meeting.size} {dtype}" if dtype else meeting.op
 
 
 def where(stand: Stand) -> str:
@@ -71,14 +71,12 @@ def where(stand: Stand) -> str:
         return f"gave up{at}"
     if stand.how == "waits":
         entry = stand.awaited
-        what = (stand.call or {}).get("op") or (
-            f"{entry['op']} number {entry['seq']} of group {entry['group']}" if entry else ""
-        )
-        return f"waits in {what}{at}"
+        what = stand.call.get("op") if stand.call else None
+        return f"waits in {what or (number_of(entry) if entry else '')}{at}"
     if stand.how in {"moves", "seen", "busy"}:
         return f"was{at} then"
     if stand.how == "silent":
-        return f"was in {own_of(stand.meeting or {})}{at} when its process ended at once"
+        return f"was in {own_of(stand.meeting or Meeting())}{at} when its process ended at once"
     within = f" ({stand.stack[0][2]})" if stand.stack and stand.stack[0][2] != "<module>" else ""
     return f"stands{at}{within}, {lasting(stand)}, and does not move"
 
@@ -90,8 +88,12 @@ def _over(stand: Stand) -> str:
     last = max(stand.entries.values(), key=lambda each: each.get("created") or 0, default=None)
     if last is None:
         return "has asked for no collective at all"
-    at = f" at {last['path']}:{last['line']}" if last.get("path") else ""
-    return f"has asked for nothing since {last['op']} number {last['seq']} of group {last['group']}{at}"
+    at = f" at {last.get('path')}:{last.get('line')}" if last.get("path") else ""
+    return f"has asked for nothing since {number_of(last)}{at}"
+
+
+def number_of(entry: Collective) -> str:
+    return f"{entry['op']} number {entry['seq']} of group {entry['group']}"
 
 
 def lasting(stand: Stand) -> str:
@@ -108,8 +110,8 @@ def named(ranks: Iterable[int]) -> str:
     return f"rank {told}" if len(several) == 1 else f"ranks {told}"
 
 
-def short(error: Event | None) -> str:
-    return " ".join(str((error or {}).get("message", "")).split())[:200]
+def short(error: Error | None) -> str:
+    return " ".join(error.message.split())[:200] if error is not None else ""
 
 
 def settled(stand: Stand) -> bool:

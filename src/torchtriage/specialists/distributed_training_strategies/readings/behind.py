@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from statistics import median
 
+from torchtriage.examine.run.job.events import Step
 from torchtriage.examine.run.measure import cpu_got
 from torchtriage.examine.run.ranks.meetings import Meeting
-from torchtriage.examine.run.record import Event
 
 BUSY = 0.8  # share of the CPU time it wants that a thread gets
 
-Rows = Mapping[int, Mapping[int | None, Event]]  # by rank and step
+Rows = Mapping[int, Mapping[int, Step]]  # by rank and number
 
 
 def behind(found: Sequence[Meeting], rank: int, at: str) -> list[float]:
@@ -32,12 +32,12 @@ def held_up(found: Sequence[Meeting], by_rank: Rows, rank: int) -> list[float]:
     ]
 
 
-def _queueing(rows: Sequence[Event]) -> float:
+def _queueing(rows: Sequence[Step]) -> float:
     """Seconds in the queue for each second on a CPU; infinite where that machine is not busy, and nothing to blame."""
-    cpu, queued = (sum(float(row.get(name) or 0) for row in rows) for name in ("cpu", "queued"))
+    cpu, queued = sum(row.cpu for row in rows), sum(row.queued for row in rows)
     return queued / cpu if cpu and cpu_got(rows) < BUSY else inf
 
 
-def _beyond(row: Event, pace: float) -> float:
+def _beyond(row: Step, pace: float) -> float:
     """Seconds that a step waited for a CPU longer than it would have at PACE."""
-    return float(row.get("queued") or 0) - pace * float(row.get("cpu") or 0) if pace < inf else 0.0
+    return row.queued - pace * row.cpu if pace < inf else 0.0

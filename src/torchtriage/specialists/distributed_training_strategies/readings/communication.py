@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.job.events import Collectives, Step
 from torchtriage.examine.run.measure import cpu_got
 from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.ratio import ratio
-from torchtriage.examine.run.record import Event, RunRecord
+from torchtriage.examine.run.record import RunRecord
 from torchtriage.examine.run.series import own_seconds
 from torchtriage.examine.run.unseen import world_size
 from torchtriage.specialists.distributed_training_strategies.readings import delays
@@ -18,13 +19,12 @@ ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
 BOUND = 0.2  # of the step: communication-bound.md's
 LEAST = 0.003  # seconds a step: communication-bound.md says why
-WAITS = ("communication", "queued")
 QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
 LATENCY, RATE = 0.0001, 2**31  # seconds of a collective, bytes a second: better than gloo does on one quiet machine
 HELD = 0.5  # of the wait, for which the threads that communicate waited for a CPU: then the machine is busy
 MANY, MIB = 8, 2**20
 
-Step = tuple[int, *tuple[Event, ...]]  # its number, its row on each rank
+Row = tuple[int, *tuple[Step, ...]]  # the number of a step, and the step on each rank
 
 
 @detector("run/communication")
@@ -32,11 +32,11 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
     """The share of a step in which a collective is under way that no computation hides, and no rank is awaited."""
     if len(record.ranks) < 2 or world_size(record.ranks) < 2:
         return
-    looks = [event for rank in record.ranks for event in rank.all("collectives")]
+    looks = [look for rank in record.ranks for look in rank.all(Collectives)]
     steps = _steps(record)
-    if any(rows[0].get("allocated") for _, *rows in steps) or not any(event["rows"] for event in looks):
+    if any(each[0].allocated for _, *each in steps) or not any(look.rows for look in looks):
         return  # "Not seen" says so
-    if any(event["pairs"] for event in looks):
+    if any(look.pairs for look in looks):
         raise CannotSee(
             "the ranks send each other tensors: a stage of a pipeline also waits for its turn, on no slow network",
             "Profile the same ten steps on every rank with torch.profiler, and compare sends with what they wait for.",
@@ -72,67 +72,60 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
     yield Sighting(place, fact, share, "of the step", (low, high))
 
 
-def _steps(record: RunRecord) -> list[Step]:
-    """Number and rows of the steps that all ranks have timed."""
-    by_rank = [{int(row.get("step") or 0): row for row in rank.every_step} for rank in record.ranks]
+def _steps(record: RunRecord) -> list[Row]:
+    """The steps that all ranks have timed."""
+    by_rank = [{step.step: step for step in rank.watched_steps} for rank in record.ranks]
     waits = [exposed(rank) for rank in record.ranks]
     if any(waits):  # of a step that no look has told of, it is not known
         by_rank = [
             {n: row for n, row in rows.items() if n in known} for rows, known in zip(by_rank, waits, strict=True)
         ]
     common = set.intersection(*(set(rows) for rows in by_rank))
-    return [
-        (step, *(rows[step] for rows in by_rank)) for step in sorted(step for step in common if (step or 0) >= WARM)
-    ]
+    return [(step, *(rows[step] for rows in by_rank)) for step in sorted(common) if step >= WARM]
 
 
-def _spent(record: RunRecord, steps: Sequence[Step]) -> tuple[list[float], list[float]]:
+def _spent(record: RunRecord, steps: Sequence[Row]) -> tuple[list[float], list[float]]:
     """Of each step: the seconds that even the rank waited which came last, and what the step took in the mean."""
     waits = [exposed(rank) for rank in record.ranks]
     parts = [
-        min(known.get(step, 0.0) + float(row.get("communication") or 0) for known, row in zip(waits, rows, strict=True))
-        for step, *rows in steps
+        min(known.get(number, 0.0) + step.communication for known, step in zip(waits, each, strict=True))
+        for number, *each in steps
     ]
     return parts, [sum(own_seconds(row) for row in rows) / len(rows) for _, *rows in steps]
 
 
-def _held(looks: Sequence[Event]) -> float:
+def _held(looks: Sequence[Collectives]) -> float:
     """Mean seconds of a step for which the threads beside the one that trains waited for a CPU."""
-    told = [float(event.get("queued") or 0) for event in looks]
-    return sum(told) / len(told)
+    return sum(look.queued for look in looks) / len(looks)
 
 
-def _least(looks: Sequence[Event], ranks: int) -> float:
+def _least(looks: Sequence[Collectives], ranks: int) -> float:
     """Seconds that the collectives of a step take where nothing but latency and bandwidth holds them up."""
     count, size = _load(looks)
     return count * LATENCY + 2 * (ranks - 1) / ranks * size / RATE
 
 
-def _work(record: RunRecord, steps: Sequence[Step]) -> float:
+def _work(record: RunRecord, steps: Sequence[Row]) -> float:
     """Mean seconds of a step in which a rank neither waits for a collective nor for a CPU: computing, at least."""
     waits = [exposed(rank) for rank in record.ranks]
     spent = [
-        max(own_seconds(row) - known.get(step, 0.0) - sum(float(row.get(name) or 0) for name in WAITS), _cpu(row))
-        for step, *rows in steps
-        for known, row in zip(waits, rows, strict=True)
+        max(own_seconds(step) - known.get(number, 0.0) - (step.communication + step.queued), step.cpu)
+        for number, *each in steps
+        for known, step in zip(waits, each, strict=True)
     ]
     return sum(spent) / len(spent)
 
 
-def _cpu(row: Event) -> float:
-    return float(row.get("cpu") or 0)
-
-
-def _load(looks: Sequence[Event]) -> tuple[float, float]:
+def _load(looks: Sequence[Collectives]) -> tuple[float, float]:
     """Collectives and bytes of a step, in the last look."""
-    rows: list[list[int]] = next((event["rows"] for event in reversed(looks) if event["rows"]), [])
+    rows = next((look.rows for look in reversed(looks) if look.rows), ())
     steps = len({row[0] for row in rows}) or 1
     return sum(row[-2] for row in rows) / steps, sum(row[-1] for row in rows) / steps
 
 
-def _carried(looks: Sequence[Event]) -> str:
+def _carried(looks: Sequence[Collectives]) -> str:
     """How many collectives a step has, and how large they are."""
     count, size = _load(looks)
-    kinds = sorted({op for event in looks for op, _, number in event["kinds"] if number >= len(event["rows"]) / 2})
+    kinds = sorted({op for look in looks for op, _, number in look.kinds if number >= len(look.rows) / 2})
     said = f"{count:.0f} {'/'.join(kinds) or 'collectives'} of {size / MIB:.2g} MiB in all"
     return f"{said}, {size / count / 1024:.2g} KiB apiece" if count >= MANY else said

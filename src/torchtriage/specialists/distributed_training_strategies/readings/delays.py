@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from torchtriage.examine.run.job.events import Stacks, Where
 from torchtriage.examine.run.ranks.meetings import exposed
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.examine.run.series import own_seconds
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")
@@ -19,8 +21,6 @@ CALLS = 0.7  # of what the line explains, that one which calls it must explain t
 MOST = 2  # of those
 ENOUGH_SAMPLES = 10
 
-Where = tuple[str, int]
-
 
 class Line(Struct, frozen=True):
     """A line in which a rank stands longer than the others, and those that call it, the innermost first."""
@@ -29,6 +29,20 @@ class Line(Struct, frozen=True):
     number: int
     said: str
     callers: tuple[Where, ...]
+
+
+class Samples(NamedTuple):
+    """Stacks of a rank, and the mean seconds of the steps over which they were taken."""
+
+    stacks: Stacks
+    seconds: float
+
+    def spent(self, rows: Sequence[tuple[str, str, int, *tuple[object, ...], int]]) -> dict[Where, float]:
+        """Seconds of a step in which the rank stood in each line of ROWS, which are lines or calls of the stacks."""
+        counts: Counter[Where] = Counter()
+        for each in rows:
+            counts[each[1], each[2]] += each[-1]
+        return {where: count / self.stacks.samples * self.seconds for where, count in counts.items()}
 
 
 def phases(record: RunRecord, rank: int, steps: Iterable[int]) -> str:
@@ -58,12 +72,12 @@ def line(record: RunRecord, rank: int, seconds: float) -> Line | None:
     others = [look for look in looks.values() if look is not None]
     if mine is None or not others:
         return None
-    stands = _more(_seconds(mine, "lines"), [_seconds(look, "lines") for look in others])
+    stands = _more(mine.spent(mine.stacks.lines), [look.spent(look.stacks.lines) for look in others])
     if not stands or max(stands.values()) < LINE * seconds:
         return None
     (path, number), most = max(stands.items(), key=lambda each: each[1])
-    calls = _more(_seconds(mine, "calls"), [_seconds(look, "calls") for look in others])
-    depths = {(path, line): depth for _, path, line, _, _, depth, _ in mine["calls"]}
+    calls = _more(mine.spent(mine.stacks.calls), [look.spent(look.stacks.calls) for look in others])
+    depths = {(path, line): depth for _, path, line, _, _, depth, _ in mine.stacks.calls}
     above = [where for where, longer in calls.items() if longer >= CALLS * most and where != (path, number)]
     above.sort(key=lambda where: -depths.get(where, 0))
     said = f"{most * 1e3:.1f} ms longer than the others at {path}:{number}"
@@ -74,8 +88,8 @@ def waiting(record: RunRecord) -> Where | None:
     """The line in which ranks stand most while they wait for a collective, or else go backward."""
     for phase in ("communication", "backward"):
         counts: Counter[Where] = Counter()
-        for rank in record.ranks:
-            for name, path, number, *_, count in (_first_look(rank) or {"lines": ()})["lines"]:
+        for look in filter(None, map(_first_look, record.ranks)):
+            for name, path, number, _, _, count in look.stacks.lines:
                 counts[path, number] += count if name == phase else 0
         if sum(counts.values()) >= ENOUGH_SAMPLES:
             return counts.most_common(1)[0][0]
@@ -85,33 +99,23 @@ def waiting(record: RunRecord) -> Where | None:
 def _spent(record: RankRecord, steps: set[int]) -> dict[str, float]:
     """Median seconds of a step by phase, without the end of backward that only waits."""
     waits = exposed(record)
-    rows = [row for row in record.every_step if row.get("step") in steps]
     parts: dict[str, list[float]] = {name: [] for name in (*PHASES, "other")}
-    for row in rows:
-        known = {name: float(row.get(name) or 0) for name in PHASES}
-        rest = own_seconds(row) - sum(known.values()) - float(row.get("communication") or 0)
-        known["backward"] = max(known["backward"] - waits.get(row.get("step") or 0, 0.0), 0.0)
+    for step in (each for each in record.watched_steps if each.step in steps):
+        known = {name: step.spent(name) for name in PHASES}
+        rest = own_seconds(step) - sum(known.values()) - step.communication
+        known["backward"] = max(known["backward"] - waits.get(step.step, 0.0), 0.0)
         for name, value in {**known, "other": max(rest, 0.0)}.items():
             parts[name].append(value)
     return {name: median(values) if values else 0.0 for name, values in parts.items()}
 
 
-def _first_look(record: RankRecord) -> Event | None:
-    """The first samples of its lines, with the mean seconds of the steps over which they were taken."""
-    look = next((event for event in record.all("stacks") if event.get("samples")), None)
-    if look is None:
+def _first_look(record: RankRecord) -> Samples | None:
+    """The first samples of its lines."""
+    stacks = next((event for event in record.all(Stacks) if event.samples), None)
+    if stacks is None:
         return None
-    since, until = look.get("since") or 0, look.get("step") or 0
-    taken = [own_seconds(row) for row in record.every_step if since < (row.get("step") or 0) <= until]
-    return {**look, "seconds": sum(taken) / len(taken)} if taken else None
-
-
-def _seconds(look: Event, kind: str) -> dict[Where, float]:
-    """Seconds of a step in which the rank stood in each line, or in one that it calls."""
-    counts: Counter[Where] = Counter()
-    for each in look[kind]:
-        counts[each[1], each[2]] += each[-1]
-    return {where: count / look["samples"] * look["seconds"] for where, count in counts.items()}
+    seconds = [own_seconds(step) for step in record.watched_steps if stacks.since < step.step <= stacks.step]
+    return Samples(stacks, sum(seconds) / len(seconds)) if seconds else None
 
 
 def _more(mine: dict[Where, float], others: list[dict[Where, float]]) -> dict[Where, float]:

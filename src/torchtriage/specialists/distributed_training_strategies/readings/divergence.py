@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.ranks.looks import Joint, Look, joined
+from torchtriage.examine.run.job.events import Collectives
+from torchtriage.examine.run.ranks.looks import Joint, JointLook, joined
 from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.distributed_training_strategies.probes.events import Divided, Inputs
 from torchtriage.specialists.distributed_training_strategies.readings import handles, wrappers
 from torchtriage.specialists.distributed_training_strategies.readings.causes import Parting, causes
 from torchtriage.specialists.distributed_training_strategies.readings.replicas import wrapper_bypassed
@@ -30,7 +32,7 @@ class Drift:
     words: str
 
     @property
-    def look(self) -> Look:
+    def look(self) -> JointLook:
         return self.joint.looks[self.since]
 
 
@@ -70,7 +72,7 @@ def _expected(joint: Joint) -> Iterator[Drift]:
         return
     since = min(parted.values())
     how = "averaged by DistributedDataParallel" if joint.wrapped else "whose gradients are averaged in every step"
-    if joint.head.get("unknown"):
+    if joint.head.unknown:
         how = "of a DistributedDataParallel that does not know them: they were replaced after it was made"
     elif since == 0 and not joint.looks[0].turn:
         how += ", and not equal when they begin"
@@ -79,7 +81,7 @@ def _expected(joint: Joint) -> Iterator[Drift]:
 
 def _forgotten(joint: Joint) -> Iterator[Drift]:
     """What began equal beside the tensors that are averaged, and is not."""
-    kinds, sizes = joint.head["kinds"], joint.head["sizes"]
+    kinds, sizes = joint.head.kinds, joint.head.sizes
     rest = {
         index: since
         for index in range(len(kinds))
@@ -109,17 +111,17 @@ def _why_forgotten(joint: Joint, kind: str) -> str:
 
 def _once_equal(joint: Joint) -> Iterator[Drift]:
     """Replicas in a job whose ranks hold parts of their own beside them: equal while they moved, and then no longer."""
-    names, later = joint.head["names"], joint.later
-    calls = all((event.get("calls") or 0) >= len(later) for event in joint.looks[-1].by_rank.values())
-    own = any(later and later[0].differs(index) for index in range(len(names))) or joint.head.get("left")
-    if not own or not (calls or joint.head.get("left")):
+    names, later = joint.head.names, joint.later
+    calls = all(look.calls >= len(later) for look in joint.looks[-1].by_rank.values())
+    own = any(later and later[0].differs(index) for index in range(len(names))) or joint.head.left
+    if not own or not (calls or joint.head.left):
         return
     parted: dict[int, int] = {}
     for index in range(len(names)):
         since = joint.parted(index)
-        if since is None or len(joint.looks) - since < 2 or joint.head["kinds"][index] != "p":
+        if since is None or len(joint.looks) - since < 2 or joint.head.kinds[index] != "p":
             continue
-        marks = {next(iter(look.by_rank.values()))["marks"][index] for look in joint.looks[:since] if look.turn}
+        marks = {next(iter(look.by_rank.values())).marks[index] for look in joint.looks[:since] if look.turn}
         if len(marks) > 1:
             parted[index] = since
     if parted:
@@ -134,56 +136,55 @@ def _beside(joint: Joint, joints: Sequence[Joint]) -> Iterator[Drift]:
     """
     model = next((each for each in joints if _learns_with(joint, each)), None)
     begin, last = joint.looks[0], joint.looks[-1]
-    carried = any(event.get("carried") for look in joint.looks for event in look.by_rank.values())
-    indices = [index for index, kind in enumerate(joint.head["kinds"]) if kind == "p"]
+    carried = any(own.carried for look in joint.looks for own in look.by_rank.values())
+    indices = [index for index, kind in enumerate(joint.head.kinds) if kind == "p"]
     if model is None or carried or begin.turn or last.turn < APART or any(begin.differs(index) for index in indices):
         return
     parted = [index for index in indices if joint.parted(index) == 1]
     if len(joint.looks) - 1 >= LASTING and parted:
-        how = f"trained by an optimizer of its own from the backward passes of {model.head['name']}, and in no "
+        how = f"trained by an optimizer of its own from the backward passes of {model.head.name}, and in no "
         yield _drift(joint, parted, 1, f"{how}DistributedDataParallel")
 
 
 def _unsharded(joint: Joint) -> Iterator[Drift]:
     """Whole tensors beside those that FSDP shards, equal when they began, whose gradients nobody averages."""
     ranks, begin, last = tuple(sorted(joint.heads)), joint.looks[0], joint.looks[-1]
-    sharded = all(any(list(ranks) in (event.get("over") or ()) for event in rank.all("inputs")) for rank in joint.ranks)
-    kinds = {op for rank in joint.ranks for event in rank.all("collectives") for op, *_ in event.get("kinds") or ()}
-    carried = any(event.get("carried") for look in joint.looks for event in look.by_rank.values())
+    sharded = all(any(list(ranks) in inputs.over for inputs in rank.all(Inputs)) for rank in joint.ranks)
+    kinds = {op for rank in joint.ranks for look in rank.all(Collectives) for op, _, _ in look.kinds}
+    carried = any(own.carried for look in joint.looks for own in look.by_rank.values())
     exchanged = any("all_to_all" in op or "alltoall" in op for op in kinds)  # experts of their own, on every rank
-    if not sharded or not joint.head.get("left") or carried or exchanged or begin.turn or last.turn < APART:
+    if not sharded or not joint.head.left or carried or exchanged or begin.turn or last.turn < APART:
         return
-    indices = [index for index, kind in enumerate(joint.head["kinds"]) if kind == "p"]
+    indices = [index for index, kind in enumerate(joint.head.kinds) if kind == "p"]
     if any(begin.differs(index) for index in indices):
         return
     parted = [index for index in indices if joint.parted(index) == 1]
     if len(joint.looks) - 1 >= LASTING and parted:
-        how = f"whole on every rank beside {joint.head['left']} tensors that FSDP shards, in no unit that it averages"
+        how = f"whole on every rank beside {joint.head.left} tensors that FSDP shards, in no unit that it averages"
         yield _drift(joint, parted, 1, how)
 
 
 def _learns_with(joint: Joint, model: Joint) -> bool:
     """Whether each backward pass was for an update of both, of which MODEL is wrapped, and by far larger."""
     last = joint.looks[-1]
-    passes = max(event.get("backwards") or 0 for event in last.by_rank.values())
+    passes = max(own.backwards for own in last.by_rank.values())
     same = model.wrapped and set(model.heads) == set(joint.heads) and model.looks[-1].turn == last.turn
-    return same and passes <= last.turn + 1 and sum(joint.head["sizes"]) <= SMALL * sum(model.head["sizes"])
+    return same and passes <= last.turn + 1 and sum(joint.head.sizes) <= SMALL * sum(model.head.sizes)
 
 
 def _apart(joint: Joint) -> Iterator[Drift]:
     """The same model from the same weights over divided data, and no collective that could have carried a gradient."""
     last = joint.looks[-1]
-    whole = sum(joint.head["sizes"])
-    silent = not any((event.get("most") or 0) >= LITTLE * whole for event in last.by_rank.values())
+    whole = sum(joint.head.sizes)
+    silent = not any(own.most >= LITTLE * whole for own in last.by_rank.values())
     silent = silent and not any(_exchanged(rank, whole) for rank in joint.ranks)
     divided = all(
-        any((event.get("num_replicas") or 0) >= len(joint.heads) for event in rank.all("divided"))
-        for rank in joint.ranks
+        any((loader.num_replicas or 0) >= len(joint.heads) for loader in rank.all(Divided)) for rank in joint.ranks
     )
     begin = joint.looks[0]
-    if not silent or not divided or begin.turn or last.turn < APART or joint.head.get("left"):
+    if not silent or not divided or begin.turn or last.turn < APART or joint.head.left:
         return
-    indices = [index for index, kind in enumerate(joint.head["kinds"]) if kind == "p"]
+    indices = [index for index, kind in enumerate(joint.head.kinds) if kind == "p"]
     if any(begin.differs(index) for index in indices):
         return
     parted = [index for index in indices if joint.parted(index) == 1]
@@ -194,10 +195,9 @@ def _apart(joint: Joint) -> Iterator[Drift]:
 
 def _exchanged(rank: RankRecord, whole: int) -> bool:
     """Whether collectives that are no averages, or sends and receives, have carried much of a model of that size."""
-    events = rank.all("collectives")
-    kinds = [kind for event in events for kind in event.get("kinds") or ()]
-    carried = sum((size or 0) * count for _, size, count in kinds if (size or 0) >= SCALARS)
-    return carried >= BYTES * LITTLE * whole or any(event.get("pairs") for event in events)
+    looks = rank.all(Collectives)
+    carried = sum(size * count for look in looks for _, size, count in look.kinds if size >= SCALARS)
+    return carried >= BYTES * LITTLE * whole or any(look.pairs for look in looks)
 
 
 def _drift(joint: Joint, indices: list[int], since: int, words: str) -> Drift:
@@ -206,7 +206,7 @@ def _drift(joint: Joint, indices: list[int], since: int, words: str) -> Drift:
 
 def _told(drift: Drift) -> Iterator[Sighting]:
     joint, look = drift.joint, drift.look
-    first, names = drift.indices[0], drift.joint.head["names"]
+    first, names = drift.indices[0], drift.joint.head.names
     found = list(causes(Parting(joint, drift.since, first)))
     odd = look.odd(first)
     for number, cause in enumerate(found):
@@ -218,7 +218,7 @@ def _told(drift: Drift) -> Iterator[Sighting]:
 
 def _fact(drift: Drift) -> str:
     joint, look, first = drift.joint, drift.look, drift.indices[0]
-    names, ranks = joint.head["names"], sorted(joint.heads)
+    names, ranks = joint.head.names, sorted(joint.heads)
     number = sum(1 for index in range(len(names)) if look.differs(index))
     whom = " and ".join(map(str, ranks)) if len(ranks) < 3 else f"{ranks[0]} to {ranks[-1]}"
     when = _when(drift)
@@ -227,7 +227,7 @@ def _fact(drift: Drift) -> str:
     if last.turn > look.turn and last.gap(first) > gap:
         apart += f" ({last.gap(first):.2g} after update {last.turn})"
     return (
-        f"{number} of {len(names)} tensors of {joint.head['name']} differ between ranks {whom} {when}: first "
+        f"{number} of {len(names)} tensors of {joint.head.name} differ between ranks {whom} {when}: first "
         f"{names[first]}{apart}, {drift.words}"
     )
 

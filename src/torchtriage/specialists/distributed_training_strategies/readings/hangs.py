@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.job.events import Call, Collective
 from torchtriage.examine.run.ranks.stood import TIMEOUT, Stand, stands
-from torchtriage.examine.run.record import Event, RunRecord
+from torchtriage.examine.run.record import RunRecord
 
 from . import launch
-from .asked import EQUAL, MOST, differ, lasting, named, own_of, settled, short, unit, unlike, what_of, where
+from .asked import EQUAL, MOST, differ, lasting, named, number_of, own_of, settled, short, unit, unlike, what_of, where
 
 WAITING = ("waits", "lost")  # for other ranks, or until it was clear that they would not come
 TO_ONE = ("send", "isend", "recv", "irecv")
@@ -73,15 +74,15 @@ def uneven_steps(record: RunRecord) -> Iterator[Sighting]:
 def collective_timeout(record: RunRecord) -> Iterator[Sighting]:
     """A rank gave up waiting for the others in a collective, and nothing tells where those were."""
     at = stands(record)
-    late = [each for each in at.values() if each.error and TIMEOUT.search(str(each.error.get("message")))]
+    late = [each for each in at.values() if each.error and TIMEOUT.search(each.error.message)]
     if not late or _died(at) or _uneven(at) or any(True for _ in collective_on_some_ranks.look(record)):
         return
     if launch.unmet(record):
         return  # there was no group yet: launch-environment says so
     for each in late:
         entry, (path, line) = each.awaited, each.place
-        what = f"{entry['op']} number {entry['seq']} of group {entry['group']}" if entry else "waiting for the others"
-        others = sorted(set((each.groups.get(str(entry["group"])) if entry else None) or at) - {each.rank})
+        what = number_of(entry) if entry else "waiting for the others"
+        others = sorted(set((each.groups.get(entry["group"]) if entry else None) or at) - {each.rank})
         fact = f"rank {each.rank} gave up in {what} with {named(others)}: {short(each.error)}"
         yield Sighting(Place(path=path, line=line, rank=each.rank, step=each.step), fact)
         for rank in (other for other in others if other in at and at[other].how == "moves"):
@@ -100,7 +101,7 @@ def _meeting(at: dict[int, Stand]) -> Meeting | None:
     """The first collective that some wait in and not all of its group have reached."""
     waits = [(each, entry) for each in at.values() if each.how in WAITING and (entry := each.awaited) is not None]
     for waiting, entry in sorted(waits, key=lambda pair: pair[1].get("created") or 0):
-        group, seq = str(entry["group"]), int(entry["seq"])
+        group, seq = entry["group"], entry["seq"]
         ranks = tuple(waiting.groups.get(group) or sorted(at))
         missing = [at[rank] for rank in ranks if rank in at and at[rank].last.get(group, 0) < seq]
         if any(each.how not in {"waits", "still", "ended", "lost", "seen", "past"} for each in missing):
@@ -109,8 +110,8 @@ def _meeting(at: dict[int, Stand]) -> Meeting | None:
             continue
         absent = tuple(rank for rank in ranks if rank not in at)
         if missing:
-            same = [each for each, other in waits if (str(other["group"]), int(other["seq"])) == (group, seq)]
-            return Meeting(group, seq, str(entry["op"]), ranks, tuple(same), tuple(missing), absent)
+            same = [each for each, other in waits if (other["group"], other["seq"]) == (group, seq)]
+            return Meeting(group, seq, entry["op"], ranks, tuple(same), tuple(missing), absent)
     return None
 
 
@@ -147,7 +148,7 @@ def _of_steps_left_out(pairs: list[tuple[Stand, Stand]]) -> Iterator[Sighting]:
 
 def _apart(at: dict[int, Stand]) -> list[Sighting]:
     """The first number at which ranks of a group asked for different things."""
-    keys: dict[tuple[str, int], list[tuple[Stand, Event]]] = {}
+    keys: dict[tuple[str, int], list[tuple[Stand, Collective]]] = {}
     if not any(each.how in WAITING for each in at.values()):
         return []
     for each in at.values():
@@ -161,7 +162,9 @@ def _apart(at: dict[int, Stand]) -> list[Sighting]:
     return []
 
 
-def _told_apart(key: tuple[str, int], one: tuple[Stand, Event], other: tuple[Stand, Event]) -> Iterator[Sighting]:
+def _told_apart(
+    key: tuple[str, int], one: tuple[Stand, Collective], other: tuple[Stand, Collective]
+) -> Iterator[Sighting]:
     order = one[0].entries.get((key[0], key[1] + 1))
     swapped = order is not None and not differ(order, other[1]) and differ(order, one[1])
     for (each, entry), (against, counter) in ((one, other), (other, one)):
@@ -178,14 +181,14 @@ def _sudden(at: dict[int, Stand]) -> Iterator[Sighting]:
     """A process that ended at once in one collective while another rank was in a different one."""
     for silent in (each for each in at.values() if each.how == "silent"):
         last = silent.meeting
-        if last is None or last.get("done"):
+        if last is None or last.done:
             continue
         for other in (each for each in at.values() if each.how in WAITING):
             entry = other.awaited
             if entry is not None and unlike(last, entry, other):
                 path, line = other.place
                 place = Place(path=path, line=line, rank=other.rank, step=other.step)
-                mine = Place(path=last.get("path") or None, line=last.get("line") or None, rank=silent.rank)
+                mine = Place(path=last.path or None, line=last.line or None, rank=silent.rank)
                 fact = f"rank {silent.rank} was in {own_of(last)} when its process ended at once, while rank "
                 fact += f"{other.rank} was in {what_of(entry)}: what came was not what it waited for"
                 yield Sighting(mine, fact)
@@ -199,10 +202,10 @@ def _both_sudden(at: dict[int, Stand]) -> Iterator[Sighting]:
     Of more ranks, two may belong to different groups: then numbers say nothing.
     """
     last = [each.meeting for each in at.values() if each.how == "silent" and each.meeting is not None]
-    if len(at) != 2 or len(last) != 2 or any(each.get("done") for each in last) or last[0].get("n") != last[1].get("n"):
+    if len(at) != 2 or len(last) != 2 or any(each.done for each in last) or last[0].n != last[1].n:
         return
-    alike = ("op", "size", "dtype") if last[0].get("op") in EQUAL else ("op",)
-    if any(last[0].get(name) != last[1].get(name) for name in alike):
+    asked = [(each.op, each.size, each.dtype) if each.op in EQUAL else each.op for each in last]
+    if asked[0] != asked[1]:
         told = [own_of(each) for each in last]
         for each, (mine, other) in zip(at.values(), (told, told[::-1]), strict=True):
             path, line = each.place
@@ -214,36 +217,37 @@ def _roots(at: dict[int, Stand]) -> Iterator[Sighting]:
     """Ranks that are in the same collective and name different ranks as its source or goal."""
     roots: dict[tuple[str, int], list[tuple[Stand, int]]] = {}
     for each in (each for each in at.values() if each.how in WAITING):
-        entry, call = each.awaited, each.call or {}
-        root = next((call[name] for name in ("group_src", "src", "group_dst", "dst") if name in call), None)
+        entry, call = each.awaited, each.call or Call()
+        named = (call.get("group_src"), call.get("src"), call.get("group_dst"), call.get("dst"))
+        root = next((rank for rank in named if rank is not None), None)
         if entry is not None and root is not None and call.get("op") not in TO_ONE:
-            roots.setdefault((str(entry["group"]), int(entry["seq"])), []).append((each, root))
+            roots.setdefault((entry["group"], entry["seq"]), []).append((each, root))
     for (group, seq), several in roots.items():
         if len({root for _, root in several}) > 1:
             said = ", ".join(f"rank {root} on rank {each.rank}" for each, root in several[:MOST])
             for each, _ in several[:MOST]:
                 path, line = each.place
-                op = (each.call or {}).get("op")
+                op = (each.call or Call()).get("op")
                 fact = f"{op} number {seq} of group {group} has another source or goal on each: {said}"
                 yield Sighting(Place(path=path, line=line, rank=each.rank, step=each.step), fact)
 
 
 def _partners(at: dict[int, Stand]) -> Iterator[Sighting]:
     """Waits that the recorder does not know: a send or recv without its other half, a group that not all make."""
-    for each in (each for each in at.values() if each.how in WAITING and each.call and each.awaited is None):
-        call: Event = each.call or {}
-        op, (path, line) = str(call.get("op")), each.place
+    for each in (each for each in at.values() if each.how in WAITING and each.awaited is None):
+        if not each.call:
+            continue
+        op, peer, (path, line) = each.call.get("op", ""), _peer(each.call), each.place
         place = Place(path=path, line=line, rank=each.rank, step=each.step)
-        peer = next((call[name] for name in ("dst", "src", "group_dst", "group_src") if name in call), None)
         if op in TO_ONE and peer is not None:
-            partner = at.get(int(peer))
+            partner = at.get(peer)
             if partner is not None and settled(partner) and not _answers(partner, each, op):
                 to = "to" if "send" in op else "from"
                 fact = f"rank {each.rank} waits in {op} {to} rank {peer}, {lasting(each)}; rank {peer} {where(partner)}"
                 yield Sighting(place, fact, each.seconds or None, unit(each))
                 yield from _there(partner)
         elif op not in TO_ONE:
-            others = [other for other in at.values() if other is not each and (other.call or {}).get("op") != op]
+            others = [other for other in at.values() if other is not each and (other.call or Call()).get("op") != op]
             if others and all(settled(other) for other in others):
                 told = "; ".join(f"rank {other.rank} {where(other)}" for other in others[:MOST])
                 fact = f"rank {each.rank} waits in {op}, {lasting(each)}: {told}"
@@ -260,10 +264,15 @@ def _there(stand: Stand) -> Iterator[Sighting]:
 
 def _answers(partner: Stand, waiting: Stand, op: str) -> bool:
     """Whether PARTNER is in the other half of what WAITING is in."""
-    call = partner.call or {}
+    call = partner.call or Call()
     half = ("recv", "irecv") if "send" in op else ("send", "isend")
-    peer = next((call[name] for name in ("dst", "src", "group_dst", "group_src") if name in call), None)
-    return call.get("op") in half and peer == waiting.rank
+    return call.get("op") in half and _peer(call) == waiting.rank
+
+
+def _peer(call: Call) -> int | None:
+    """The other rank of a send or recv."""
+    named = (call.get("dst"), call.get("src"), call.get("group_dst"), call.get("group_src"))
+    return next((rank for rank in named if rank is not None), None)
 
 
 def _left_out(trains: Stand, over: Stand) -> bool:
@@ -280,7 +289,7 @@ def _behind(at: dict[int, Stand]) -> list[tuple[Stand, Stand]]:
     """Ranks that wait within a step, or were cut off there, each with one that has left the loop after fewer."""
     found: list[tuple[Stand, Stand]] = []
     for trains in (each for each in at.values() if (each.how in WAITING or each.cut_off) and each.loops):
-        others = trains.groups.get(str((trains.awaited or {}).get("group"))) or list(at)
+        others = trains.groups.get(trains.awaited["group"] if trains.awaited else "") or list(at)
         fewer = [at[each] for each in others if each in at and at[each].begun < trains.begun]
         found += [(trains, over) for over in fewer if over.how == "ended" or (_met(over) and _left(trains, over))]
     return found[:MOST]
@@ -295,11 +304,11 @@ def _left(trains: Stand, over: Stand) -> bool:
 def _met(stand: Stand) -> bool:
     """Whether a rank went on to another meeting: one that stands outside of any may have steps left."""
     if stand.how == "silent":
-        return stand.meeting is not None and not stand.meeting.get("done")
+        return stand.meeting is not None and not stand.meeting.done
     return stand.how in {"waits", "lost"} and bool(stand.stack)
 
 
 def _asked(stand: Stand, meeting: Meeting) -> tuple[str | None, int | None]:
     """The line that asked for the collective, else where the rank stands."""
-    entry = stand.entries.get((meeting.group, meeting.seq)) or {}
-    return (str(entry["path"]), int(entry["line"])) if entry.get("path") else stand.place
+    entry = stand.entries.get((meeting.group, meeting.seq))
+    return (entry.get("path"), entry.get("line")) if entry and entry.get("path") else stand.place

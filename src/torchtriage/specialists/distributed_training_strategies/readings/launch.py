@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.record import Event, RankRecord, RunRecord
+from torchtriage.examine.run.job.events import Error, Setup, Start
+from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.distributed_training_strategies.probes.events import Joining, Unjoined
 
 PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
 
@@ -18,19 +19,19 @@ def launch_environment(record: RunRecord) -> Iterator[Sighting]:
     for rank in record.ranks:
         yield from _alone(rank)
     yield from _unmet(record)
-    starts = {rank.rank: start for rank in record.ranks for start in rank.all("start")[:1]}
-    if len(starts) > 1 and all((start.get("world_size") or 1) > 1 for start in starts.values()):
+    starts = {rank.rank: start for rank in record.ranks if (start := rank.first(Start)) is not None}
+    if len(starts) > 1 and all(start.world_size > 1 for start in starts.values()):
         yield from _together(starts)
         yield from _crowded(record, starts)
 
 
-def _together(starts: dict[int, Event]) -> Iterator[Sighting]:
+def _together(starts: dict[int, Start]) -> Iterator[Sighting]:
     """What all ranks of one group should say alike."""
-    told: dict[str, Callable[[Event], Any]] = {
-        "the size of the process group": lambda start: start.get("world_size"),
-        "WORLD_SIZE": lambda start: (start.get("environment") or {}).get("WORLD_SIZE"),
-        "the version of torch": lambda start: (start.get("versions") or {}).get("torch"),
-        "the version of Python": lambda start: _minor((start.get("versions") or {}).get("python")),
+    told: dict[str, Callable[[Start], int | str | None]] = {
+        "the size of the process group": lambda start: start.world_size,
+        "WORLD_SIZE": lambda start: start.environment.get("WORLD_SIZE"),
+        "the version of torch": lambda start: start.versions.get("torch"),
+        "the version of Python": lambda start: _minor(start.versions.get("python")),
     }
     for what, of in told.items():
         values = {rank: of(start) for rank, start in starts.items() if of(start) is not None}
@@ -42,11 +43,11 @@ def _together(starts: dict[int, Event]) -> Iterator[Sighting]:
     yield from _scripts(starts)
 
 
-def _scripts(starts: dict[int, Event]) -> Iterator[Sighting]:
+def _scripts(starts: dict[int, Start]) -> Iterator[Sighting]:
     """One script, of which a host has another edition."""
     known: dict[str, tuple[int, int]] = {}
     for rank, start in starts.items():
-        script = start.get("script") or {}
+        script = start.script or {}
         name, mark = script.get("file"), script.get("mark")
         if name is None or mark is None:
             continue
@@ -57,26 +58,24 @@ def _scripts(starts: dict[int, Event]) -> Iterator[Sighting]:
             return
 
 
-def _crowded(record: RunRecord, starts: dict[int, Event]) -> Iterator[Sighting]:
+def _crowded(record: RunRecord, starts: dict[int, Start]) -> Iterator[Sighting]:
     """Two ranks on one card."""
     seen: dict[tuple[object, ...], int] = {}
     for rank in record.ranks:
-        start = starts.get(rank.rank, {})
-        for setup in rank.all("setup")[:1]:
-            devices = {name for model in setup.get("models") or () for name in model.get("devices") or ()}
-            if len(devices) != 1 or not next(iter(devices)).startswith("cuda:"):
-                continue
-            device = next(iter(devices))
-            visible = (start.get("environment") or {}).get("CUDA_VISIBLE_DEVICES")
-            first = seen.setdefault((start.get("host"), visible, device), rank.rank)
-            if first != rank.rank:
-                fact = f"ranks {first} and {rank.rank} both have their model on {device} of {start.get('host')}"
-                yield Sighting(Place(rank=rank.rank), f"{fact}: LOCAL_RANK chooses a card for each")
+        start, setup = starts.get(rank.rank) or Start(), rank.first(Setup) or Setup()
+        devices = {name for model in setup.models for name in model.get("devices") or ()}
+        if len(devices) != 1 or not next(iter(devices)).startswith("cuda:"):
+            continue
+        device = next(iter(devices))
+        first = seen.setdefault((start.host, start.environment.get("CUDA_VISIBLE_DEVICES"), device), rank.rank)
+        if first != rank.rank:
+            fact = f"ranks {first} and {rank.rank} both have their model on {device} of {start.host}"
+            yield Sighting(Place(rank=rank.rank), f"{fact}: LOCAL_RANK chooses a card for each")
 
 
 def unmet(record: RunRecord) -> bool:
     """Whether a rank gave up looking for the others, and none had an error of another kind."""
-    gone = [bool(rank.all("unjoined")) for rank in record.ranks if rank.all("error")]
+    gone = [rank.has(Unjoined) for rank in record.ranks if rank.has(Error)]
     return bool(gone) and all(gone)
 
 
@@ -84,15 +83,14 @@ def _unmet(record: RunRecord) -> Iterator[Sighting]:
     """Ranks that never found each other, and where each looked."""
     if not unmet(record):
         return
-    by_rank = {rank.rank: rank for rank in record.ranks}
-    looked = {rank.rank: event for rank in record.ranks for event in rank.all("joining")[-1:]}
-    for rank in (rank.rank for rank in record.ranks if rank.all("unjoined")):
-        event, error = looked[rank], next(iter(by_rank[rank].all("error")), {})
-        others = sorted({str(each["where"]) for each in looked.values()} - {str(event["where"])})
-        fact = f"rank {rank} found no process group" + (f" at {event['where']}" if event["where"] else "")
+    looked = {rank.rank: event for rank in record.ranks for event in rank.all(Joining)[-1:]}
+    for rank in (each for each in record.ranks if each.has(Unjoined)):
+        event, error = looked[rank.rank], rank.first(Error) or Error()
+        others = sorted({str(each.where) for each in looked.values()} - {str(event.where)})
+        fact = f"rank {rank.rank} found no process group" + (f" at {event.where}" if event.where else "")
         fact += f", another looked at {others[0]}: all must name one place" if others else ""
-        fact += f" ({str(error.get('message'))[:120]})"
-        yield Sighting(Place(path=event["path"] or None, line=event["line"] or None, rank=rank), fact)
+        fact += f" ({error.message[:120]})"
+        yield Sighting(Place(path=event.path or None, line=event.line or None, rank=rank.rank), fact)
 
 
 def _minor(version: str | None) -> str | None:
@@ -101,18 +99,18 @@ def _minor(version: str | None) -> str | None:
 
 def _alone(record: RankRecord) -> Iterator[Sighting]:
     """What one rank says against itself."""
-    for event in record.all("start")[:1]:
-        given = {name: int(value) for name, value in event.get("environment", {}).items() if value.isdecimal()}
-        said = [
-            f"{number} is {given[number]}, {size} {given[size]}: numbers begin with 0"
-            for number, size in PAIRS
-            if given.get(number, -1) >= given.get(size, given.get(number, 0) + 1)
-        ]
-        if given.get("LOCAL_WORLD_SIZE", 0) > given.get("WORLD_SIZE", given.get("LOCAL_WORLD_SIZE", 0)):
-            said.append(f"LOCAL_WORLD_SIZE is {given['LOCAL_WORLD_SIZE']}, WORLD_SIZE only {given['WORLD_SIZE']}")
-        if event.get("world_size") == 1 and given.get("WORLD_SIZE", 1) > 1:
-            said.append(f"WORLD_SIZE is {given['WORLD_SIZE']}, and the process group has 1 process: it trains alone")
-        if said:
-            made: Event = next(iter(record.all("joining")), {})
-            place = Place(path=made.get("path") or None, line=made.get("line") or None, rank=record.rank)
-            yield Sighting(place, "; ".join(said))
+    start = record.first(Start) or Start()
+    given = {name: int(value) for name, value in start.environment.items() if value.isdecimal()}
+    said = [
+        f"{number} is {given[number]}, {size} {given[size]}: numbers begin with 0"
+        for number, size in PAIRS
+        if given.get(number, -1) >= given.get(size, given.get(number, 0) + 1)
+    ]
+    if given.get("LOCAL_WORLD_SIZE", 0) > given.get("WORLD_SIZE", given.get("LOCAL_WORLD_SIZE", 0)):
+        said.append(f"LOCAL_WORLD_SIZE is {given['LOCAL_WORLD_SIZE']}, WORLD_SIZE only {given['WORLD_SIZE']}")
+    if start.world_size == 1 and given.get("WORLD_SIZE", 1) > 1:
+        said.append(f"WORLD_SIZE is {given['WORLD_SIZE']}, and the process group has 1 process: it trains alone")
+    if said:
+        joining = record.first(Joining)
+        path, line = (joining.path, joining.line) if joining is not None else ("", 0)
+        yield Sighting(Place(path=path or None, line=line or None, rank=record.rank), "; ".join(said))

@@ -44,16 +44,18 @@ def turns(found: Sequence[Meeting], by_rank: Rows, rank: int, least: float) -> I
     """Whether RANK is late in every so many steps: what comes at equal distances is in the code, not in the machine."""
     queued = held_up(found, by_rank, rank)
     step = median(own_seconds(by_rank[rank][met.step]) for met in found)
+    bound = max(least, HALF * step)
     whole = sum(own_seconds(by_rank[rank][met.step]) for met in found)
     came = max((behind(found, rank, at) for at in ("first", "last")), key=sum)
     apart = [each - wait for each, wait in zip(came, queued, strict=True)]
-    late = [(met.step, each) for met, each in zip(found, apart, strict=True) if each > max(least, HALF * step)]
-    gaps = Counter(other - one for (one, _), (other, _) in pairwise(late))
+    late = [(at, met.step, each) for at, (met, each) in enumerate(zip(found, apart, strict=True)) if each > bound]
+    # of steps that lie apart because nobody watched those between them, nothing is known of what comes every so often
+    gaps = Counter(later - step for (one, step, _), (other, later, _) in pairwise(late) if later - step == other - one)
     every, number = max(gaps.items(), key=lambda each: each[1], default=(0, 0))
-    if len(late) < TIMES or every < 2 or number < REGULAR * sum(gaps.values()):
+    if sum(gaps.values()) < TIMES - 1 or every < 2 or number < REGULAR * sum(gaps.values()):
         return
-    seconds = sorted(each for _, each in late)
+    seconds = sorted(each for _, _, each in late)
     lost = sum(seconds[:-1]) / whole  # without the longest: one pause is no rule
     if lost >= LOST:
-        steps = tuple(number for number, _ in late)
+        steps = tuple(number for _, number, _ in late)
         yield Turns(rank, every, median(seconds), steps, len(found), lost, sum(seconds) / len(found))

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from . import losses
 from ._rates import is_divided, remarks
+from .events import Accumulated
 from .filled import Book, sample
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
     from .filled import Filled
+    from .losses import Memory
 
-    _Spot = tuple[int, bytes]
+    _Spot = tuple[Memory | None, bytes]
 
 _TURNS = 6  # of an optimizer that are followed: a loop accumulates always or never
 _WALKS = 96  # graphs whose parameters are listed
@@ -59,9 +61,9 @@ class _Accumulation:
         self.batches: list[_Batch] = []  # since the last turn
         self.begun = 0  # length of the first input of the first call since the last backward
         self.calls: list[_Spot] = []  # the first input of each call since the last backward
-        self.delivered: set[int] = set()  # addresses of the tensors of the last batch
+        self.delivered: set[Memory | None] = set()  # where the tensors of the last batch lie
         self.within = False  # whether the first of them went on from an earlier call
-        self.given: set[int] = set()  # addresses of what the last call gave
+        self.outputs: set[Memory | None] = set()  # where what the last call gave lies
         self.fed_back = False
         self.divided: dict[tuple[Any, ...], bool | None] = {}  # by rate, passes and files
         self.roots: dict[tuple[str, int], int] = {}  # by the line of a backward: that which made its loss
@@ -83,7 +85,7 @@ class _Accumulation:
     def batch(self, loader: Any, batch: Any) -> None:
         tensors = _tensors([*batch.values()] if isinstance(batch, dict) else batch)
         self.batches.append(_Batch(id(loader), _length(next(iter(tensors), None))))
-        self.delivered = {losses.address(each) for each in tensors}
+        self.delivered = {losses.memory(each) for each in tensors}
 
     def forward(self, _module: Any, args: Any, kwargs: Any) -> None:
         """A pass without gradients is an evaluation between the micro-batches, or a teacher: no part of the loss."""
@@ -93,7 +95,7 @@ class _Accumulation:
         if not learns:
             return
         first, *others = [*args, *kwargs.values()] or [None]
-        self.fed_back = self.fed_back or bool(self.given.intersection(_addresses(others)))
+        self.fed_back = self.fed_back or bool(self.outputs.intersection(_places(others)))
         begins = next(iter(_tensors(first)), None)
         passed_on = begins is not None and self._passed_on(begins)
         if not self.calls:
@@ -104,12 +106,12 @@ class _Accumulation:
 
     def _passed_on(self, tensor: Any) -> bool:
         """Whether an earlier call gave TENSOR, or something TENSOR was made from: a model in parts."""
-        return tensor.grad_fn is not None or losses.address(tensor) in self.given
+        return tensor.grad_fn is not None or losses.memory(tensor) in self.outputs
 
     def forwarded(self, _module: Any, output: Any) -> None:
         if not self.with_gradients():
             return
-        self.given = {*_addresses(output)}
+        self.outputs = {*_places(output)}
 
     def backward(self, roots: Any) -> None:
         self.book.check()
@@ -123,7 +125,7 @@ class _Accumulation:
             leaves = frozenset(id(n.variable) for n in losses.nodes(top, losses.NODES) if hasattr(n, "variable"))
         self.part = _Part(kind, target, leaves, self.calls, within=self.within)
         self.part.length = self.begun
-        self.part.delivered = {address for address, _ in self.calls} <= self.delivered
+        self.part.delivered = {place for place, _ in self.calls} <= self.delivered
         self.calls = []
 
     def backwarded(self, _roots: Any) -> None:
@@ -162,8 +164,7 @@ class _Accumulation:
         path, line = next(iter(parts[0].places), ("", 0))
         pairs = list(pairwise(parts))
         batches = [each for each in self.batches if each.learned or not each.evaluated]
-        self.job.record(
-            "accumulated",
+        event = Accumulated(
             optimizer=type(optimizer).__name__,
             rate=rate,
             divided=self._divides(optimizer, rate, len(parts), path),
@@ -184,6 +185,7 @@ class _Accumulation:
             line=line,
             root=self.roots.get((path, line), 0),
         )
+        self.job.record(event)
 
     def _divides(self, optimizer: Any, rate: float | None, passes: int, path: str) -> bool | None:
         """Whether a file that builds the optimizer, or runs the backward, divides the rate; None where none can be
@@ -212,7 +214,7 @@ class _Part:
     """One backward pass: the kind of its loss, what it was made from, and which parameters it reached."""
 
     def __init__(
-        self, kind: str, target: int, leaves: frozenset[int] | None, calls: list[_Spot], *, within: bool
+        self, kind: str, target: Memory | None, leaves: frozenset[int] | None, calls: list[_Spot], *, within: bool
     ) -> None:
         self.kind, self.target, self.leaves, self.calls, self.within = kind, target, leaves, calls, within
         self.places: list[tuple[str, int]] = []
@@ -221,25 +223,25 @@ class _Part:
 
     def is_again(self, other: _Part) -> bool:
         """Whether OTHER has the same targets or inputs, or goes on in this one's graph."""
-        if bool(self.target) and self.target == other.target:
+        if self.target is not None and self.target == other.target:
             return True
         return self.within != other.within or bool({spot for spot in self.calls if spot[0]}.intersection(other.calls))
 
 
 def _spot(tensor: Any) -> _Spot:
-    """Where TENSOR lies and how it begins: what lies there a pass later may be another batch; (0, b"") for none."""
-    return (0, b"") if tensor is None else (losses.address(tensor), sample(tensor))
+    """Where TENSOR lies and how it begins: what lies there a pass later may be another batch; (None, b"") for none."""
+    return (None, b"") if tensor is None else (losses.memory(tensor), sample(tensor))
 
 
-def _addresses(value: Any) -> list[int]:
+def _places(value: Any) -> list[Memory | None]:
     """Where the tensors in VALUE lie, as deep as tuples of tuples."""
-    return [losses.address(tensor) for tensor in _tensors(value)]
+    return [losses.memory(tensor) for tensor in _tensors(value)]
 
 
 def _tensors(value: Any) -> list[Any]:
     if isinstance(value, (list, tuple)):
         return [tensor for each in value[:8] for tensor in _tensors(each)]
-    return [value] if hasattr(value, "data_ptr") and losses.address(value) else []
+    return [value] if hasattr(value, "data_ptr") and losses.memory(value) else []
 
 
 def _length(tensor: Any) -> int:

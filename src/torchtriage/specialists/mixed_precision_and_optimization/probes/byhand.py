@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import ClippedByHook, EditedByHand
+
 from .filled import sample
 
 if TYPE_CHECKING:
@@ -68,13 +70,13 @@ class _ByHand:
         if not found:
             return
         self.hooked += 1
-        step, scale, line = self.job.step, self.job.clock.scale, list(found[0][1])
+        step, scale, line = self.job.step, self.job.clock.scale, found[0][1]
         sizes = [owner.grad.detach().abs().max().float() for owner, _ in found]
         norms = [owner.grad.detach().norm().float() for owner, _ in found]
         self.job.late.read_all(
             torch.stack([*sizes, *norms]),
             lambda told: self.job.record(
-                "clipped-by-hook", at=step, scale=scale, line=line, sizes=told[: len(sizes)], norms=told[len(sizes) :]
+                ClippedByHook(at=step, scale=scale, line=line, sizes=told[: len(sizes)], norms=told[len(sizes) :])
             ),
         )
 
@@ -127,15 +129,16 @@ class _ByHand:
 
     def tell(self, look: _Look, scale: float) -> None:
         self.told += 1
-        place = {"lines": [list(each) for each in self.lines], "met": list(self.job.caller())}
-        step = self.job.step
+        step, lines, met = self.job.step, self.lines, self.job.caller()
         owners, numbers = len(look.owners), look.figures()
         if numbers is not None:
             self.job.late.read_all(
                 numbers,
                 lambda told: self.job.record(
-                    "edited-by-hand", at=step, scale=scale, total=told[-1], **place,
-                    each=[told[5 * n : 5 * n + 5] for n in range(owners)],
+                    EditedByHand(
+                        at=step, scale=scale, total=told[-1], lines=lines, met=met,
+                        each=[told[5 * n : 5 * n + 5] for n in range(owners)],
+                    )
                 ),
             )  # fmt: skip
         if self.told >= _TOLD:

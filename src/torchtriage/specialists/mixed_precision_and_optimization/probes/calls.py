@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import losses
+from ._tally import Tally
+from .events import ScalerBypassed, ScalerRaised, ScalerRenewed, ScalerStepped, UnscaledAdded
 from .filled import Book
 
 if TYPE_CHECKING:
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
     from .filled import Filled
 
-_TIMES = frozenset({1, 3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down
 _RENEWED = 3  # steps of an optimizer without an update that need a new scaler each time
 _DEPTH = 8  # nodes between a scaled loss and the root of its backward: a division, a sum of two
 
@@ -45,10 +46,10 @@ class _Calls:
         self.scaled: dict[int, Any] = {}  # nodes that GradScaler.scale made, by identity, until they are used
         self.given: dict[int, Any] = {}  # and those of the losses that it was given
         self.part = ""  # of the pass under way: scaled, plain or unknown
-        self.past: dict[str, Any] | None = None  # a direct step under way on scaled gradients
+        self.past: ScalerBypassed | None = None  # a direct step under way on scaled gradients
         self.since = _Since()
         self.places: dict[int, tuple[str, int]] = {}
-        self.counts: dict[tuple[str, ...], int] = {}
+        self.tally = Tally(job)
         self.lines: set[tuple[str, int]] = set()  # that let a scaler step
 
     def scale(self, original: Any) -> Any:
@@ -102,7 +103,7 @@ class _Calls:
     def _added(self, filled: Filled) -> None:
         """A scaled pass has added to gradients that unscale_ had divided already."""
         path, line = self.places.get(id(filled), ("", 0))
-        self._told("unscaled-added", (path, str(line)), path=path, line=line, parts=filled.unscaled)
+        self.tally.tell(UnscaledAdded(path=path, line=line, parts=filled.unscaled))
 
     def unscale(self, original: Any) -> Any:
         def unscaling(scaler: Any, optimizer: Any) -> None:
@@ -146,7 +147,7 @@ class _Calls:
         """Writes down once from where a scaler steps: what it refuses later may come while nobody watches."""
         if (path, line) not in self.lines:
             self.lines.add((path, line))
-            self.job.record("scaler-stepped", path=path, line=line)
+            self.job.record(ScalerStepped(path=path, line=line))
         return path, line
 
     def _repeated(self, optimizer: Any) -> None:
@@ -154,7 +155,7 @@ class _Calls:
         steps = self.since.steps[id(optimizer)] = self.since.steps.get(id(optimizer), 0) + 1
         if steps >= _RENEWED:
             path, line = self.job.caller()
-            self._told("scaler-renewed", (path, str(line)), steps=steps, path=path, line=line)
+            self.tally.tell(ScalerRenewed(steps=steps, path=path, line=line))
 
     def update(self, original: Any) -> Any:
         def updating(scaler: Any, *args: Any, **kwargs: Any) -> Any:
@@ -180,7 +181,8 @@ class _Calls:
         scaled = bool(filled.parts) and all(part == "scaled" for part, _ in filled.parts)
         if scaled and not filled.edited and not filled.unscaled:
             path, line = self.job.caller()
-            self.past = {"how": "step", "optimizer": type(optimizer).__name__, "path": path, "line": line}
+            name = type(optimizer).__name__
+            self.past = ScalerBypassed(how="step", optimizer=name, path=path, line=line, scale=None)
 
     def stepped(self, optimizer: Any) -> None:
         filled = self.book.of(optimizer) if self.book.on else None
@@ -190,7 +192,8 @@ class _Calls:
         if past is not None:
             filled.check()  # an optimizer that unscales by itself edits the gradients in its step
             if not filled.edited:
-                self._told("scaler-bypassed", (past["path"], str(past["line"])), **past, scale=self._scale())
+                past.scale = self._scale()
+                self.tally.tell(past)
         self._ended(filled)
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
@@ -209,8 +212,8 @@ class _Calls:
         if filled.edited or "plain" not in kinds or "unknown" in kinds or (mixed and filled.unscaled):
             return
         path, line = next(place for part, place in reversed(filled.parts) if part == "plain")
-        facts = {"how": "backward", "optimizer": type(optimizer).__name__, "path": path, "line": line, "mixed": mixed}
-        self._told("scaler-bypassed", (path, str(line)), **facts, scale=self._scale())
+        name, scale = type(optimizer).__name__, self._scale()
+        self.tally.tell(ScalerBypassed(how="backward", optimizer=name, path=path, line=line, mixed=mixed, scale=scale))
 
     def _scale(self) -> float | None:
         """The scale as last read, which on a device is some steps old; None before the first update."""
@@ -219,17 +222,13 @@ class _Calls:
     def _raised(self, call: str, error: Exception, filled: Filled | None) -> None:
         """The scaler refuses a call, and the script may hide it."""
         path, line = self.job.caller()
-        facts: dict[str, Any] = {"call": call, "error": type(error).__name__, "message": str(error)[:200]}
-        facts |= {"path": path, "line": line, "stepped": list(self.since.stepped), "direct": self.since.direct}
-        facts |= {"asked": self.since.asked, "backwards": self.since.backwards, "whole": self.since.whole}
-        facts["added"] = filled is not None and 0 < filled.unscaled < len(filled.parts)
-        self._told("scaler-raised", (call, path, str(line)), **facts)
-
-    def _told(self, kind: str, key: tuple[str, ...], **facts: Any) -> None:
-        key = (kind, *key)
-        self.counts[key] = self.counts.get(key, 0) + 1
-        if self.counts[key] in _TIMES:
-            self.job.record(kind, **facts, times=self.counts[key])
+        since, added = self.since, filled is not None and 0 < filled.unscaled < len(filled.parts)
+        event = ScalerRaised(
+            call=call, error=type(error).__name__, message=str(error)[:200], path=path, line=line,
+            stepped=since.stepped, direct=since.direct, asked=since.asked, backwards=since.backwards,
+            whole=since.whole, added=added,
+        )  # fmt: skip
+        self.tally.tell(event, call, path, line)
 
 
 class _Since:

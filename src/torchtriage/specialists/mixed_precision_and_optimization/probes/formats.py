@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from . import losses
+from ._tally import TIMES, Tally
+from .events import AutocastBackward, AutocastUnused, AutocastUsed, ScaledBfloat16, UnscaledFloat16
 from .filled import Book
 
 if TYPE_CHECKING:
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
 
     from .filled import Filled
 
-_TIMES = frozenset({1, 3, 10, 100, 1000, 10_000, 100_000})
 _WALKS = 12  # graphs that are looked through in the first window, each for a millisecond or so
 _LATER = 2  # and in every later one
 _FRAMES = 24  # above a module's forward in which the statement that turns autocast on is looked for
@@ -45,10 +46,10 @@ def regions(job: Job) -> None:
         if kind not in {"cpu", "cuda"} or not torch.is_autocast_enabled(kind):
             return
         times += 1
-        if times in _TIMES:
+        if times in TIMES:
             path, line = job.caller()
             short = str(torch.get_autocast_dtype(kind)).removeprefix("torch.")
-            job.record("autocast-backward", format=short, times=times, path=path, line=line)
+            job.record(AutocastBackward(format=short, times=times, path=path, line=line))
 
     job.listen(backward)
 
@@ -68,7 +69,7 @@ class _Formats:
         self.autocast = ""  # the format of the last forward pass with gradients, for parts that are compiled
         self.effective = False  # some graph held the format of its autocast
         self.seen: _Seen | None = None  # in the graph of the pass under way
-        self.counts: dict[tuple[Any, ...], int] = {}
+        self.tally = Tally(job)
 
     def built(self, original: Any) -> Any:
         def init(scaler: Any, *args: Any, **kwargs: Any) -> None:
@@ -114,17 +115,17 @@ class _Formats:
     def judge(self, root: Any, found: set[str]) -> None:
         """Whether autocast, which was on as the model ran, has shortened anything of a graph that holds its weights."""
         if self.autocast in found:
-            if not self.effective and any(kind == "autocast-unused" for kind, *_ in self.counts):
-                self.job.record("autocast-used")
+            if not self.effective and any(kind == AutocastUnused.kind for kind, *_ in self.tally.counts):
+                self.job.record(AutocastUsed())
             self.effective = True
         elif not self.effective:
             owners = [each for module in self.job.roots for each in module.parameters()]
             weights = sum(each.dim() > 1 for each in owners)
             products = losses.products(root)
             if products > 1 and products * 2 >= weights and all(each.requires_grad for each in owners):
-                path, line = self.region
-                facts = {"format": self.autocast, "products": products, "found": sorted(found)}
-                self._told("autocast-unused", (self.autocast,), **facts, path=path, line=line)
+                short, (path, line) = self.autocast, self.region
+                event = AutocastUnused(format=short, products=products, found=sorted(found), path=path, line=line)
+                self.tally.tell(event, short)
 
     def backwarded(self, _roots: Any) -> None:
         if self.seen is not None:
@@ -164,7 +165,7 @@ class _Formats:
         found = set().union(*(seen.found for seen in filled.parts if seen))
         if "bfloat16" in found and "float16" not in found:
             path, line = self.scalers.get(scaler, ("", 0))
-            self._told("scaled-bfloat16", (path, line), path=path, line=line)
+            self.tally.tell(ScaledBfloat16(path=path, line=line))
 
     def _plain(self, optimizer: Any, filled: Filled, off: Any) -> None:
         """No scaler takes the step, or one that is off: what of the optimizer's own was cast to float16."""
@@ -175,19 +176,16 @@ class _Formats:
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
         if cast & owned:
             (path, line), name = parts[-1].place, type(optimizer).__name__
-            facts = {"optimizer": name, "cast": len(cast & owned), "of": len(owned), "off": off is not None}
             built = self.scalers.get(off, ("", 0)) if off is not None else ("", 0)
-            facts["further"] = [
+            further = [
                 ("the scaler that is switched off is built here", *built),
                 ("autocast is turned on here", *self.region),
             ]
-            self._told("unscaled-float16", (path, line, name), **facts, path=path, line=line)
-
-    def _told(self, kind: str, key: tuple[Any, ...], **facts: Any) -> None:
-        key = (kind, *key)
-        self.counts[key] = self.counts.get(key, 0) + 1
-        if self.counts[key] in _TIMES:
-            self.job.record(kind, **facts, times=self.counts[key])
+            event = UnscaledFloat16(
+                optimizer=name, cast=len(cast & owned), of=len(owned), off=off is not None, further=further,
+                path=path, line=line,
+            )  # fmt: skip
+            self.tally.tell(event, path, line, name)
 
 
 class _Seen:

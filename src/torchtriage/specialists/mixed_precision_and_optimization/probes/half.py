@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import HalfMoved, HalfTrained
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -83,17 +85,13 @@ class _Half:
         cast_here = bool(path)
         if not cast_here:
             path, line = self.job.caller()
+        name, first = type(optimizer).__name__, self.job.module_name(trained[0])
         self.job.record(
-            "half-trained",
-            optimizer=type(optimizer).__name__,
-            trained=len(trained),
-            of=of,
-            first=self.job.module_name(trained[0]),
-            refused=refused,
-            cast=cast_here,
-            path=path,
-            line=line,
-        )
+            HalfTrained(
+                optimizer=name, trained=len(trained), of=of, first=first, refused=refused, cast=cast_here,
+                path=path, line=line,
+            )
+        )  # fmt: skip
 
     def stepped(self, _optimizer: Any) -> None:
         if self.before is None:
@@ -106,7 +104,7 @@ class _Half:
         step, name = self.job.step, self.job.module_name(owner)
         self.job.late.read(
             moved.sum().float() / driven.sum().clamp(min=1).float(),
-            lambda share: self.job.record("half-moved", at=step, parameter=name, share=share),
+            lambda share: self.job.record(HalfMoved(at=step, parameter=name, share=share)),
         )
 
 

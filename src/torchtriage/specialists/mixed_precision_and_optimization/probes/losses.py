@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from torch.multiprocessing.reductions import StorageWeakRef
+
+    Memory = tuple[StorageWeakRef, int]
+
 LARGE = 64.0  # a factor on a loss that is no weight of one of its terms any more: the loss was scaled by hand
 TOP = 24  # nodes below a loss in which a scaling by hand would stand
 PRODUCTS = ("AddmmBackward", "MmBackward", "BmmBackward", "LinearBackward", "ConvolutionBackward", "BaddbmmBackward")
@@ -85,39 +89,44 @@ def products(root: Any) -> int:
     return sum(node.name().startswith(PRODUCTS) for node in nodes(root, NODES))
 
 
-def undivided(top: Any) -> tuple[str, int]:
-    """The kind of a loss that is a mean and nothing else, and the address of its targets; ("", 0) for all others.
+def undivided(top: Any) -> tuple[str, Memory | None]:
+    """The kind of a loss that is a mean and nothing else, and where its targets lie; ("", None) for all others.
 
     A sum counts as a mean when one of its terms is a mean made by a loss function, and no term is divided.
     """
     top = _below_casts(top)
     if top is None:
-        return "", 0
+        return "", None
     kind, target = _mean(top)
     if kind or not top.name().startswith("AddBackward"):
         return kind, target
     terms = [_below_casts(each) for each, _ in top.next_functions]
     means = [found for each in terms if each is not None and (found := _mean(each))[0] not in {"", "Mean"}]
     divided = any(each is not None and each.name().startswith(("DivBackward", "AddBackward")) for each in terms)
-    return (f"{means[0][0]} in a sum", means[0][1]) if means and not divided else ("", 0)
+    return (f"{means[0][0]} in a sum", means[0][1]) if means and not divided else ("", None)
 
 
-def _mean(node: Any) -> tuple[str, int]:
+def _mean(node: Any) -> tuple[str, Memory | None]:
     name = node.name().removesuffix("0").removesuffix("Backward")
     if node.name() == "MeanBackward0":
-        return name, 0
+        return name, None
     if _saved(node, "_saved_reduction") != 1:
-        return "", 0
+        return "", None
     target = _saved(node, "_saved_target")
-    return name, address(target) if hasattr(target, "data_ptr") else 0
+    return name, memory(target) if hasattr(target, "data_ptr") else None
 
 
-def address(tensor: Any) -> int:
-    """Where TENSOR lies; 0 for what has no memory of its own: fakes, sparse ones, those inside torch.func."""
+def memory(tensor: Any) -> Memory | None:
+    """Where TENSOR lies: as long as one keeps this, nothing that is allocated later is equal to it, in the same place
+    or not. None for what has no memory of its own: fakes, sparse ones, those inside torch.func.
+    """
+    from torch.multiprocessing.reductions import StorageWeakRef
+
     try:
-        return int(tensor.data_ptr())
+        address = int(tensor.data_ptr())
+        return (StorageWeakRef(tensor.untyped_storage()), address) if address else None
     except RuntimeError:
-        return 0
+        return None
 
 
 def _below_casts(node: Any) -> Any:

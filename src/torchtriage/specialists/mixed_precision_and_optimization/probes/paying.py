@@ -5,6 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from .events import AutocastCost
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -36,7 +38,7 @@ class _Paying:
         self.seconds: list[float] = []  # of the job's own passes, without what they waited for a CPU
         self.place: tuple[str, int] = ("", 0)
         self.format = ""
-        self.pairs: list[list[float]] = []
+        self.pairs: list[tuple[float, float]] = []
         self.disturbed = 0  # pairs that other processes took the CPUs from
 
     def forward(self, module: Any, args: Any, kwargs: Any) -> None:
@@ -77,7 +79,7 @@ class _Paying:
         self.calls.clear()
         waited = self.job.waited() + self.job.waited_beside() - before
         if waited * 1e-9 < _BUSY * sum(times.values()):
-            self.pairs.append([times[True], times[False]])
+            self.pairs.append((times[True], times[False]))
         else:
             self.disturbed += 1
         if len(self.pairs) > _PAIRS:
@@ -91,6 +93,6 @@ class _Paying:
 
     def tell(self, why: str) -> None:
         path, line = self.place
-        self.job.record("autocast-cost", format=self.format, why=why, pairs=self.pairs[1:], path=path, line=line)
+        self.job.record(AutocastCost(format=self.format, why=why, pairs=self.pairs[1:], path=path, line=line))
         self.job.withdraw(self.probe)
         self.calls.clear()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from torchtriage.examine.run.job.events import ClipScaled, Skip
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
@@ -40,10 +42,10 @@ def skips(job: Job) -> None:
         if total > 100 and total % 100:
             return
         close = rows <= _ROWS and row <= _CLOSE_LOOKS
-        seen = _not_finite(job, optimizer) if close else {"bad": None, "of": None, "nearest": None}
+        bad, of, nearest = _not_finite(job, optimizer) if close else (None, None, None)
         path, line = job.caller()
-        turn = job.step - first.setdefault(scaler, job.step)
-        job.record("skip", total=total, turn=turn, scale=scaler.get_scale(), path=path, line=line, **seen)
+        turn, scale = job.step - first.setdefault(scaler, job.step), scaler.get_scale()
+        job.record(Skip(total=total, turn=turn, scale=scale, path=path, line=line, bad=bad, of=of, nearest=nearest))
 
     job.wrap(torch.amp.GradScaler, "step", stepping)
     job.listen(skipped)
@@ -68,6 +70,16 @@ def clips(job: Job) -> None:
     job.listen(book.clipping)
 
 
+class _Clip(NamedTuple):
+    """first: identity of the first parameter with a gradient. norm: before the clip; maybe on the device still."""
+
+    first: int
+    call: str
+    limit: Any
+    norm: Any
+    place: tuple[str, int]
+
+
 class _Clips:
     """The clips since the last step, and what the scaler has unscaled since its last scaling."""
 
@@ -76,7 +88,7 @@ class _Clips:
         self.times = 0
         self.scaling = False
         self.unscaled: set[int] = set()
-        self.open: list[tuple[int, dict[str, Any]]] = []
+        self.open: list[_Clip] = []
 
     def watching(self) -> None:
         self.unscaled.clear()
@@ -113,8 +125,7 @@ class _Clips:
         first = next((p for p in parameters if p.grad is not None), None)
         if not self.scaling or first is None or id(first) in self.unscaled:
             return
-        path, line = self.job.caller()
-        self.open.append((id(first), {"call": call, "limit": limit, "norm": norm, "path": path, "line": line}))
+        self.open.append(_Clip(id(first), call, limit, norm, self.job.caller()))
         del self.open[:-8]
 
     def settle(self, scaler: Any, optimizer: Any) -> set[int]:
@@ -122,8 +133,8 @@ class _Clips:
         if not scaler.is_enabled():
             return set()
         owned = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        mine = [clip for first, clip in self.open if first in owned]
-        self.open = [(first, clip) for first, clip in self.open if first not in owned]
+        mine = [clip for clip in self.open if clip.first in owned]
+        self.open = [clip for clip in self.open if clip.first not in owned]
         for clip in mine:
             if self.times < 10 or not (self.times + 1) % 100:
                 self.write(clip, scaler.get_scale())
@@ -131,20 +142,19 @@ class _Clips:
                 self.times += 1
         return owned
 
-    def write(self, clip: dict[str, Any], scale: float) -> None:
-        limit = float(clip.pop("limit"))
-        norm = None if clip["norm"] is None else float(clip["norm"])
+    def write(self, clip: _Clip, scale: float) -> None:
+        limit, norm = float(clip.limit), None if clip.norm is None else float(clip.norm)
         if scale == 1.0 or limit > _HARMLESS * scale or (norm is not None and not limit < norm < float("inf")):
             return  # harmless: no scale, a limit meant for scaled gradients, or nothing was cut off
         self.times += 1
-        self.job.record("clip-scaled", **{**clip, "norm": norm}, scale=scale, times=self.times)
+        path, line = clip.place
+        self.job.record(ClipScaled(call=clip.call, norm=norm, path=path, line=line, scale=scale, times=self.times))
 
 
-def _not_finite(job: Job, optimizer: Any) -> dict[str, Any]:
+def _not_finite(job: Job, optimizer: Any) -> tuple[int, int, str | None]:
     """How many gradients are not finite, and the name of the one that stands nearest to the loss."""
     import torch
 
     owners = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
     bad = [p for p in owners if not bool(torch.isfinite(p.grad).all())]
-    nearest = job.module_name(bad[-1]) if bad else None
-    return {"bad": len(bad), "of": len(owners), "nearest": nearest}
+    return len(bad), len(owners), job.module_name(bad[-1]) if bad else None

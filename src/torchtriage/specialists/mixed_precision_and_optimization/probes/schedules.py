@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import ScheduleOnSkips
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -88,8 +90,11 @@ class _Schedules:
 
     def tell(self, turns: _Turns) -> None:
         first, name, (path, line) = turns.first or (0, "", ("", 0))
-        counts = {"taken": turns.taken, "skips": turns.skips, "advances": turns.advances, "followed": turns.followed}
-        self.job.record("schedule-on-skips", scheduler=name, **counts, first=first, path=path, line=line)
+        event = ScheduleOnSkips(
+            scheduler=name, taken=turns.taken, skips=turns.skips, advances=turns.advances, followed=turns.followed,
+            first=first, path=path, line=line,
+        )  # fmt: skip
+        self.job.record(event)
 
 
 class _Turns:

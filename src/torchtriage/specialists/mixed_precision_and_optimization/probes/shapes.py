@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Misaligned, Products
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -32,24 +34,24 @@ def _write(job: Job) -> None:
     parts = [part for part in linear if (own := part._parameters.get("weight")) is not None and own.is_cuda]
     if not parts:
         return
-    weights = sum(part.weight.numel() for part in parts)
-    found = {size: [part for part in parts if not _aligned(part, size)] for size in (2, 4)}
-    job.record(
-        "products",
+    event = Products(
         layers=len(parts),
-        weights=weights,
-        misaligned={
-            str(size): {
-                "layers": len(odd),
-                "weights": sum(part.weight.numel() for part in odd),
-                "named": [[job.module_name(part), part.in_features, part.out_features] for part in odd[:_NAMED]],
-            }
-            for size, odd in found.items()
-        },
-        capability=list(torch.cuda.get_device_capability(parts[0].weight.device)),
+        weights=sum(part.weight.numel() for part in parts),
+        misaligned={str(size): _misaligned(job, parts, size) for size in (2, 4)},
+        capability=torch.cuda.get_device_capability(parts[0].weight.device),
         matmul=torch.get_float32_matmul_precision(),
         dtype=str(parts[0].weight.dtype).removeprefix("torch."),
     )
+    job.record(event)
+
+
+def _misaligned(job: Job, parts: list[Any], size: int) -> Misaligned:
+    odd = [part for part in parts if not _aligned(part, size)]
+    return {
+        "layers": len(odd),
+        "weights": sum(part.weight.numel() for part in odd),
+        "named": [(job.module_name(part), part.in_features, part.out_features) for part in odd[:_NAMED]],
+    }
 
 
 def _aligned(part: Any, size: int) -> bool:

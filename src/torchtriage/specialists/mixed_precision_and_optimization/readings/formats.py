@@ -3,85 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeVar
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
+from torchtriage.examine.run.job.events import replace
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.mixed_precision_and_optimization.probes.events import (
+    AutocastBackward,
+    AutocastUnused,
+    AutocastUsed,
+    HalfMoved,
+    HalfTrained,
+    Recurrence,
+    ScaledBfloat16,
+    UnscaledFloat16,
+)
 
+R = TypeVar("R", bound=Recurrence)
 AGAIN = 3  # times that make a habit of what may have happened once
 
 
 @detector("run/scaler-missing")
 def scaler_missing(record: RankRecord) -> Iterator[Sighting]:
     """An optimizer steps on gradients of a float16 graph that nothing has scaled."""
-    for event in _habits(record, "unscaled-float16"):
-        off = ": the GradScaler that takes the step is switched off" if event["off"] else ""
+    for event in _habits(record, UnscaledFloat16):
+        off = ": the GradScaler that takes the step is switched off" if event.off else ""
         fact = (
-            f"{event['cast']} of {event['of']} parameters of {event['optimizer']} were used in float16, and it stepped "
-            f"on their gradients {event['times']} times though no loss was scaled{off}"
+            f"{event.cast} of {event.of} parameters of {event.optimizer} were used in float16, and it stepped "
+            f"on their gradients {event.times} times though no loss was scaled{off}"
         )
-        yield from further(Sighting(_place(record, event), fact, float(event["times"]), "steps"), event)
+        yield from further(Sighting(_place(record, event), fact, float(event.times), "steps"), event.further)
 
 
 @detector("run/scaler-with-bf16")
 def scaler_with_bf16(record: RankRecord) -> Iterator[Sighting]:
     """A GradScaler scales losses whose graphs hold bfloat16 and no float16."""
-    for event in _habits(record, "scaled-bfloat16"):
-        fact = f"the scaler took {event['times']} steps on losses computed in bfloat16: no tensor was float16"
-        yield Sighting(_place(record, event), fact, float(event["times"]), "steps")
+    for event in _habits(record, ScaledBfloat16):
+        fact = f"the scaler took {event.times} steps on losses computed in bfloat16: no tensor was float16"
+        yield Sighting(_place(record, event), fact, float(event.times), "steps")
 
 
 @detector("run/autocast-without-effect")
 def autocast_without_effect(record: RankRecord) -> Iterator[Sighting]:
     """The model runs with autocast on, and no tensor of its graph is in the shorter format."""
-    if record.all("autocast-used"):
+    if record.has(AutocastUsed):
         return
-    for event in _habits(record, "autocast-unused"):
+    for event in _habits(record, AutocastUnused):
         fact = (
-            f"autocast to {event['format']} was on, and the {event['products']} matrix products of the graph stayed in "
-            f"{', '.join(event['found'])}, in {event['times']} passes that were looked at"
+            f"autocast to {event.format} was on, and the {event.products} matrix products of the graph stayed in "
+            f"{', '.join(event.found)}, in {event.times} passes that were looked at"
         )
-        yield Sighting(_place(record, event), fact, float(event["times"]), "passes")
+        yield Sighting(_place(record, event), fact, float(event.times), "passes")
 
 
 @detector("run/backward-in-autocast")
 def backward_in_autocast(record: RankRecord) -> Iterator[Sighting]:
     """A backward pass begins while autocast is on."""
-    events = record.all("autocast-backward")
+    events = record.all(AutocastBackward)
     if events:
         first, last = events[0], events[-1]
-        fact = f"backward began with autocast to {first['format']} still on, {last['times']} times"
-        yield Sighting(_place(record, first), fact, float(last["times"]), "times")
+        fact = f"backward began with autocast to {first.format} still on, {last.times} times"
+        yield Sighting(_place(record, first), fact, float(last.times), "times")
 
 
 @detector("run/half-model-trained")
 def half_model_trained(record: RankRecord) -> Iterator[Sighting]:
     """An optimizer of torch updates parameters that are float16 themselves."""
-    moved = record.all("half-moved")
-    for event in record.all("half-trained"):
-        fact = f"{event['trained']} of {event['of']} parameters that {event['optimizer']} trains are float16"
-        if event["refused"]:
+    event, moved = record.first(HalfTrained), record.all(HalfMoved)
+    if event is not None:
+        fact = f"{event.trained} of {event.of} parameters that {event.optimizer} trains are float16"
+        if event.refused:
             fact += ", whose gradients a GradScaler refuses"
         elif moved:
-            share = sum(each["share"] for each in moved) / len(moved)
-            fact += f"; a step changed {share:.0%} of the weights of {moved[0]['parameter']} that had a gradient"
-        fact += "" if event["cast"] else "; where they were cast was not seen"
-        yield Sighting(_place(record, event, event["first"]), fact)
-        return
+            share = sum(each.share for each in moved) / len(moved)
+            fact += f"; a step changed {share:.0%} of the weights of {moved[0].parameter} that had a gradient"
+        fact += "" if event.cast else "; where they were cast was not seen"
+        yield Sighting(_place(record, event, event.first), fact)
 
 
-def _habits(record: RankRecord, kind: str) -> list[dict[str, Any]]:
+def _habits(record: RankRecord, kind: type[R]) -> list[R]:
     """The last event of each line that did it often enough, with the step of the first."""
-    first: dict[tuple[Any, ...], int] = {}
-    last: dict[tuple[Any, ...], dict[str, Any]] = {}
+    first: dict[tuple[str, int, str], int] = {}
+    last: dict[tuple[str, int, str], R] = {}
     for event in record.all(kind):
-        key = (event["path"], event["line"], event.get("optimizer"))
-        last[key] = {**event, "step": first.setdefault(key, event["step"])}
-    return [event for event in last.values() if event["times"] >= AGAIN]
+        key = (event.path, event.line, event.optimizer if isinstance(event, UnscaledFloat16) else "")
+        last[key] = replace(event, step=first.setdefault(key, event.step))
+    return [event for event in last.values() if event.times >= AGAIN]
 
 
-def _place(record: RankRecord, event: dict[str, Any], module: str | None = None) -> Place:
-    path, line = event["path"] or None, event["line"] or None
-    return Place(path=path, line=line, rank=record.rank, step=event["step"], module=module)
+def _place(record: RankRecord, event: Recurrence | HalfTrained, module: str | None = None) -> Place:
+    path, line = event.path or None, event.line or None
+    return Place(path=path, line=line, rank=record.rank, step=event.step, module=module)

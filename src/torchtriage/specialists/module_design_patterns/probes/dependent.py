@@ -33,10 +33,10 @@ class Parts:
                 self.fresh = self.fresh and _fresh(part)
 
     @staticmethod
-    def told(parts: dict[str, list[str]]) -> dict[str, Any]:
+    def told(parts: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
         """Counts by kind, and the first few names."""
         names = [name for each in parts.values() for name in each]
-        return {"kinds": {kind: len(each) for kind, each in parts.items()}, "names": names[:3]}
+        return {kind: len(each) for kind, each in parts.items()}, names[:3]
 
 
 def _kind(job: Job, part: Any) -> str | None:

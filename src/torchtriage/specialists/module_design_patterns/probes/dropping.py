@@ -6,6 +6,7 @@ import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import Dropped
 from .stated import tells_no_mode
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class _Dropping:
         self.job, self.probe = job, job.placing
         self.passes, self.placed, self.compiled = 0, False, False
         self.root: Any = None
-        self.found: dict[tuple[str, int], dict[str, Any]] = {}
-        self.layers: list[tuple[Any, dict[str, Any]]] = []
+        self.found: dict[tuple[str, int], Dropped] = {}
+        self.layers: list[tuple[Any, Dropped]] = []  # layers, weak
 
     def aside(self, module: Any, _args: Any, _kwargs: Any) -> None:
         if module.training:
@@ -55,16 +56,16 @@ class _Dropping:
             return
         self.root = None
         for layer, note in self.layers:
-            note["passes"] += layer() is None  # one that is gone by now was made for this call
+            note.passes += layer() is None  # one that is gone by now was made for this call
         self.layers.clear()
         self.passes += 1
         if self.passes >= _PASSES:
             self.ending()
 
     def ending(self) -> None:
-        for (path, line), note in self.found.items():
-            if note["passes"]:
-                self.job.record("dropped", path=path, line=line, **note)
+        for note in self.found.values():
+            if note.passes:
+                self.job.record(note)
         self.job.withdraw(_INNER)
         self.job.withdraw(self.probe)
 
@@ -110,15 +111,23 @@ class _Dropping:
             return
         if layer is None and not tells_no_mode(job, frame, stated, position):
             return
-        note = self.found.setdefault(job.caller(), {"passes": 0})
-        if "rate" not in note:
-            words = job.written.words(f"{type(owner).__name__} {frame.f_code.co_name}")
-            note |= {"rate": rate, "layer": layer is not None, "module": job.module_name(owner), "words": sorted(words)}
-            note["attention"] = not stated  # which takes no word about the mode
-            note["from"] = [str(job.path_of(within.f_code)), within.f_lineno] if within is not frame else None
+        path, line = job.caller()
+        note = self.found.get((path, line))
+        if note is None:
+            note = self.found[path, line] = Dropped(
+                path=path,
+                line=line,
+                passes=0,
+                rate=rate,
+                layer=layer is not None,
+                attention=not stated,  # which takes no word about the mode
+                module=job.module_name(owner),
+                words=sorted(job.written.words(f"{type(owner).__name__} {frame.f_code.co_name}")),
+                from_=(str(job.path_of(within.f_code)), within.f_lineno) if within is not frame else None,
+            )
         if layer is None:
-            note["passes"] += note.get("last") != self.passes
-            note["last"] = self.passes
+            note.passes += note.last != self.passes
+            note.last = self.passes
         else:
             self.layers.append((weakref.ref(layer), note))
 

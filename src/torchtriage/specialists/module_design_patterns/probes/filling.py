@@ -7,6 +7,8 @@ import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Unfilled
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType
@@ -58,11 +60,22 @@ class _Filling:
             return
         shown = f"{path}.{name}" if path != type(module).__name__ else name
         by_hand = any("data" in code.co_names for code in self.job.written.codes(type(module)))
-        line = where or self.job.written.assigned(type(module), name)
-        facts = {"path": line[0], "line": line[1], "shape": list(parameter.shape), "module": shown}
-        values = {"smallest": min(sizes, default=0.0), "largest": max(sizes, default=0.0), "finite": len(sizes)}
-        told = {"strange": strange, "zero": not any(_bits(parameter)), "by_hand": by_hand, "of": len(numbers)}
-        self.job.record("unfilled", **{"class": type(module).__name__}, **facts, **values, **told)
+        file, line = where or self.job.written.assigned(type(module), name)
+        event = Unfilled(
+            class_=type(module).__name__,
+            path=file,
+            line=line,
+            shape=list(parameter.shape),
+            module=shown,
+            smallest=min(sizes, default=0.0),
+            largest=max(sizes, default=0.0),
+            finite=len(sizes),
+            strange=strange,
+            zero=not any(_bits(parameter)),
+            by_hand=by_hand,
+            of=len(numbers),
+        )
+        self.job.record(event)
 
     def made_empty(self, kind: type, name: str) -> tuple[str, int] | None:
         """The line of the class that makes the parameter of memory that is not filled."""

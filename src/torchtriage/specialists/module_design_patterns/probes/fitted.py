@@ -6,6 +6,8 @@ import ast
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import NotKept
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import CodeType
@@ -44,22 +46,22 @@ def fitted(job: Job) -> None:
     again: statistics of data that a method was given, numbers drawn at random.
     """
     probe = job.placing
-    seen: list[tuple[Any, str, Any, dict[str, Any]]] = []
+    seen: list[tuple[Any, str, Any, NotKept]] = []
 
     def iterated(step: int) -> None:
         if step == _FIRST:
             for root in job.roots:
                 seen.extend(_of(job, root))
         if step >= _LAST or (step >= _FIRST and not seen):
-            for owner, name, tensor, told in seen:
+            for owner, name, tensor, event in seen:
                 if owner() is not None and tensor() is not None and vars(owner()).get(name) is tensor():
-                    job.record("not-kept", **told)
+                    job.record(event)
             job.withdraw(probe)
 
     job.listen(iterated)
 
 
-def _of(job: Job, root: Any) -> Iterator[tuple[Any, str, Any, dict[str, Any]]]:
+def _of(job: Job, root: Any) -> Iterator[tuple[Any, str, Any, NotKept]]:
     import torch
 
     kept = [*root.parameters(), *root.buffers()]
@@ -72,8 +74,9 @@ def _of(job: Job, root: Any) -> Iterator[tuple[Any, str, Any, dict[str, Any]]]:
             if how and _read(job, owner, name) and not any(each is value for each in kept):
                 above = job.module_name(owner)
                 module = above if above and above != type(owner).__name__ else ""
-                told = {"how": how, "name": f"{type(owner).__name__}.{name}", "size": value.numel(), "module": module}
-                yield weakref.ref(owner), name, weakref.ref(value), {**told, "path": path, "line": line}
+                attribute = f"{type(owner).__name__}.{name}"
+                event = NotKept(how=how, name=attribute, size=value.numel(), module=module, path=path, line=line)
+                yield weakref.ref(owner), name, weakref.ref(value), event
 
 
 def _users(owner: Any) -> Iterator[type]:

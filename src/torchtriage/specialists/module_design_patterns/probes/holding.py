@@ -6,6 +6,8 @@ import weakref
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
+from .events import Unregistered
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,15 +32,20 @@ class _Held:
     """One attribute, and the tensors in it that may learn."""
 
     def __init__(self, job: Job, owner: Any, name: str, kind: str, tensors: list[Any]) -> None:
-        self.owner, self.name, self.kind = weakref.ref(owner), name, kind
-        path = job.module_name(owner)
-        self.path = f"{path}.{name}" if path and path != type(owner).__name__ else name
-        self.where = job.written.assigned(type(owner), name.partition(".")[0])
-        self.held = f"{type(owner).__name__}.{name}"
+        module = job.module_name(owner)
+        path, line = job.written.assigned(type(owner), name.partition(".")[0])
+        self.event = Unregistered(
+            what=kind,
+            filled=0,
+            tensors=len(tensors),
+            size=sum(each.numel() for each in tensors),
+            path=path,
+            line=line,
+            module=f"{module}.{name}" if module and module != type(owner).__name__ else name,
+            container=f"{type(owner).__name__}.{name}",
+        )
         self.tensors = [weakref.ref(each) for each in tensors]
-        self.size = sum(each.numel() for each in tensors)
         self.start = [_numbers(each) for each in tensors]
-        self.filled = 0
         self.used = False  # by an optimizer, by hand, or as what a derivative is taken of
 
     def alive(self) -> list[Any]:
@@ -47,8 +54,8 @@ class _Held:
     def look(self) -> None:
         """After a backward pass: has it left gradients, and has anybody moved the tensors?"""
         tensors = self.alive()
-        self.filled += any(each.grad is not None for each in tensors)
-        if self.filled in _COMPARED and len(tensors) == len(self.start):
+        self.event.filled += any(each.grad is not None for each in tensors)
+        if self.event.filled in _COMPARED and len(tensors) == len(self.start):
             self.used = self.used or any(_numbers(each) != was for each, was in zip(tensors, self.start, strict=True))
 
 
@@ -60,9 +67,9 @@ class _Holding:
 
     def backwarded(self, _roots: Any) -> None:
         for held in self.held.values():
-            if not held.used and held.filled < 2000:
+            if not held.used and held.event.filled < 2000:
                 held.look()
-                if held.filled in _TOLD:
+                if held.event.filled in _TOLD:
                     self.tell(held)
 
     def iterated(self, step: int) -> None:
@@ -99,12 +106,8 @@ class _Holding:
     def tell(self, held: _Held) -> None:
         optimizers = list(self.job.clock.known)
         owned = {id(p) for each in optimizers for group in each.param_groups for p in group["params"]}
-        if held.used or not optimizers or any(id(each) in owned for each in held.alive()):
-            return
-        path, line = held.where
-        counts = {"filled": held.filled, "tensors": len(held.tensors), "size": held.size}
-        place = {"path": path, "line": line, "module": held.path, "container": held.held}
-        self.job.record("unregistered", what=held.kind, **counts, **place)
+        if not held.used and optimizers and not any(id(each) in owned for each in held.alive()):
+            self.job.record(held.event)
 
     def ending(self) -> None:
         for held in self.held.values():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Hooks
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -60,8 +62,9 @@ class _Piles:
         alive = number - pile.first + 1
         if alive >= pile.told and pile.turns >= pile.told:
             pile.told *= 2
-            facts = {"alive": alive, "list": kept.strip("_"), "module": self.job.module_name(owner)}
-            self.job.record("hooks", path=where[0], line=where[1], **facts, **{"class": type(owner).__name__})
+            kind, module = type(owner).__name__, self.job.module_name(owner)
+            event = Hooks(class_=kind, path=where[0], line=where[1], alive=alive, list=kept.strip("_"), module=module)
+            self.job.record(event)
 
 
 class _Pile:

@@ -7,6 +7,8 @@ import weakref
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Made
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -115,9 +117,19 @@ class _Making:
 
     def tell(self) -> None:
         for (path, number), line in self.lines.items():
-            counts = {"passes": line.passes, "of": self.passes - line.since, "made": line.made, "kept": line.kept}
-            facts = {"touched": line.touched, "size": line.size // max(line.passes, 1), "module": line.module}
-            self.job.record("made", path=path, line=number, layer=line.kind, **counts, **facts)
+            event = Made(
+                path=path,
+                line=number,
+                layer=line.kind,
+                passes=line.passes,
+                of=self.passes - line.since,
+                made=line.made,
+                kept=line.kept,
+                touched=line.touched,
+                size=line.size // max(line.passes, 1),
+                module=line.module,
+            )
+            self.job.record(event)
 
 
 def _constructed(frame: FrameType | None) -> tuple[Any, FrameType | None] | None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
 from .dependent import Parts
+from .events import EvaluatedInTraining, LearnedInEvaluation
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -61,31 +64,39 @@ class _Seen:
 class _Site:
     """One line that calls a model in training mode without gradients."""
 
-    def __init__(self, job: Job, frame: FrameType | None) -> None:
-        self.passes = self.fresh = self.again = self.phases = self.trained_on = 0
-        self.since = job.step
-        self.phase = -1
-        self.set: tuple[str, int] | None = (
-            None  # what put the model into training mode, between the last backward and here
-        )
-        self.dropped = frame is not None and job.written.dropped(frame)
-        self.words: set[str] = set()
-        self.around: set[str] = set()
+    def __init__(self, job: Job, root: str, where: tuple[str, int], frame: FrameType | None) -> None:
+        words, around = set[str](), set[str]()
         if frame is not None:
             code, line = frame.f_code, frame.f_lineno
-            self.words = job.written.words(f"{_qualified(code)} {job.written.lines_of(code, line, line)}")
-            self.around = job.written.words(job.written.lines_of(code, max(line - 6, code.co_firstlineno), line + 2))
-        self.parts: dict[str, Any] = {"kinds": {}, "names": [], "momentum": True}
+            words = job.written.words(f"{_qualified(code)} {job.written.lines_of(code, line, line)}")
+            around = job.written.words(job.written.lines_of(code, max(line - 6, code.co_firstlineno), line + 2))
+        self.phase = -1
+        self.event = EvaluatedInTraining(
+            root=root,
+            path=where[0],
+            line=where[1],
+            passes=0,
+            fresh=0,
+            again=0,
+            phases=0,
+            trained_on=0,
+            since=job.step,
+            words=sorted(words)[:40],
+            around=sorted(around)[:80],
+            dropped=frame is not None and job.written.dropped(frame),
+            set=None,
+            kinds={},
+            names=[],
+            momentum=True,
+            learned=0,
+            backwards=0,
+        )
 
     def look(self, job: Job, module: Any) -> None:
         """Which parts of the module are in training mode: asked while it lives, it may not at the job's end."""
         parts = Parts(job, module)
-        self.parts = {**Parts.told(parts.training), "momentum": parts.momentum}
-
-    def facts(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in ("passes", "fresh", "again", "phases", "trained_on", "since")}
-        words = {"words": sorted(self.words)[:40], "around": sorted(self.around)[:80]}
-        return {**counts, **words, "dropped": self.dropped, "set": self.set, **self.parts}
+        self.event.kinds, self.event.names = Parts.told(parts.training)
+        self.event.momentum = parts.momentum
 
 
 class _Modes:
@@ -184,27 +195,29 @@ class _Modes:
             self.unrecorded(seen, _weak(args, kwargs))
 
     def unrecorded(self, seen: _Seen, given: Any) -> None:
-        """A pass in training mode that records no gradients."""
+        """A pass in training mode that records no gradients, after a step in which it was seen what it learned from."""
+        if self.job.clock.follows_rest:
+            return
         where = self.job.caller()
         site = seen.sites.get(where)
         if site is None:
             if len(seen.sites) >= _SITES:
                 return
-            site = seen.sites[where] = _Site(self.job, self.job.frame())
-        new = site.phase != self.backwards
-        site.phases += new
+            site = seen.sites[where] = _Site(self.job, seen.name, where, self.job.frame())
+        new, event = site.phase != self.backwards, site.event
+        event.phases += new
         site.phase = self.backwards
-        site.passes += 1
+        event.passes += 1
         tensor = given() if given else None
-        site.again += not new and tensor is not None and seen.last is not None and seen.last() is tensor
-        site.trained_on += tensor is not None and seen.given is not None and seen.given() is tensor
-        site.fresh += seen.used != self.batches
+        event.again += not new and tensor is not None and seen.last is not None and seen.last() is tensor
+        event.trained_on += tensor is not None and seen.given is not None and seen.given() is tensor
+        event.fresh += seen.used != self.batches
         seen.used, seen.last = self.batches, given
-        if site.passes == _LOOK:
+        if event.passes == _LOOK:
             site.look(self.job, seen.module())
             kept, backwards, where_set = self.trained.get(id(seen.module()), (None, 0, ("", 0)))
             if kept is not None and kept() is seen.module() and backwards == self.backwards:
-                site.set = where_set
+                event.set = where_set
 
     def stepped(self, optimizer: Any) -> None:
         self.calm += 1
@@ -229,8 +242,9 @@ class _Modes:
             seen.first = seen.first if seen.steps else self.job.step
             seen.steps += 1
             seen.running += 1
-            if seen.running in _TIMES:
-                self.tell_learning(seen)
+            module = seen.module() if seen.running in _TIMES else None
+            if module is not None:
+                self.tell_learning(seen, module, self.switched_at(module))
         seen.taught = seen.examined = False
 
     def below(self, seen: _Seen) -> None:
@@ -240,23 +254,30 @@ class _Modes:
             switch.running = switch.running + 1 if part is not None and not part.training else 0
             self.calm *= not 0 < switch.running < _LONG
             if switch.running == _LONG and any(each is part for each in _parts(seen.module())):
-                facts = {"steps": _LONG, "running": _LONG, "learned": seen.learned - _LONG}
-                first = {"first": self.job.step - _LONG + 1, "called": "", "at": 0}
-                self.record(part, switch.where, {**facts, **first})
+                inner = _Seen(part)  # as if it were a root
+                inner.steps = inner.running = _LONG
+                inner.learned, inner.first = seen.learned - _LONG, self.job.step - _LONG + 1
+                self.tell_learning(inner, part, switch.where)
 
-    def record(self, module: Any, where: tuple[str, int], facts: dict[str, Any]) -> None:
+    def tell_learning(self, seen: _Seen, module: Any, where: tuple[str, int]) -> None:
         parts = Parts(self.job, module)
-        told = {**Parts.told(parts.evaluating), "fresh": parts.fresh, "mixed": sum(map(len, parts.training.values()))}
-        name = self.job.module_name(module) or type(module).__name__
-        self.job.record("learned-in-evaluation", root=name, path=where[0], line=where[1], **facts, **told)
-
-    def tell_learning(self, seen: _Seen) -> None:
-        module = seen.module()
-        if module is None:
-            return
-        called, at = seen.line
-        counts = {"steps": seen.steps, "running": seen.running, "learned": seen.learned, "first": seen.first}
-        self.record(module, self.switched_at(module), {**counts, "called": called, "at": at})
+        kinds, names = Parts.told(parts.evaluating)
+        event = LearnedInEvaluation(
+            root=self.job.module_name(module) or type(module).__name__,
+            path=where[0],
+            line=where[1],
+            steps=seen.steps,
+            running=seen.running,
+            learned=seen.learned,
+            first=seen.first,
+            called=seen.line[0],
+            at=seen.line[1],
+            kinds=kinds,
+            names=names,
+            fresh=parts.fresh,
+            mixed=sum(map(len, parts.training.values())),
+        )
+        self.job.record(event)
 
     def switched_at(self, module: Any) -> tuple[str, int]:
         """The line that last put the module, or one above or right below it, into evaluation mode."""
@@ -268,9 +289,8 @@ class _Modes:
 
     def ending(self) -> None:
         for seen in self.roots.values():
-            for (path, line), site in seen.sites.items():
-                told = {**site.facts(), "learned": seen.learned, "backwards": self.backwards}
-                self.job.record("evaluated-in-training", root=seen.name, path=path, line=line, **told)
+            for site in seen.sites.values():
+                self.job.record(replace(site.event, learned=seen.learned, backwards=self.backwards))
 
 
 def _parts(module: Any) -> Any:

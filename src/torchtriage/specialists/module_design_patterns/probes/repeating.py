@@ -7,6 +7,8 @@ import weakref
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from .events import Repeated
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -34,7 +36,7 @@ def repeating(job: Job) -> None:
 class _Repeating:
     def __init__(self, job: Job) -> None:
         self.job, self.within = job, f"{job.placing} within"
-        self.found: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self.found: dict[int, tuple[Any, tuple[str, int], list[int]]] = {}  # container, weak; where; how often
 
     def growing(self, name: str) -> Any:
         def make(original: Any) -> Any:
@@ -66,28 +68,37 @@ class _Repeating:
         owner = type(frame.f_locals.get("self")).__name__
         if _SHARED & self.job.written.words(f"{said} {owner} {frame.f_code.co_name}"):
             return
-        facts = {"path": path, "line": at, "times": max(counts), "kinds": len(counts)}
         if not self.found:
             self.job.place(self.within, lambda job: job.listen(self.iterated))
-        self.found[id(container)] = (weakref.ref(container), facts)
+        self.found[id(container)] = (weakref.ref(container), (path, at), counts)
 
     def iterated(self, _step: int) -> None:
-        for key, (kept, facts) in list(self.found.items()):
+        for key, (kept, where, counts) in list(self.found.items()):
             container = kept()
             if container is None:
                 del self.found[key]
             elif (module := self.job.module_name(container)) is not None:
-                own = list({id(each): each for each in container.parameters()}.values())
-                if any(each.requires_grad for each in own):
-                    kind = type(next(part for part in container if any(True for _ in part.parameters()))).__name__
-                    names = {"module": module, "layer": kind, "container": type(container).__name__}
-                    again = _again(container)
-                    names["again"] = again if module == type(container).__name__ else f"{module}.{again}"
-                    size = sum(each.numel() for each in own)
-                    self.job.record("repeated", places=len(container), parameters=size, **names, **facts)
+                if any(each.requires_grad for each in container.parameters()):
+                    self.job.record(_event(container, module, where, counts))
                 del self.found[key]
         if not self.found:
             self.job.withdraw(self.within)
+
+
+def _event(container: Any, module: str, where: tuple[str, int], counts: list[int]) -> Repeated:
+    kind, again = type(container).__name__, _again(container)
+    return Repeated(
+        path=where[0],
+        line=where[1],
+        times=max(counts),
+        kinds=len(counts),
+        places=len(container),
+        parameters=sum(each.numel() for each in container.parameters()),
+        module=module,
+        layer=type(next(part for part in container if any(True for _ in part.parameters()))).__name__,
+        container=kind,
+        again=again if module == kind else f"{module}.{again}",
+    )
 
 
 def _repeats(parts: list[Any]) -> list[int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Trained
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -30,5 +32,11 @@ def _tell(job: Job, root: Any) -> None:
         return
     norms = [part for part in root.modules() if "norm" in type(part).__name__.lower() and not list(part.children())]
     within = {id(each) for part in norms for each in part.parameters(recurse=False)} & trained.keys()
-    numbers = {"of": whole, "trained": sum(trained.values()), "norms": sum(trained[each] for each in within)}
-    job.record("trained", model=type(root).__name__, layers=len(norms), **numbers)
+    event = Trained(
+        model=type(root).__name__,
+        layers=len(norms),
+        of=whole,
+        trained=sum(trained.values()),
+        norms=sum(trained[each] for each in within),
+    )
+    job.record(event)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import Unused
 from .siblings import Siblings, siblings
 
 if TYPE_CHECKING:
@@ -30,11 +33,10 @@ class _Idle:
     """A parameter without a gradient so far."""
 
     def __init__(self, parameter: Any) -> None:
-        self.parameter, self.size = weakref.ref(parameter), parameter.numel()
+        self.parameter = weakref.ref(parameter)
         self.owner: Any = None
         self.siblings: list[Siblings] = []
-        self.ran = self.frozen = False
-        self.facts: dict[str, Any] = {}
+        self.event: Unused | None = None
 
     def learned(self) -> bool:
         """Whether it has a gradient, or is not meant to have one; one that is gone stays as it was last seen."""
@@ -52,7 +54,7 @@ class _Idle:
         kinds = [each.kind for each in self.siblings if hasattr(each.kind, "forward")]
         return kinds if owner is None else [type(owner), *kinds]
 
-    def name(self, job: Job) -> bool:
+    def name(self, job: Job, optimizer: str) -> bool:
         """Names it; False in a compiled model, which must not be touched."""
         import torch
 
@@ -63,13 +65,22 @@ class _Idle:
         path, owner = above[-1]
         self.siblings = siblings([part for _, part in above], parameter)
         own = next(name for name, each in owner.named_parameters(recurse=False) if each is parameter)
-        line = _written(job, above, own)
-        partly = any(each.grad is not None for each in owner.parameters())
+        file, line = _written(job, above, own)
         name = f"{path}.{own}" if len(above) > 1 else own
         self.owner = weakref.ref(owner)
         held = isinstance(owner, (torch.nn.ParameterList, torch.nn.ParameterDict))
-        module = path if len(above) > 1 and not held else name
-        self.facts = {"name": name, "module": module, "path": line[0], "line": line[1], "partly": partly}
+        self.event = Unused(
+            optimizer=optimizer,
+            steps=_NAMED,
+            size=parameter.numel(),
+            ran=False,
+            frozen=False,
+            name=name,
+            module=path if len(above) > 1 and not held else name,
+            path=file,
+            line=line,
+            partly=any(each.grad is not None for each in owner.parameters()),
+        )
         return True
 
 
@@ -122,7 +133,7 @@ class _Unused:
         closely = _NAMED < turns.steps <= _SEEN
         turns.idle = [each for each in turns.idle if not each.learned() and not each.is_choice(closely=closely)]
         if turns.steps == _NAMED:
-            turns.idle = [each for each in turns.idle if each.name(self.job)]
+            turns.idle = [each for each in turns.idle if each.name(self.job, turns.name)]
             self.watch(turns)
         elif turns.steps == _SEEN:
             self.job.withdraw(_INNER)
@@ -139,9 +150,9 @@ class _Unused:
 
         def forward(module: Any, *args: Any, **kwargs: Any) -> Any:
             for each in [each for turns in self.turns for each in turns.idle]:
-                if each.owner is not None and each.owner() is module:
-                    each.ran = True
-                    each.frozen = each.frozen or not torch.is_grad_enabled()
+                if each.event is not None and each.owner() is module:
+                    each.event.ran = True
+                    each.event.frozen = each.event.frozen or not torch.is_grad_enabled()
                 for others in each.siblings:
                     others.called(module, (*args, *kwargs.values()))
             return original(module, *args, **kwargs)
@@ -151,9 +162,8 @@ class _Unused:
     def ending(self) -> None:
         for turns in self.turns:
             for each in turns.idle:
-                if each.facts and turns.steps >= _SEEN:
-                    seen = {"steps": turns.steps, "size": each.size, "ran": each.ran, "frozen": each.frozen}
-                    self.job.record("unused", optimizer=turns.name, **seen, **each.facts)
+                if each.event is not None and turns.steps >= _SEEN:
+                    self.job.record(replace(each.event, steps=turns.steps))
 
 
 def _above(job: Job, parameter: Any) -> list[tuple[str, Any]]:

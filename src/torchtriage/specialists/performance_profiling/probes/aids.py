@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Aid
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -34,12 +36,16 @@ class _Aids:
         self.job, self.probe, self.asks = job, job.placing, asks
         self.began: dict[str, list[tuple[str, int]]] = {}
         self.counts = dict.fromkeys(asks, 0)
-        self.listens = False
+        self.listens, self.of = False, 0  # of: backward passes before it listened, and those that it was told of
 
     def listen(self) -> None:
         if not self.listens:
-            self.listens = True
-            self.job.place(self.probe, lambda job: job.listen(self.backwarded))
+            self.listens, self.of = True, self.job.clock.count("backwards")
+            self.job.place(self.probe, self._counting)
+
+    def _counting(self, job: Job) -> None:
+        job.computes_nothing()
+        job.listen(self.backwarded)
 
     def switching(self, aid: str) -> Any:
         """Notes the user's line that switches an aid on, not one that switches it off."""
@@ -59,12 +65,13 @@ class _Aids:
     def backwarded(self, _roots: Any) -> None:
         for aid, ask in self.asks.items():
             self.counts[aid] += bool(ask())
-        if self.job.clock.count("backwards") in _TIMES:
+        self.of += 1
+        if self.of in _TIMES:
             self.ending()
 
     def ending(self) -> None:
-        of = self.job.clock.count("backwards")
+        of = self.of
         for aid, count in self.counts.items():
             if count:
                 (path, line), *calls = self.began.get(aid) or [("", 0)]
-                self.job.record("aid", aid=aid, on=count, of=of, path=path, line=line, calls=calls)
+                self.job.record(Aid(aid=aid, on=count, of=of, path=path, line=line, calls=calls))

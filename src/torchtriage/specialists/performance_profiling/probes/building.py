@@ -7,6 +7,10 @@ import weakref
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import Built
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -23,15 +27,15 @@ def optimizers(job: Job) -> None:
     restored: dict[int, int] = {0: -1, 1: 0}  # the last step in which weights were loaded, and how many there were
 
     def built(optimizer: Any) -> None:
-        line = lines.here(type(optimizer).__name__)
         first = next((each for group in optimizer.param_groups for each in group["params"]), None)
-        if first is None:
+        if first is None or job.rest.on:  # whether it keeps a state is not told in steps that rest
             return
-        line.facts["same"] += line.last is not None and line.last() is first
+        line = lines.here(type(optimizer).__name__)
+        line.event.same += line.last is not None and line.last() is first
         line.last = weakref.ref(first)
-        line.facts["restored"] = restored[1]
-        if line.facts["times"] in _TIMES:
-            line.facts["module"] = job.module_name(first) if isinstance(first, torch.nn.Parameter) else None
+        line.event.restored = restored[1]
+        if line.event.times in _TIMES:
+            line.event.module = job.module_name(first) if isinstance(first, torch.nn.Parameter) else None
         if not made:
             job.withdraw(fresh)  # one that was never to step may have gone
             job.place(fresh, lambda job: job.listen(stepped))
@@ -41,7 +45,7 @@ def optimizers(job: Job) -> None:
     def stepped(optimizer: Any) -> None:
         line = made.pop(optimizer, None)
         if line is not None:
-            line.facts["kept"] += bool(optimizer.state)
+            line.event.kept += bool(optimizer.state)
         if not made:
             job.withdraw(fresh)
 
@@ -69,19 +73,21 @@ def workers(job: Job) -> None:
             if not lines.lines:
                 job.place(probe, lambda job: job.listen(batch))
             line = lines.here(type(loader.dataset).__name__)
-            line.facts["abandoned"] += 0 < line.facts.pop("batches", 0) < line.facts.pop("length", 0)
+            if line.event.batches:
+                line.event.abandoned += line.event.batches < line.event.length
+                del line.event.batches, line.event.length  # the new one has delivered nothing
             made[loader] = line
             lines.told(line)
 
     def batch(loader: Any, _batch: Any) -> None:
         line = made.get(loader)
         if line is not None:
-            line.facts["batches"] = line.facts.get("batches", 0) + 1
-            line.facts["length"] = _length(loader)
+            line.event.batches += 1
+            line.event.length = _length(loader)
         for other in lines.lines.values():
             if other is not line and other.beside != job.step:
                 other.beside = job.step
-                other.facts["beside"] += 1
+                other.event.beside += 1
 
     job.wrap(DataLoader, "__init__", _after(built))
     job.listen(lines.ending)
@@ -100,7 +106,7 @@ def compiled(job: Job) -> None:
             if model is not None:
                 line = lines.here(getattr(model, "__name__", type(model).__name__))
                 target = getattr(model, "__code__", model)
-                line.facts["same"] += line.last is not None and line.last() is target
+                line.event.same += line.last is not None and line.last() is target
                 line.last = weakref.ref(target)
                 lines.told(line)
             return given
@@ -126,8 +132,8 @@ def moves(job: Job) -> None:
             finally:
                 took = now() - began
                 line = lines.here(type(module).__name__)
-                line.facts["same"] += before == _whereabouts(module)
-                line.facts["seconds"] = line.facts.get("seconds", 0.0) + took / 1e9
+                line.event.same += before == _whereabouts(module)
+                line.event.seconds += took / 1e9
                 lines.told(line)
 
         return to
@@ -138,11 +144,10 @@ def moves(job: Job) -> None:
 
 
 class _Line:
-    """One line that builds: how often, in how many steps, since when."""
+    """One line that builds, and what has been counted of it."""
 
-    def __init__(self, name: str, step: int) -> None:
-        self.facts: dict[str, Any] = {"name": name, "times": 0, "steps": 0, "since": step, "module": None}
-        self.facts.update(dict.fromkeys(("same", "kept", "abandoned", "beside", "restored"), 0))
+    def __init__(self, event: Built) -> None:
+        self.event = event
         self.began = now()
         self.step = self.beside = -1
         self.last: Any = None
@@ -160,23 +165,29 @@ class _Lines:
         (where, *calls), step = self.job.callers(_CALLERS) or [("", 0)], self.job.step
         line = self.lines.get(where)
         if line is None or step < line.step:
-            line = self.lines[where] = _Line(name, step)
-        line.facts["calls"] = calls
-        line.facts["times"] += 1
-        line.facts["steps"] += step != line.step
+            line = self.lines[where] = _Line(self.nothing(name, where))
+        line.event.calls = calls
+        line.event.times += 1
+        line.event.steps += step != line.step
         line.step = step
         return line
 
+    def nothing(self, name: str, where: tuple[str, int]) -> Built:
+        """What is known of a line before it has built anything."""
+        return Built(
+            what=self.kind, name=name, path=where[0], line=where[1], since=self.job.step, module=None, times=0,
+            steps=0, over=0, elapsed=0.0, same=0, kept=0, abandoned=0, beside=0, restored=0,
+        )  # fmt: skip
+
     def told(self, line: _Line, last: bool = False) -> None:
-        if not last and line.facts["times"] not in _TIMES:
+        if not last and line.event.times not in _TIMES:
             return
-        path, number = next(where for where, each in self.lines.items() if each is line)
-        over, elapsed = self.job.step - line.facts["since"] + (not last), (now() - line.began) / 1e9
-        self.job.record("built", what=self.kind, path=path, line=number, over=over, elapsed=elapsed, **line.facts)
+        over, elapsed = self.job.step - line.event.since + (not last), (now() - line.began) / 1e9
+        self.job.record(replace(line.event, over=over, elapsed=elapsed))
 
     def ending(self) -> None:
         for line in self.lines.values():
-            if line.facts["times"] >= min(_TIMES):
+            if line.event.times >= min(_TIMES):
                 self.told(line, last=True)
 
 

@@ -6,6 +6,10 @@ import os
 from time import perf_counter_ns as now
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import Fetch, Making
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -83,7 +87,7 @@ class _Spent:
         elif self.looks and self.batches > _WARM and seconds * (1 - _WARM / self.batches) >= _LOOK:
             self.looks = False
             stacks.end()
-            self.job.writer.aside({"kind": "making", **stacks.facts()})
+            self.job.writer.aside(stacks.summary(Making))
 
     def ending(self) -> None:
         if self.batches and self.process == os.getpid():
@@ -91,8 +95,8 @@ class _Spent:
 
     def tell(self) -> None:
         worker = self.worker
-        facts = {"batches": self.batches, "samples": self.samples / 1e9, "collate": self.collate / 1e9}
+        told = Fetch(workers=0, batches=self.batches, samples=self.samples / 1e9, collate=self.collate / 1e9)
         if worker is None:
-            self.job.record("fetch", workers=0, **facts)
+            self.job.record(told)
         else:
-            self.job.writer.aside({"kind": "fetch", "workers": worker.num_workers, "worker": worker.id, **facts})
+            self.job.writer.aside(replace(told, workers=worker.num_workers, worker=worker.id))

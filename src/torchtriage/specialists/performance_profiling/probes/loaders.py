@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Loader
+
+from .events import Arrivals
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -32,14 +36,12 @@ def loaders(job: Job) -> None:
         known.add(loader)
         dataset = _innermost(loader.dataset)
         source, path, line = _source_of_samples(loader, dataset)
-        collate = _place(loader.collate_fn)
-        job.record(
-            "loader",
+        event = Loader(
             dataset=type(dataset).__name__,
             source=source,
             path=path,
             line=line,
-            collate=collate,
+            collate=_place(loader.collate_fn),
             built=lines.get(loader),
             length=_length(loader),
             batch_size=loader.batch_size,
@@ -48,6 +50,7 @@ def loaders(job: Job) -> None:
             persistent_workers=loader.persistent_workers,
             prefetch_factor=loader.prefetch_factor,
         )
+        job.record(event)
 
     job.wrap(DataLoader, "__init__", building)
     job.listen(begun)
@@ -78,11 +81,11 @@ def arrivals(job: Job) -> None:
             seen += 1
             drained += last[0].query()
             if seen >= 16 and not seen & (seen - 1):  # thinned: at 16, 32, 64 and so on
-                job.record("arrivals", seen=seen, drained=drained)
+                job.record(Arrivals(seen=seen, drained=drained))
 
     def ending() -> None:
         if seen:
-            job.record("arrivals", seen=seen, drained=drained)
+            job.record(Arrivals(seen=seen, drained=drained))
 
     job.listen(iterated)
 

@@ -9,6 +9,8 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from .events import Recompiles
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -53,7 +55,7 @@ def recompiles(job: Job) -> None:
             if frame.compiles >= _ENOUGH and told.get(number) != frame.compiles + frame.given_up:
                 told[number] = frame.compiles + frame.given_up
                 compiled = next(iter(asked), None) if len(set(asked)) == 1 else None
-                job.record("recompiles", **frame.facts(), compiled=compiled, changed=_changing(job, frame))
+                job.record(frame.told(compiled, _changing(job, frame)))
 
     job.wrap(torch, "compile", make)
     job.wrap(torch.nn.Module, "compile", make)
@@ -95,15 +97,14 @@ class _Frame:
         """The kind of guard that failed most, and how often."""
         return next(iter(self.guards.most_common(1)), ("", 0))
 
-    def facts(self) -> dict[str, Any]:
+    def told(self, compiled: tuple[str, int] | None, changed: list[tuple[str, int]]) -> Recompiles:
         kind, repeated = self.most
         guard, place = self.example.get(kind, ("", None))
         path, line = place or self.where
-        counts = {"compiles": self.compiles, "repeated": repeated, "seconds": self.seconds}
-        return {
-            **counts, "given_up": self.given_up, "name": self.name, "guard": guard, "path": _as_written(path),
-            "line": line,
-        }  # fmt: skip
+        return Recompiles(
+            name=self.name, path=_as_written(path), line=line, compiles=self.compiles, seconds=self.seconds,
+            given_up=self.given_up, guard=guard, repeated=repeated, compiled=compiled, changed=changed,
+        )  # fmt: skip
 
 
 def _changing(job: Job, frame: _Frame) -> list[tuple[str, int]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import Stacks
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -88,13 +90,14 @@ class _Watch:
 
     def tell(self) -> None:
         self.passes.rest()
-        facts: dict[str, Any] = self.job.stacks.facts()
+        seen = self.job.stacks.summary(Stacks)
         self.cost += self.job.stacks.cost
         self.job.governor.book(self.probe, self.job.stacks.cost)
-        facts["nodes"] = (_nodes() - self.nodes) / max(self.job.step - (self.since or 0), 1)
-        facts |= {"around": self.around, "again": self.passes.again, "evaluated": self.passes.of}
-        if facts["samples"] >= _FEW:
-            self.job.record("stacks", since=self.since, loop=self.loop, **facts)
+        seen.since, seen.loop, seen.around = self.since or 0, self.loop, self.around
+        seen.nodes = (_nodes() - self.nodes) / max(self.job.step - seen.since, 1)
+        seen.again, seen.evaluated = self.passes.again, self.passes.of
+        if seen.samples >= _FEW:
+            self.job.record(seen)
         self.since = None
 
     def ending(self) -> None:

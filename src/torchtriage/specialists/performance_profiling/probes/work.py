@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .events import Work
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -45,14 +47,14 @@ class _Watch:
     def tell(self) -> None:
         if self.steps:
             parameters = [each for root in self.job.roots for each in root.parameters()]
-            self.job.record(
-                "work",
+            event = Work(
                 since=self.since,
                 inputs=round(self.inputs / self.steps),
                 batches=round(self.batches / self.steps),
                 parameters=sum(each.numel() for each in parameters),
                 trainable=sum(each.numel() for each in parameters if each.requires_grad),
             )
+            self.job.record(event)
         self.steps = self.inputs = self.batches = 0
 
 

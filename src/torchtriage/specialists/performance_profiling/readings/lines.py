@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import Struct
+
+from torchtriage.examine.run.job.events import Stacks, Where
+from torchtriage.specialists.performance_profiling.probes.events import Aid, Built
 
 ENOUGH_SAMPLES = 20  # of a phase
 PART = 0.2  # of its samples, from which a line of the phase's own is named beside others
@@ -29,7 +31,7 @@ class Line(Struct, frozen=True):
     said: str
 
 
-def dominating(events: Iterable[dict[str, Any]], phase: str | None) -> Line | None:
+def dominating(events: Iterable[Stacks], phase: str | None) -> Line | None:
     """The line in which most samples of PHASE stood, in the look at it that had the most; without a phase, of the
     whole step. None where they are spread or few.
     """
@@ -37,13 +39,13 @@ def dominating(events: Iterable[dict[str, Any]], phase: str | None) -> Line | No
     return max(lines, key=lambda line: line.known, default=None)
 
 
-def sharing(events: Iterable[dict[str, Any]], phase: str) -> list[tuple[str, int]]:
+def sharing(events: Iterable[Stacks], phase: str) -> list[Where]:
     """The lines that PHASE calls and in which a good part of its samples stood, the most frequent first."""
-    best: tuple[int, list[tuple[str, int]]] = (0, [])
+    best: tuple[int, list[Where]] = (0, [])
     for event in events:
         known = _known(event, phase)
-        counts: Counter[tuple[str, int]] = Counter()
-        for name, path, number, _, within, count in event["lines"]:
+        counts: Counter[Where] = Counter()
+        for name, path, number, _, within, count in event.lines:
             if name == phase and within:
                 counts[path, number] += count
         named = [where for where, count in counts.most_common(3) if count >= PART * known]
@@ -51,18 +53,19 @@ def sharing(events: Iterable[dict[str, Any]], phase: str) -> list[tuple[str, int
     return best[1]
 
 
-def calling(events: Iterable[dict[str, Any]], phase: str | None) -> list[tuple[str, int]]:
+def calling(events: Iterable[Stacks], phase: str | None) -> list[Where]:
     """The lines below which most samples of PHASE stood, in the look at it that had the most: the innermost, and the
     outermost that is no line of the loop itself, which other phases go through too.
     """
-    looks = [(_known(event, phase), event) for event in events if event.get("calls")]
-    known, event = max(looks, key=lambda look: look[0], default=(0, {}))
+    looks = [event for event in events if event.calls]
+    look = max(looks, key=lambda each: _known(each, phase), default=Stacks())
+    known = _known(look, phase)
     if known < ENOUGH_SAMPLES:
         return []
-    loop = {(path, number) for path, number in event.get("loop") or ()}
-    samples: dict[tuple[str, int], dict[str, int]] = {}
-    depths: dict[tuple[str, int], int] = {}
-    for name, path, number, _, within, depth, count in event["calls"]:
+    loop = {(path, number) for path, number in look.loop}
+    samples: dict[Where, dict[str, int]] = {}
+    depths: dict[Where, int] = {}
+    for name, path, number, _, within, depth, count in look.calls:
         if (path, number) not in loop and (within or phase != "data"):
             counts = samples.setdefault((path, number), {})
             counts[name] = max(counts.get(name, 0), count)
@@ -77,21 +80,20 @@ def _stands_for(counts: dict[str, int], phase: str | None, known: int) -> bool:
     return (whole if phase is None else counts.get(phase, 0)) >= max(MOST * known, ALONE * whole)
 
 
-def caller(event: dict[str, Any]) -> list[tuple[str, int]]:
+def caller(event: Aid | Built) -> list[Where]:
     """The nearest line that calls the one of EVENT, and is another: a comprehension stands on the line it is in."""
-    calls = [(path, line) for path, line in event.get("calls") or () if (path, line) != (event["path"], event["line"])]
-    return calls[:1]
+    return [(path, line) for path, line in event.calls if (path, line) != (event.path, event.line)][:1]
 
 
-def _known(event: dict[str, Any], phase: str | None) -> int:
-    return sum(count for name, count in event["parts"].items() if phase in (None, name))
+def _known(event: Stacks, phase: str | None) -> int:
+    return sum(count for name, count in event.parts.items() if phase in (None, name))
 
 
-def _dominating(event: dict[str, Any], phase: str | None) -> Line | None:
+def _dominating(event: Stacks, phase: str | None) -> Line | None:
     known = _known(event, phase)
-    counts: Counter[tuple[str, int]] = Counter()
-    first: dict[tuple[str, int], tuple[str, bool]] = {}
-    for name, path, number, function, within, count in event["lines"]:
+    counts: Counter[Where] = Counter()
+    first: dict[Where, tuple[str, bool]] = {}
+    for name, path, number, function, within, count in event.lines:
         if phase in (None, name):
             counts[path, number] += count
             first.setdefault((path, number), (function, within))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.performance_profiling.probes.events import Recompiles
 
 SAME = 5  # times that one kind of guard failed: recompiling.md defends it
 
@@ -15,22 +15,23 @@ SAME = 5  # times that one kind of guard failed: recompiling.md defends it
 @detector("run/recompiling")
 def recompiling(record: RankRecord) -> Iterator[Sighting]:
     """torch.compile compiles one function again and again."""
-    latest = {(event["name"], event["path"], event["line"]): event for event in record.all("recompiles")}
+    latest = {(event.name, event.path, event.line): event for event in record.all(Recompiles)}
     for event in latest.values():
-        if not event["given_up"] and (event["repeated"] < SAME or _of_sizes(event["guard"])):
+        if not event.given_up and (event.repeated < SAME or _of_sizes(event.guard)):
             continue
-        again = event["compiles"] - 1 + event["given_up"]
-        place = Place(path=event["path"] or None, line=event["line"] or None, rank=record.rank)
+        again = event.compiles - 1 + event.given_up
+        place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
         yield Sighting(place, _said(event), float(again), "recompilations")
         yield from _beside(record, event, float(again))
 
 
-def _beside(record: RankRecord, event: dict[str, Any], again: float) -> Iterator[Sighting]:
+def _beside(record: RankRecord, event: Recompiles, again: float) -> Iterator[Sighting]:
     """Where the compiler was asked for, and what changes."""
-    told = [(where, "this changes what the guard holds") for where in event.get("changed") or ()]
-    told += [(event["compiled"], "the compiler is asked for here")] if (event.get("compiled") or ("",))[0] else []
+    told = [(where, "this changes what the guard holds") for where in event.changed]
+    if event.compiled and event.compiled[0]:
+        told.append((event.compiled, "the compiler is asked for here"))
     for (path, line), fact in told:
-        if (path, line) != (event["path"], event["line"]):
+        if (path, line) != (event.path, event.line):
             yield Sighting(Place(path=path, line=line, rank=record.rank), fact, again, "recompilations")
 
 
@@ -39,8 +40,8 @@ def _of_sizes(guard: str) -> bool:
     return any(word in guard for word in ("size", "shape", "stride"))
 
 
-def _said(event: dict[str, Any]) -> str:
-    said = f"{event['name']} was compiled {event['compiles']} times ({event['seconds']:.1f} s)"
-    if event["guard"]:
-        said += f", {event['repeated']} times because `{event['guard']}` or its like no longer held"
-    return said + ("; then torch gave it up: it runs uncompiled" if event["given_up"] else "")
+def _said(event: Recompiles) -> str:
+    said = f"{event.name} was compiled {event.compiles} times ({event.seconds:.1f} s)"
+    if event.guard:
+        said += f", {event.repeated} times because `{event.guard}` or its like no longer held"
+    return said + ("; then torch gave it up: it runs uncompiled" if event.given_up else "")

@@ -10,10 +10,12 @@ import numpy as np
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run import trend
+from torchtriage.examine.run.job.events import Hooks, Loader, Stacks, Step
 from torchtriage.examine.run.measure import PHASES
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import own_seconds
 from torchtriage.examine.run.unseen import world_size
+from torchtriage.specialists.performance_profiling.probes.events import Work
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating
 
 ENOUGH_STEPS = 50
@@ -35,17 +37,17 @@ HOOKS = 16  # on one module, which have a page of their own
 @detector("run/progressive-slowdown")
 def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     """A step takes longer the more steps there have been, with the same work."""
-    rows = [row for row in record.steps if row.get("seconds")]
+    rows = [row for row in record.steps if row.seconds]
     if len(rows) < ENOUGH_STEPS:
         return
-    steps, columns = np.array([row["step"] for row in rows], dtype=float), _columns(rows)
+    steps, columns = np.array([row.step for row in rows], dtype=float), _columns(rows)
     times, unit = _growing(steps, columns, _own(record, rows), alone=world_size([record]) < 2)
     if times is None:
         return
     span = float(steps[-1] - steps[0])
     first, (slope, spread) = max(_median(times, 0), LEAST), trend.slope(steps, times)
     said = f"a step takes {_ms(_median(times, 0))} {unit} and {_ms(_median(times, -1))} at the end of {len(rows)} steps"
-    if _more_work(record, rows, said) or any(event.get("alive", 0) >= HOOKS for event in record.all("hooks")):
+    if _more_work(record, rows, said) or any(event.alive >= HOOKS for event in record.all(Hooks)):
         return  # hooks that pile up have a page of their own
     phase, told = _phase(rows, said)
     places, line = _lines(record, phase, float(steps[-1]))
@@ -55,11 +57,11 @@ def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(place, fact, 1 + slope * span / first, "times as long", (low, high))
 
 
-def _own(record: RankRecord, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+def _own(record: RankRecord, rows: Sequence[Step]) -> tuple[str, ...]:
     """The phases besides the model that are this thread's own work: no wait for a device or for workers."""
-    if any(row.get("allocated") for row in rows):
+    if any(row.allocated for row in rows):
         return ()
-    return ("other",) if any(loader.get("num_workers") for loader in record.all("loader")) else ("other", "data")
+    return ("other",) if any(loader.num_workers for loader in record.all(Loader)) else ("other", "data")
 
 
 def _growing(steps: Any, columns: dict[str, Any], own: Sequence[str], *, alone: bool) -> tuple[Any, str]:
@@ -142,31 +144,32 @@ def _least(values: Any, part: int) -> float:
     return float(np.quantile(np.array_split(values, PARTS)[part], 0.1))
 
 
-def _more_work(record: RankRecord, rows: Sequence[dict[str, Any]], said: str) -> bool:
+def _more_work(record: RankRecord, rows: Sequence[Step], said: str) -> bool:
     """Whether later steps are given more to do; raises CannotSee where nothing tells what goes into a step."""
     for count in ("batches", "forwards", "backwards"):
-        counts = [row.get(count) or 0 for row in rows]
+        counts = [getattr(row, count) for row in rows]
         if _mean(counts[-len(counts) // 3 :]) > MORE * _mean(counts[: len(counts) // 3]):
             return True
-    begin, third = rows[0]["step"], (rows[-1]["step"] - rows[0]["step"]) / 3
-    told = [event for event in _since_numbered(record, "work") if event["inputs"] or event["batches"]]
-    early = [event for event in told if event["since"] <= begin + third]
-    late = [event for event in told if (event["since"] + event["step"]) / 2 >= begin + 2 * third]
+    begin, third = rows[0].step, (rows[-1].step - rows[0].step) / 3
+    told = [event for event in record.recent(Work) if event.inputs or event.batches]
+    early = [event for event in told if event.since <= begin + third]
+    late = [event for event in told if (event.since + event.step) / 2 >= begin + 2 * third]
     if not early or not late:
         raise CannotSee(
             f"{said}, but how much goes into a step was not seen at the start and at the end of the run",
             "Compare the shapes of an early and a late batch: longer inputs take longer.",
         )
     sizes = ("inputs", "batches", "parameters", "trainable")
-    return any(_mean([e[name] for e in late]) > MORE * _mean([e[name] for e in early]) for name in sizes)
+    means = [[_mean([getattr(each, name) for each in part]) for name in sizes] for part in (early, late)]
+    return any(after > MORE * before for before, after in zip(*means, strict=True))
 
 
-def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
+def _phase(rows: Sequence[Step], said: str) -> tuple[str | None, str]:
     """The phase that grows most, and how. On a device phases are times of the host and tell nothing.
 
     A phase that stays as it was must show that the machine does; raises CannotSee where there is none.
     """
-    if any(row.get("allocated") for row in rows):
+    if any(row.allocated for row in rows):
         return None, ""
     columns = _columns(rows)
     before, after = _least(columns["step"], 0), _least(columns["step"], -1)
@@ -183,14 +186,14 @@ def _phase(rows: Sequence[dict[str, Any]], said: str) -> tuple[str | None, str]:
     return name, f", and it is {words.get(name, name)} that grows"
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _columns(rows: Sequence[Step]) -> dict[str, Any]:
     """Seconds by phase, of the whole step, of the thread's CPU, and of the step without the wait for a free CPU: all
     without the probes, which have the same share of the CPU time as of the wall time.
     """
-    told = {phase: np.array([float(row.get(phase) or 0) for row in rows]) for phase in PHASES}
+    told = {phase: np.array([row.spent(phase) for row in rows]) for phase in PHASES}
     step = np.array([own_seconds(row) for row in rows])
-    worked = np.array([float(row.get("cpu") or 0) * own_seconds(row) / row["seconds"] for row in rows])
-    free = np.maximum(step - np.array([float(row.get("queued") or 0) for row in rows]), 0.0)
+    worked = np.array([row.cpu * own_seconds(row) / row.seconds for row in rows])
+    free = np.maximum(step - np.array([row.queued for row in rows]), 0.0)
     other = np.maximum(step - sum(told.values()), 0.0)
     return {**told, "other": other, "step": step, "cpu": worked, "free": free}
 
@@ -199,19 +202,13 @@ def _lines(record: RankRecord, phase: str | None, last: float) -> tuple[list[Pla
     """The line in which the growing phase spent most of its time, in the later part of the run, and those that call
     it there.
     """
-    told = [event for event in _since_numbered(record, "stacks") if event["since"] >= last / 8]
+    told = [event for event in record.recent(Stacks) if event.since >= last / 8]
     line = dominating(told, phase)
     lines = [(line.path, line.number)] if line is not None else []
     places = [
         Place(path=path, line=at, rank=record.rank) for path, at in dict.fromkeys([*lines, *calling(told, phase)])
     ]
     return places or [Place(rank=record.rank)], f"; {line.said}" if line is not None else ""
-
-
-def _since_numbered(record: RankRecord, kind: str) -> list[dict[str, Any]]:
-    """The events of KIND since the steps were last numbered from 0."""
-    last = max((at for at, event in enumerate(record.events) if event.get("kind") == "clock"), default=-1)
-    return [event for event in record.events[last + 1 :] if event.get("kind") == kind]
 
 
 def _mean(values: Sequence[float]) -> float:

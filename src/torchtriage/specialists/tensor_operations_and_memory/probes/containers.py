@@ -9,6 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import Container, SecondEpoch
 from .fillings import filled_at, told_beside
 from .holders import GROWING, Looks, known_as
 
@@ -51,7 +54,7 @@ class _Containers:
         if self.followed is not None:
             self.job.withdraw(_FOLLOWS)
         self.followed = None
-        self.facts: dict[str, Any] = {}
+        self.event: Container | None = None  # what is told of it
 
     def begun(self, loader: Any, given: int) -> None:
         """The longest loader, which is no validation's, is in its second epoch once it has given its length."""
@@ -61,7 +64,7 @@ class _Containers:
         self.longest = max(self.longest, length)
         self.epoch = given >= length == self.longest > 0
         if self.epoch:
-            self.job.record("second-epoch")
+            self.job.record(SecondEpoch())
 
     def iterated(self, step: int) -> None:
         if step < self.last:
@@ -79,16 +82,16 @@ class _Containers:
         if step < self.last or sys.getrefcount(self.followed) <= 2:
             self.restart()
         self.last = step
-        if self.followed is not None and step >= self.told + max(8, step // 10):
+        if step >= self.told + max(8, step // 10):
             self.tell()
 
     def ending(self) -> None:
-        if self.followed is not None:
-            self.tell()
+        self.tell()
 
     def tell(self) -> None:
-        self.told = self.last
-        self.job.record("container", entries=len(self.followed), **self.facts)
+        if self.event is not None:
+            self.told = self.last
+            self.job.record(replace(self.event, entries=len(self.followed)))
 
     def look(self) -> None:
         """Counts; and follows what has grown since the last count, if the user knows it by a name."""
@@ -105,10 +108,11 @@ class _Containers:
             holder = known_as(self.job, each)
             if holder:
                 (path, line), item = (*filled_at(self.job, holder), ("", 0))[0], _last(each)
-                self.facts = {"type": type(each).__name__, "since": step, "had": before[id(each)]}
-                self.facts |= {"holds": _described(item), "bytes": _size(item), "holder": holder.name}
-                self.facts |= {"bounded": holder.bounded, "dataset": holder.dataset, "path": path, "line": line}
-                self.facts["further"] = told_beside(self.job, holder)
+                self.event = Container(
+                    type=type(each).__name__, holder=holder.name, entries=len(each), since=step, had=before[id(each)],
+                    holds=_described(item), bytes=_size(item), bounded=holder.bounded, dataset=holder.dataset,
+                    path=path, line=line, further=told_beside(self.job, holder),
+                )  # fmt: skip
                 self.followed, self.before = each, (0, {})
                 self.job.place(_FOLLOWS, lambda job: job.on("iterated", self.follow))
                 self.tell()

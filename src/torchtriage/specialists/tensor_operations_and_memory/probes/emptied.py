@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import CacheEmptied
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -24,7 +28,7 @@ def emptied(job: Job) -> None:
 class _Emptied:
     def __init__(self, job: Job, cuda: Any) -> None:
         self.job, self.cuda = job, cuda
-        self.sites: dict[tuple[str, int], dict[str, int]] = {}
+        self.sites: dict[tuple[str, int], CacheEmptied] = {}
 
     def emptying(self, original: Any) -> Any:
         def empty_cache(*args: Any, **kwargs: Any) -> Any:
@@ -39,23 +43,24 @@ class _Emptied:
         if site is None:
             if len(self.sites) >= _SITES:
                 return
-            counts = {"calls": 0, "steps": 0, "first": self.job.step, "last": -1, "asked": self.asked()}
-            site = self.sites[where] = counts
-        site["calls"] += 1
-        if site["last"] != self.job.step:
-            site["last"] = self.job.step
-            site["steps"] += 1
-            if site["steps"] in _TIMES:
-                self.tell(where, site)
+            path, line = where
+            step, asked = self.job.step, -self.asked()  # what is asked for from now on counts
+            site = CacheEmptied(path=path, line=line, calls=0, steps=0, first=step, last=-1, asked=asked)
+            self.sites[where] = site
+        site.calls += 1
+        if site.last != self.job.step:
+            site.last = self.job.step
+            site.steps += 1
+            if site.steps in _TIMES:
+                self.tell(site)
 
     def asked(self) -> int:
         """How often the allocator has asked the driver for memory."""
         return int(self.cuda.memory_stats().get("num_device_alloc", 0))
 
-    def tell(self, where: tuple[str, int], site: dict[str, int]) -> None:
-        asked = self.asked() - site["asked"]
-        self.job.record("cache-emptied", path=where[0], line=where[1], **{**site, "asked": asked})
+    def tell(self, site: CacheEmptied) -> None:
+        self.job.record(replace(site, asked=site.asked + self.asked()))
 
     def ending(self) -> None:
-        for where, site in self.sites.items():
-            self.tell(where, site)
+        for site in self.sites.values():
+            self.tell(site)

@@ -6,6 +6,9 @@ import ast
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import EvaluatedWithGraph, LearnedFrom
 from .graphs import nodes_below
 
 if TYPE_CHECKING:
@@ -31,12 +34,15 @@ def evaluations(job: Job) -> None:
 
 
 class _Site:
-    """One line that calls a root in one mode. learns: a backward has gone through what it gave, or may have."""
+    """One line that calls a root in one mode. learns: a backward has gone through what it gave, or may have.
 
-    def __init__(self, root: str, where: tuple[str, int], training: bool) -> None:
-        self.facts: dict[str, Any] = {"root": root, "path": where[0], "line": where[1], "training": training}
+    phase: the number of the backward pass before which it was seen last.
+    """
+
+    def __init__(self, event: EvaluatedWithGraph) -> None:
+        self.event = event
         self.learns = False
-        self.wasted = self.phases = self.phase = self.nodes = 0
+        self.phase = 0
 
 
 class _Used:
@@ -110,15 +116,18 @@ class _Evaluations:
         if site is None:
             if len(self.sites) >= _SITES or not where[1]:
                 return
-            site = self.sites[key] = _Site(type(module).__name__, where, module.training)
-            site.facts["further"] = self.around()
+            event = EvaluatedWithGraph(
+                root=type(module).__name__, path=where[0], line=where[1], training=module.training,
+                further=self.around(), passes=0, phases=0, nodes=0,
+            )  # fmt: skip
+            site = self.sites[key] = _Site(event)
         self.site = site
         self.sound[id(module)] = self.sound.get(id(module), 0) + 1 if site.learns else 0
         nodes = [] if site.learns else self.nodes_of(output)
         if nodes:
-            site.nodes = site.nodes or sum(1 for _ in nodes_below(nodes[0]))
+            site.event.nodes = site.event.nodes or sum(1 for _ in nodes_below(nodes[0]))
             phase = self.job.clock.count("backwards") + 1
-            site.phases += site.phase != phase
+            site.event.phases += site.phase != phase
             site.phase = phase
             used = _Used(site)
             for node in nodes:
@@ -150,21 +159,24 @@ class _Evaluations:
         waiting, self.waiting = self.waiting, []
         for site, used in waiting:
             if ended or used() is None:
-                site.wasted += 1
-                if site.wasted in _TIMES:
+                site.event.passes += 1
+                if site.event.passes in _TIMES:
                     self.tell(site)
             elif not site.learns and len(self.waiting) < _WAITING:
                 self.waiting.append((site, used))
 
     def tell(self, site: _Site) -> None:
         if not site.learns:
-            counts = {"passes": site.wasted, "phases": site.phases, "nodes": site.nodes}
-            self.job.record("evaluated-with-graph", **site.facts, **counts)
+            self.job.record(replace(site.event))  # a copy, since it counts on
 
     def ending(self) -> None:
         self.settle(ended=True)
         for site in self.sites.values():
+            told = site.event
             if site.learns:
-                self.job.record("learned-from", **site.facts)
-            elif site.wasted:
+                learned = LearnedFrom(
+                    root=told.root, path=told.path, line=told.line, training=told.training, further=told.further
+                )
+                self.job.record(learned)
+            elif told.passes:
                 self.tell(site)

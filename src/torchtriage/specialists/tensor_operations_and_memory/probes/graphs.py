@@ -7,6 +7,7 @@ import sys
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from .events import Graphs, InnerGraphs
 from .fillings import filled_at, told_beside
 from .holders import Holder, Looks, attributes, holder_of, instance_of, namespaces
 from .piles import Pile
@@ -44,7 +45,7 @@ class _Graphs:
 
     def restart(self) -> None:
         """The steps are numbered anew: those that were counted before were parts of one step."""
-        self.whole, self.within = Pile(_KEY), Pile(_WITHIN, _COUNTED)
+        self.whole, self.within = Pile(_KEY, Graphs), Pile(_WITHIN, InnerGraphs, _COUNTED)
 
     def forwarded(self, _module: Any, output: Any) -> None:
         self.whole.turn = self.job.step
@@ -65,33 +66,27 @@ class _Graphs:
         if step <= self.last:
             self.restart()
         self.last = step
-        whole = self.whole.ended(step)
-        within = self.within.ended(step)
-        if whole:
-            self.count(self.whole, "graphs")
-        if within:
-            self.count(self.within, "inner-graphs")
+        for pile in (self.whole, self.within):
+            if pile.ended(step):
+                self.count(pile)
 
-    def count(self, pile: Pile, kind: str) -> None:
+    def count(self, pile: Pile) -> None:
         many = pile.count()
-        if many and not pile.described.get("holder") and self.looks.due():
+        if many and not pile.described.holder and self.looks.due():
             pile.described = self.looks.take(lambda: self.describe(pile))
         if pile.due(many=many):
-            self.tell(pile, kind)
-
-    def tell(self, pile: Pile, kind: str) -> None:
-        path, line = self.line
-        self.job.record(kind, **{"path": path, "line": line, **pile.facts()})
+            self.job.record(pile.counted(self.line))
 
     def ending(self) -> None:
         """What was counted last: the functions that held graphs have come back by now."""
-        for pile, kind in ((self.whole, "graphs"), (self.within, "inner-graphs")):
+        for pile in (self.whole, self.within):
             if pile.alive:
-                self.tell(pile, kind)
+                self.job.record(pile.counted(self.line))
 
-    def describe(self, pile: Pile) -> dict[str, Any]:
+    def describe(self, pile: Pile) -> Graphs:
         """Of one graph from the middle: who holds it and what it keeps."""
-        marks = pile.middle()
+        described, marks = pile.nothing(), pile.middle()
+        described.holder = None
         held = [(tensor, kind) for _, weak, kind in marks if (tensor := weak()) is not None]
         if held:
             tensor, kind = held[-1]
@@ -105,15 +100,16 @@ class _Graphs:
             tensor, holder = _held_beside(self.job, marks[0][0](), pile.key)
             kind = "loss" if tensor is not None and tensor.numel() == 1 else "output"
         if tensor is None:
-            return {"holder": None}
+            return described
         nodes, saved = _kept_by(tensor)
         share = len(pile.alive) if kind == "sum" else 1
-        facts = {"kept": kind, "shape": list(tensor.shape), "nodes": nodes // share, "bytes": saved // share}
-        if not holder:
-            return {"holder": None, **facts}
-        path, line = (*filled_at(self.job, holder), self.line)[0]
-        facts |= {"holder": holder.name, "bounded": holder.bounded, "further": told_beside(self.job, holder)}
-        return {**facts, "path": path, "line": line}
+        described.kept, described.shape = kind, list(tensor.shape)
+        described.nodes, described.bytes = nodes // share, saved // share
+        if holder:
+            described.path, described.line = (*filled_at(self.job, holder), self.line)[0]
+            described.holder, described.bounded = holder.name, holder.bounded
+            described.further = told_beside(self.job, holder)
+        return described
 
 
 def _reaching(mark: Any) -> tuple[Any, Holder | None]:

@@ -8,6 +8,7 @@ import weakref
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from .events import Host, WorkersFill
 from .fillings import filled_by
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class _Hosts:
         if loader.num_workers and loader not in self.known:
             self.known.add(loader)
             found = [each for part in _parts(loader) for each in filled_by(self.job, part)]
-            self.job.record("workers-fill", places=found)
+            self.job.record(WorkersFill(places=found))
 
     def iterated(self, _step: int) -> None:
         now = perf_counter()
@@ -61,9 +62,12 @@ class _Hosts:
             self.generation += 1
             self.workers = tuple(found)
         if own is not None:
-            told = {"virtual": own[0], "private": own[1]}
-            workers = {"workers": len(found), "theirs": sum(found.values()), "generation": self.generation}
-            self.job.record("host", **told, **workers)
+            virtual, private = own
+            told = Host(
+                virtual=virtual, private=private, workers=len(found), theirs=sum(found.values()),
+                generation=self.generation,
+            )  # fmt: skip
+            self.job.record(told)
 
 
 def _parts(loader: Any) -> list[Any]:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from torchtriage.examine.run.job.events import replace
+
+if TYPE_CHECKING:
+    from .events import Graphs
 
 TOLD = 200  # counts that are written down: an epoch after which graphs are let go has a few
 ALIVE = 8  # graphs of earlier steps that make it worth asking who holds them
@@ -29,18 +34,18 @@ class Pile:
     """turn: the step that is being marked, or the one after the last that was seen.
     seen: marked steps. begun: of each step whose marks may be alive, how many had been marked before it.
     since, first: the oldest step whose graph is alive, and how many were at the count that met it first.
-    again: graphs through which a backward of a later step went.
+    again: graphs through which a backward of a later step went. described: what one of those that are alive is.
     """
 
-    def __init__(self, key: str, often: tuple[tuple[int, int], ...] = _OFTEN) -> None:
-        self.key, self.often = key, often
+    def __init__(self, key: str, kind: type[Graphs], often: tuple[tuple[int, int], ...] = _OFTEN) -> None:
+        self.key, self.kind, self.often = key, kind, often
         self.turn = self.seen = self.again = self.lines = 0
         self.since, self.first, self.doubled = -1, 0, 0
         self.told = 10
         self.alive: list[int] = []
         self.begun: dict[int, int] = {}
         self.marks: dict[int, list[tuple[Any, Any, str]]] = {}
-        self.described: dict[str, Any] = {}
+        self.described = self.nothing()
 
     def mark(self, node: Any, tensor: Any, kind: str) -> None:
         """Marks the NODE of a TENSOR, unless it is marked."""
@@ -95,10 +100,17 @@ class Pile:
         """The marked steps since the oldest one whose graph is alive."""
         return self.seen - self.begun[self.alive[0]] if self.alive else 0
 
-    def facts(self) -> dict[str, Any]:
-        alive = len(self.alive)
-        since = {"since": self.alive[0] if alive else self.turn, "lately": self.lately(), "first": self.first}
-        return {"alive": alive, "seen": self.seen, **since, "again": self.again, **self.described}
+    def nothing(self) -> Graphs:
+        """Before anything is counted or described."""
+        return self.kind(path="", line=0, alive=0, seen=0, since=0, lately=0)
+
+    def counted(self, where: tuple[str, int]) -> Graphs:
+        """The latest count; its line is WHERE as long as nobody knows who holds the graphs."""
+        path, line = (self.described.path, self.described.line) if self.described.holder else where
+        counts = replace(self.described, path=path, line=line, alive=len(self.alive), seen=self.seen)
+        counts.since = self.alive[0] if self.alive else self.turn
+        counts.lately, counts.first, counts.again = self.lately(), self.first, self.again
+        return counts
 
     def middle(self) -> list[tuple[Any, Any, str]]:
         """The marks of one of the steps whose graphs are alive."""

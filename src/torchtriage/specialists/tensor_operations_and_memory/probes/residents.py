@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import Residents
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -42,12 +44,16 @@ class _Residents:
                 self.states.update(_bytes(state.values() if isinstance(state, dict) else ()))
 
     def tell(self) -> None:
+        if not self.gradients:
+            return
         roots = list(self.job.roots)
-        owned = _bytes(each for root in roots for each in root.parameters())
-        buffers = _bytes(each for root in roots for each in root.buffers())
-        parts = {"parameters": owned, "buffers": buffers, "gradients": self.gradients, "states": self.states}
-        if self.gradients:
-            self.job.record("residents", **{name: sum(sizes.values()) for name, sizes in parts.items()})
+        told = Residents(
+            parameters=sum(_bytes(each for root in roots for each in root.parameters()).values()),
+            buffers=sum(_bytes(each for root in roots for each in root.buffers()).values()),
+            gradients=sum(self.gradients.values()),
+            states=sum(self.states.values()),
+        )
+        self.job.record(told)
 
 
 def _bytes(values: Any) -> dict[int, int]:

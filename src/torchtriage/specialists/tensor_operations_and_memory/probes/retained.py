@@ -6,6 +6,7 @@ import ast
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from .events import RetainedGraph
 from .graphs import nodes_below
 
 if TYPE_CHECKING:
@@ -95,9 +96,11 @@ class _Retained:
                         self.tell(site)
 
     def tell(self, site: _Site) -> None:
-        facts = {"idle": site.idle, "looked": site.looked, "needed": site.needed}
-        maybe = site.asks or bool(site.others)
-        self.job.record("retained-graph", path=site.path, line=site.line, maybe=maybe, **facts)
+        told = RetainedGraph(
+            path=site.path, line=site.line, looked=site.looked, idle=site.idle, needed=site.needed,
+            maybe=site.asks or bool(site.others),
+        )  # fmt: skip
+        self.job.record(told)
 
     def ending(self) -> None:
         for site in self.sites.values():

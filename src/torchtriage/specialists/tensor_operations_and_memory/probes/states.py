@@ -5,6 +5,9 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import replace
+
+from .events import CarriedState
 from .fillings import filled_at, set_at
 from .graphs import nodes_below
 from .holders import Holder
@@ -43,7 +46,7 @@ class _States:
     def __init__(self, job: Job, tensor: type) -> None:
         self.job, self.tensor, self.probe = job, tensor, job.placing
         self.passes = self.backwards = self.walks = 0
-        self.carried: dict[str, Any] = {}  # by a pass since the last backward: where, and by what name
+        self.carried: CarriedState | None = None  # by a pass since the last backward
         self.counts: list[int] = []
 
     def forward(self, module: Any, args: Any, kwargs: Any) -> None:
@@ -55,7 +58,7 @@ class _States:
                 if tensor.grad_fn is not None and self.of_before(module, tensor.grad_fn):
                     path, line = self.job.caller()
                     named = f"argument {name}" if isinstance(name, str) else f"argument number {name + 1}"
-                    self.carried = {"root": type(module).__name__, "state": named, "path": path, "line": line}
+                    self.carried = _carried(module, named, path, line)
                     return
 
     def of_before(self, module: Any, last: Any) -> bool:
@@ -89,16 +92,13 @@ class _States:
         if older and self.carried:
             self.counts.append(count)
             if len(self.counts) in _TIMES:
-                further = [
-                    *self.carried.get("further", ()),
-                    ("this backward pass reaches back to it", *self.job.caller()),
-                ]
-                facts = {"nodes": self.counts, "retained": self.job.retaining, **self.carried}
-                self.job.record("carried-state", **{**facts, "further": further})
+                further = [*self.carried.further, ("this backward pass reaches back to it", *self.job.caller())]
+                told = replace(self.carried, nodes=self.counts, retained=self.job.retaining, further=further)
+                self.job.record(told)
             if count >= _LONG:
                 self.job.withdraw(self.probe)
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> CarriedState | None:
         """The attribute of a module under which a tensor lives whose graph a backward has been through earlier."""
         for root in self.job.roots:
             for part in root.modules():
@@ -107,9 +107,8 @@ class _States:
                         (path, line), *others = [*self.assigned(type(part), name), ("", 0)]
                         state = f"{type(part).__name__}.{name}"
                         further = [(f"{state} is set here too", *each) for each in others]
-                        named = {"root": type(root).__name__, "state": state, "further": further}
-                        return {**named, "path": path, "line": line}
-        return {}
+                        return replace(_carried(root, state, path, line), further=further)
+        return None
 
     def assigned(self, kind: type, name: str) -> list[tuple[str, int]]:
         """Where methods other than the constructor set the attribute; where they make it from itself comes first."""
@@ -123,7 +122,12 @@ class _States:
 
     def backwarded(self, _roots: Any) -> None:
         self.backwards += 1
-        self.carried = {}
+        self.carried = None
+
+
+def _carried(root: Any, state: str, path: str, line: int) -> CarriedState:
+    """What is known of it before a backward pass reaches back."""
+    return CarriedState(root=type(root).__name__, state=state, path=path, line=line, nodes=(), retained=False)
 
 
 def _tensors(value: Any, tensor: type) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,15 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run import trend
 from torchtriage.examine.run.further import further
+from torchtriage.examine.run.job.events import Loader
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
+from torchtriage.specialists.tensor_operations_and_memory.probes.events import Container, Host, SecondEpoch
 
 ENOUGH_STEPS = 30
 FLOOR = 32 << 20  # bytes: what allocators and lazily loaded code may take after warm-up; memory-growth.md defends it
 STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each of the others
-LATE = (1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
+NAMED = 0.4  # the same where a container accounts for it: on a busy machine malloc gives memory back in other places
+LATE = (0.0, 1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
 LEVEL = 0.25  # of its slope, at most, is what memory had before it began
 LONGER = 1.25  # times as long
 CUDA = "allocated CUDA"
@@ -34,63 +36,57 @@ WATCHED = 0.5  # of the run, at least, in which the container was followed
 def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     """Memory in use grows with the step number, to the end."""
     name, used = _memory(record)
-    steps = np.array([step["step"] for step in record.steps], dtype=float)
-    growth = growth_of(steps, used) or _late_growth(record, steps, used)
+    steps = np.array([step.step for step in record.steps], dtype=float)
+    growth = growth_of(steps, used) or _named_growth(record, steps, used)
     if growth is None:
         return
     slope, spread, total, begin = growth
     said = f"{name} memory grows by {slope / 1024:.0f} KiB per step"
     container, rate = _container(record, begin, float(steps[-1]))
-    if name != CUDA and (not container or rate * container["bytes"] < ACCOUNTED * slope):
-        if not container and allocated_anew(record):
+    if name != CUDA and (container is None or rate * container.bytes < ACCOUNTED * slope):
+        if container is None and allocated_anew(record):
             return  # host-memory-growth tells it
         raise CannotSee(
             f"{said}, and no container with a name grows with it to the end: a buffer that was allocated at once and "
             "is being filled, or a file that is mapped, looks the same",
             "Run until such a buffer is full; if it grows on, tracemalloc.take_snapshot() shows Python's share.",
         )
-    if not container and _lengthening(record):
+    if container is None and _lengthening(record):
         raise CannotSee(
             f"{said}, and the steps take ever longer: batches that grow on purpose look the same",
             "Run until their size has settled; a leak grows on.",
         )
-    if container.get("bounded") or (container.get("dataset") and not _more_than_samples(record, container)):
+    if container is not None and _ends(record, container):
         raise CannotSee(
-            f"{said} while {container['holder']} fills: it has an end, and hides what else may grow",
+            f"{said} while {container.holder} fills: it has an end, and hides what else may grow",
             "Run until it is full: two epochs and more for a Dataset, more steps than its maxlen for a deque.",
         )
     in_second_epoch(record, said)
-    place = Place(
-        path=container.get("path") or None,
-        line=container.get("line") or None,
-        rank=record.rank,
-        container=container.get("holder"),
-    )
     grown = Sighting(
-        place,
+        _place(record, container),
         f"{said}, {total / 2**20:.0f} MiB over {steps[-1] - begin + 1:.0f} steps, to the end"
         f"{_filling(container, rate)}",
         slope / 1024,
         "KiB per step",
         (spread[0] / 1024, spread[1] / 1024),
     )
-    yield from further(grown, container)
+    yield from further(grown, container.further if container is not None else ())
 
 
-def growth_of(steps: Any, used: Any) -> Growth | None:
+def growth_of(steps: Any, used: Any, steadiness: float = STEADY) -> Growth | None:
     """The slope with its interval, the bytes gained and the first step, of steady growth; None for any other."""
     if len(steps) < ENOUGH_STEPS:
         return None
     slope, spread = trend.slope(steps, used)
     total = slope * float(steps[-1] - steps[0])
     parts = _thirds(steps, used)
-    steady = total >= FLOOR and min(parts) >= STEADY * max(parts)
+    steady = total >= FLOOR and min(parts) >= steadiness * max(parts)
     return (slope, spread, total, float(steps[0])) if steady else None
 
 
 def _lengthening(record: RankRecord) -> bool:
     """Whether the steps of the last third of the run take longer than those of the first."""
-    first, _, last = np.array_split(np.array([step["seconds"] for step in record.steps]), 3)
+    first, _, last = np.array_split(np.array([step.seconds for step in record.steps]), 3)
     return float(np.median(last)) >= LONGER * float(np.median(first))
 
 
@@ -99,58 +95,71 @@ def _thirds(steps: Any, used: Any) -> list[float]:
     return [trend.slope(*part)[0] for part in zip(np.array_split(steps, 3), np.array_split(used, 3), strict=True)]
 
 
-def _late_growth(record: RankRecord, steps: Any, used: Any) -> Growth | None:
-    """Growth that began within the run, where a container with a name grows with it: without one it may be a phase."""
+def _named_growth(record: RankRecord, steps: Any, used: Any) -> Growth | None:
+    """Growth that began within the run, or is less steady, where a container with a name grows with it: without one it
+    may be a phase.
+    """
     for share in LATE:
         first = int(len(steps) * share)
-        if min(first, len(steps) - first) < ENOUGH_STEPS:
+        if (first and first < ENOUGH_STEPS) or len(steps) - first < ENOUGH_STEPS:
             continue
-        growth = growth_of(steps[first:], used[first:])
-        if growth is not None and trend.slope(steps[:first], used[:first])[0] <= LEVEL * growth[0]:
+        growth = growth_of(steps[first:], used[first:], STEADY if first else NAMED)
+        if growth is not None and (not first or trend.slope(steps[:first], used[:first])[0] <= LEVEL * growth[0]):
             container, rate = _container(record, growth[3], float(steps[-1]))
-            accounted = container and rate * container["bytes"] >= ACCOUNTED * growth[0]
-            return growth if accounted and not (container["bounded"] or container["dataset"]) else None
+            if container is None or container.bounded or container.dataset:
+                continue
+            if rate * container.bytes >= ACCOUNTED * growth[0]:
+                return growth
     return None
 
 
-def _container(record: RankRecord, begin: float, end: float) -> tuple[dict[str, Any], float]:
+def _container(record: RankRecord, begin: float, end: float) -> tuple[Container | None, float]:
     """The container that was followed to the end of the run and grew in each third of the time, and its entries per
-    step; ({}, 0.0) when there is none.
+    step; None when there is none.
     """
-    told = counted(record, "container")
-    told = [each for each in told if (each["holder"], each["since"]) == (told[-1]["holder"], told[-1]["since"])]
+    told = record.recent(Container)
+    told = [each for each in told if (each.holder, each.since) == (told[-1].holder, told[-1].since)]
     if not told:
-        return {}, 0.0
+        return None, 0.0
     last = told[-1]
-    at = [float(last["since"]), *(float(each["step"]) for each in told)]
-    entries = [float(last["had"]), *(float(each["entries"]) for each in told)]
+    at = [float(last.since), *(float(each.step) for each in told)]
+    entries = [float(last.had), *(float(each.entries) for each in told)]
     if at[-1] - at[0] < WATCHED * (end - begin) or end - at[-1] > (end - begin) / 6:
-        return {}, 0.0
+        return None, 0.0
     thirds = np.diff(np.interp(np.linspace(at[0], at[-1], 4), at, entries))
     if min(thirds) <= 0 or min(thirds) < STEADY * max(thirds):
-        return {}, 0.0
+        return None, 0.0
     return last, (entries[-1] - entries[0]) / (at[-1] - at[0])
 
 
-def _more_than_samples(record: RankRecord, container: dict[str, Any]) -> bool:
-    """Whether a container of a Dataset has so many entries that it cannot be a cache with one for each sample."""
-    samples = [(each.get("length") or 0) * (each.get("batch_size") or 0) for each in record.all("loader")]
-    return min(samples, default=0) > 0 and container["entries"] > MANY * max(samples)
+def _ends(record: RankRecord, container: Container) -> bool:
+    """Whether it fills and is full: in a Dataset, unless it has more entries than a cache with one for each sample."""
+    samples = [(each.length or 0) * (each.batch_size or 0) for each in record.all(Loader)]
+    more = min(samples, default=0) > 0 and container.entries > MANY * max(samples)
+    return container.bounded or (container.dataset and not more)
+
+
+def _place(record: RankRecord, container: Container | None) -> Place:
+    if container is None:
+        return Place(rank=record.rank)
+    path, line = container.path or None, container.line or None
+    return Place(path=path, line=line, rank=record.rank, container=container.holder)
 
 
 def allocated_anew(record: RankRecord) -> Growth | None:
     """Growth of this process's private memory for which it asks the system for ever more: what fills a buffer that
     was allocated at once, or reads a mapped file, does not.
     """
-    readings = record.all("host")
-    private = growth_of(*series(readings, "private"))
-    return private if private and min(_thirds(*series(readings, "virtual"))) >= ANEW * private[0] else None
+    readings = record.recent(Host)
+    private = growth_of(*series(readings, [each.private for each in readings]))
+    virtual = series(readings, [each.virtual for each in readings])
+    return private if private and min(_thirds(*virtual)) >= ANEW * private[0] else None
 
 
-def series(readings: list[dict[str, Any]], name: str) -> tuple[Any, Any]:
+def series(readings: Sequence[Host], column: Sequence[int]) -> tuple[Any, Any]:
     """Step numbers and values of readings that are dense at first, as far apart at the start as at the end."""
-    steps = np.array([each["step"] for each in readings], dtype=float)
-    values = np.array([each[name] for each in readings], dtype=float)
+    steps = np.array([each.step for each in readings], dtype=float)
+    values = np.array(column, dtype=float)
     if not len(steps):
         return steps, values
     wanted = np.linspace(steps[0] + WARM * (steps[-1] - steps[0]), steps[-1], GRID)
@@ -161,10 +170,10 @@ def series(readings: list[dict[str, Any]], name: str) -> tuple[Any, Any]:
 def in_second_epoch(record: RankRecord, said: str) -> None:
     """Raises CannotSee unless the growth was seen in a loader's second epoch, or there is no loader."""
     rows = record.every_step
-    if not any(row.get("batches") for row in rows):
+    if not any(row.batches for row in rows):
         return
-    began = next((event["step"] for event in record.all("second-epoch")), None)
-    if began is None or rows[-1]["step"] - began < (rows[-1]["step"] - rows[0]["step"]) / 3:
+    began = record.first(SecondEpoch)
+    if began is None or rows[-1].step - began.step < (rows[-1].step - rows[0].step) / 3:
         raise CannotSee(
             f"{said}, but the loader is still in its first epoch or was for most of the run: a cache that is being "
             "filled looks the same",
@@ -178,14 +187,14 @@ def _memory(record: RankRecord) -> tuple[str, Any]:
         raise CannotSee(
             f"{len(steps)} steps after warm-up, {ENOUGH_STEPS} are needed", "Let the job run for 50 steps or more."
         )
-    for key, name in (("allocated", CUDA), ("rss", "resident")):
-        used = [step.get(key) for step in steps]
+    columns = {CUDA: [step.allocated for step in steps], "resident": [step.rss for step in steps]}
+    for name, used in columns.items():
         if all(used):
             return name, np.array(used, dtype=float)
     raise CannotSee("the system does not tell how much memory the process holds", "Run the job on Linux.")
 
 
-def _filling(container: dict[str, Any], rate: float) -> str:
-    if not container:
+def _filling(container: Container | None, rate: float) -> str:
+    if container is None:
         return "; no container that is alive grew with it"
-    return f"; {container['type']} {container['holder']} grew by {rate:.1f} entries per step ({container['holds']})"
+    return f"; {container.type} {container.holder} grew by {rate:.1f} entries per step ({container.holds})"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.job.events import Loader
 from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.specialists.tensor_operations_and_memory.probes.events import Container, Host, WorkersFill
 from torchtriage.specialists.tensor_operations_and_memory.readings.growth import (
     Growth,
     allocated_anew,
@@ -15,7 +16,6 @@ from torchtriage.specialists.tensor_operations_and_memory.readings.growth import
     in_second_epoch,
     series,
 )
-from torchtriage.specialists.tensor_operations_and_memory.readings.turns import counted
 
 _SIGKILL = 137  # 128 + 9, as a shell tells it
 
@@ -29,7 +29,7 @@ def host_memory_growth(record: RankRecord) -> Iterator[Sighting]:
         said = f"private memory of {count} loader workers grows by {growth[0] / 1024:.0f} KiB per step"
         in_second_epoch(record, said)
         yield from _by_workers(record, said, growth)
-    if counted(record, "container"):
+    if record.recent(Container):
         return  # memory-growth tells by what, or why it cannot
     own = allocated_anew(record)
     if own is not None:
@@ -41,8 +41,8 @@ def host_memory_growth(record: RankRecord) -> Iterator[Sighting]:
 @detector("run/host-out-of-memory")
 def host_out_of_memory(record: RunRecord) -> Iterator[Sighting]:
     """The host or the memory limit of its container killed a process of the job."""
-    killed = record.ended.get("oom")
-    if not killed or not (killed["by"] == "cgroup" or record.ended.get("code") == _SIGKILL):
+    killed = record.ended.oom
+    if not killed or not (killed["by"] == "cgroup" or record.ended.code == _SIGKILL):
         return  # the counter of the whole host also counts what belongs to others
     whose = "the memory limit of its control group" if killed["by"] == "cgroup" else "the host"
     named = f": {killed['name']} (process {killed['pid']})" if killed.get("pid") else ""
@@ -53,18 +53,18 @@ def host_out_of_memory(record: RunRecord) -> Iterator[Sighting]:
 
 def _of_workers(record: RankRecord) -> tuple[int, Growth] | None:
     """How many workers there are, and the growth of the latest set of them: older ones have taken theirs with them."""
-    readings = [each for each in record.all("host") if each["workers"]]
-    readings = [each for each in readings if each["generation"] == readings[-1]["generation"]]
-    if not readings or not any(each.get("num_workers") for each in record.all("loader")):
+    readings = [each for each in record.recent(Host) if each.workers]
+    readings = [each for each in readings if each.generation == readings[-1].generation]
+    if not readings or not any(each.num_workers for each in record.all(Loader)):
         return None
-    growth = growth_of(*series(readings, "theirs"))
-    return (readings[-1]["workers"], growth) if growth else None
+    growth = growth_of(*series(readings, [each.theirs for each in readings]))
+    return (readings[-1].workers, growth) if growth else None
 
 
 def _by_workers(record: RankRecord, said: str, growth: Growth) -> Iterator[Sighting]:
     """What their datasets fill, if anything; and where a sample is made."""
-    for each in record.all("workers-fill"):
-        for container, path, line in each["places"]:
+    for each in record.all(WorkersFill):
+        for container, path, line in each.places:
             place = Place(path=path, line=line, rank=record.rank, container=container)
             yield _sighting(place, f"{said}; {container} is filled here, in each worker by itself", growth)
     yield _sighting(_place(record), said, growth)
@@ -77,5 +77,5 @@ def _sighting(place: Place, said: str, growth: Growth) -> Sighting:
 
 
 def _place(record: RankRecord) -> Place:
-    loader: dict[str, Any] = next(each for each in record.all("loader") if each.get("num_workers"))
-    return Place(path=loader.get("path") or None, line=loader.get("line") or None, rank=record.rank)
+    loader = next(each for each in record.all(Loader) if each.num_workers)
+    return Place(path=loader.path or None, line=loader.line or None, rank=record.rank)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.job.events import Error, Start
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.tensor_operations_and_memory.allocator import figures
+from torchtriage.specialists.tensor_operations_and_memory.probes.events import Residents
 
 FULL = 0.9  # of the device's memory, at least, is the peak
 OUT = "CUDA out of memory"
@@ -41,7 +42,7 @@ def peak_by_activations(record: RankRecord) -> Iterator[Sighting]:
         passing = peak.bytes - max(peak.resting, sum(peak.states.values()))
         fact = f"{peak.said()}; {passing / GIB:.2f} GiB of them are made and let go within a step"
         yield Sighting(peak.place, fact, max(0.0, passing / peak.bytes))
-    elif _out_of_memory(record) and not record.all("residents"):
+    elif _out_of_memory(record) and not record.has(Residents):
         raise CannotSee(
             "the device had no memory left before parameters, gradients and optimizer states were measured",
             "Run five steps with a batch that is small enough.",
@@ -60,7 +61,7 @@ def peak_by_states(record: RankRecord) -> Iterator[Sighting]:
 def fragmentation(record: RankRecord) -> Iterator[Sighting]:
     """An allocation failed that would have fitted into what the allocator keeps unused."""
     error = _out_of_memory(record)
-    sizes = figures(error.get("message", "")) if error else {}
+    sizes = figures(error.message) if error else {}
     if not {"capacity", "tried", "unallocated"} <= set(sizes):
         return
     tried, unused, capacity = sizes["tried"], sizes["unallocated"], sizes["capacity"]
@@ -74,26 +75,32 @@ def fragmentation(record: RankRecord) -> Iterator[Sighting]:
 def _peak(record: RankRecord) -> Peak | None:
     """None where memory was no matter, there is no CUDA device, or it ended before the states were measured."""
     error = _out_of_memory(record)
-    sizes = figures(error.get("message", "")) if error else {}
-    start = next(iter(record.all("start")), {})
-    rows = record.every_step
-    capacity = sizes.get("capacity") or max((each["memory"] for each in start.get("devices") or []), default=0)
-    peak = max([sizes.get("allocated", 0.0), *(row.get("peak") or 0 for row in rows)])
+    sizes = figures(error.message) if error else {}
+    start = record.first(Start) or Start()
+    capacity = sizes.get("capacity") or max((each["memory"] for each in start.devices), default=0)
+    peak = max([sizes.get("allocated", 0.0), *(row.peak or 0 for row in record.every_step)])
     if not capacity or not (error or peak >= FULL * capacity):
         return None
-    told = record.all("residents")
+    told = record.all(Residents)
     if not told:
         return None
-    states = {name: float(told[-1][name]) for name in ("parameters", "buffers", "gradients", "states")}
-    resting = min((row["allocated"] for row in record.steps if row.get("allocated")), default=0.0)
+    last = told[-1]
+    states = {
+        "parameters": float(last.parameters),
+        "buffers": float(last.buffers),
+        "gradients": float(last.gradients),
+        "states": float(last.states),
+    }
+    resting = min((row.allocated for row in record.steps if row.allocated), default=0.0)
     return Peak(peak, resting, states, capacity, bool(error), _place(record, error))
 
 
-def _out_of_memory(record: RankRecord) -> dict[str, Any]:
-    error = next(iter(record.all("error")), {})
-    return error if OUT in str(error.get("message")) else {}
+def _out_of_memory(record: RankRecord) -> Error | None:
+    error = record.first(Error)
+    return error if error is not None and OUT in error.message else None
 
 
-def _place(record: RankRecord, error: dict[str, Any]) -> Place:
-    path, line = error.get("path") or None, error.get("line") or None
-    return Place(path=path, line=line, rank=record.rank, step=error.get("step"))
+def _place(record: RankRecord, error: Error | None) -> Place:
+    if error is None:
+        return Place(rank=record.rank)
+    return Place(path=error.path or None, line=error.line or None, rank=record.rank, step=error.step)

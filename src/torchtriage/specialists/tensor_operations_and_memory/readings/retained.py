@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.specialists.tensor_operations_and_memory.probes.events import RetainedGraph
 
 IDLE = 10  # graphs that were retained for nothing: fewer may be the exception
 
@@ -15,15 +15,13 @@ IDLE = 10  # graphs that were retained for nothing: fewer may be the exception
 @detector("run/retain-graph-needless")
 def retain_graph_needless(record: RankRecord) -> Iterator[Sighting]:
     """Graphs were retained, and nothing went through them a second time."""
-    latest: dict[tuple[str, int], dict[str, Any]] = {}
-    for event in record.all("retained-graph"):
-        latest[event["path"], event["line"]] = event
-    for (path, line), event in latest.items():
-        if event["idle"] >= IDLE and not event["needed"] and not event["maybe"]:
+    latest = {(event.path, event.line): event for event in record.all(RetainedGraph)}
+    for event in latest.values():
+        if event.idle >= IDLE and not event.needed and not event.maybe:
             yield Sighting(
-                Place(path=path or None, line=line or None, rank=record.rank),
-                f"backward was told to retain its graph here; {event['idle']} such graphs were followed, and each was "
+                Place(path=event.path or None, line=event.line or None, rank=record.rank),
+                f"backward was told to retain its graph here; {event.idle} such graphs were followed, and each was "
                 "let go before anything went through it a second time",
-                float(event["idle"]),
+                float(event.idle),
                 "graphs",
             )

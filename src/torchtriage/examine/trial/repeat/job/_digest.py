@@ -66,9 +66,8 @@ def prepare() -> None:
     _simple, _word = frozenset({torch.Tensor, torch.nn.Parameter}), torch.int64
     _dense = torch.strided
     modes = torch._C._len_torch_dispatch_stack
-    functorch = getattr(torch._C, "_functorch", None)
-    peek = getattr(functorch, "peek_interpreter_stack", lambda: None)
-    _modes = lambda: modes() or int(peek() is not None)  # noqa: E731
+    transforms = torch._C._are_functorch_transforms_active  # of torch.func; see examine/run/job/roots.py
+    _modes = lambda: modes() or int(transforms())  # noqa: E731
 
 
 def _other(tensor: Any) -> Any:
@@ -100,8 +99,7 @@ def _plain(torch: Any, tensor: Any) -> Any:
         if kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl:
             return None  # others with operations of their own may have no memory
         tensor = tensor.detach().as_subclass(torch.Tensor) if not torch._C._len_torch_dispatch_stack() else tensor
-    peek = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", lambda: None)
-    if peek() is not None or tensor.is_quantized:
+    if torch._C._are_functorch_transforms_active() or tensor.is_quantized:
         return None
     if tensor.layout is not torch.strided:
         if tensor.layout is not torch.sparse_coo:

@@ -8,11 +8,14 @@ from _thread import get_ident
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from torchtriage.examine.run.job.events import ProbeOff
+
 from ._closer import Closer
 from ._digest import mark, prepare
 from ._named import Names
 from ._sequence import Sequence
 from ._states import hyper, states
+from .events import Conditions, Elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +78,7 @@ class Watch:
             function(*arguments)
         except Exception as error:  # noqa: BLE001
             self.off = True
-            self.job.record("probe-off", probe="repeat/prints", why=f"{type(error).__name__}: {error}"[:500])
+            self.job.record(ProbeOff(probe="repeat/prints", why=f"{type(error).__name__}: {error}"[:500]))
 
     def look_closer(self) -> None:
         self.closer.turned(0)
@@ -119,7 +122,7 @@ class Watch:
         """A batch of a loader with so many WORKERS."""
         if workers and not self._workers:
             self._workers = workers
-            self.job.record("conditions", workers=workers)
+            self.job.record(Conditions(workers=workers))
         self._settle()
         self._starting()
         leaves = list(self._leaves(batch))
@@ -163,7 +166,7 @@ class Watch:
         """An optimizer is about to update."""
         if self.idle() and not self.off and not self._elsewhere and not self.compiling():
             self._elsewhere = True
-            self.job.record("elsewhere")
+            self.job.record(Elsewhere())
         if self.idle() or self.compiling() or self._stepping is not None:
             return
         self._stepping = optimizer

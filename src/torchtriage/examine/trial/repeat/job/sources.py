@@ -9,6 +9,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .events import Conditions
+
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
@@ -31,15 +33,15 @@ def sources(job: Job) -> None:
         _put(numpy, "seed", functools.partial(_seeded, early, wants, "numpy", numpy.seed))
         _put(numpy, "default_rng", functools.partial(_made, early, wants, "numpy.random.default_rng"))
     _hold(torch, numpy, wants)
-    job.record("conditions", **_conditions(torch))
+    job.record(_conditions(torch))
 
 
-def _conditions(torch: Any) -> dict[str, Any]:
-    return {
-        "threads": torch.get_num_threads(),
-        "hash": bool(sys.flags.hash_randomization and not os.environ.get("PYTHONHASHSEED", "").isdigit()),
-        "cuda": torch.cuda.is_available(),
-    }
+def _conditions(torch: Any) -> Conditions:
+    return Conditions(
+        threads=torch.get_num_threads(),
+        hash=bool(sys.flags.hash_randomization and not os.environ.get("PYTHONHASHSEED", "").isdigit()),
+        cuda=torch.cuda.is_available(),
+    )
 
 
 def _hold(torch: Any, numpy: Any, wants: frozenset[str]) -> None:

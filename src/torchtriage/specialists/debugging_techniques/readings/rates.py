@@ -1,0 +1,79 @@
+"""What a record says about updates that are too small: all point one way, and lead nowhere in the time there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import isfinite
+from statistics import median
+from typing import NamedTuple
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
+from torchtriage.examine.run.job.events import Rate
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.training import sole_loss
+from torchtriage.specialists.debugging_techniques.probes.events import UpdateSize
+
+ENOUGH = 100  # steps and losses
+PACE = 1e-4  # of the weights' size a step, in the sum of all updates: learning-rate-too-low.md's measurements
+STRAIGHT = 0.7  # of the lengths of all updates together, what they come to: an optimizer that has got anywhere turns
+BEGUN = 0.9  # of what a constant guess costs, at least, a network pays that has learned nothing yet
+FALLEN = 0.75  # of its start, above which the loss still is
+WARM = 0.5, 0.9  # of the highest rate: below the first at the start, and above the second at the end, it is warming up
+
+
+class Way(NamedTuple):
+    """What the updates of an optimizer came to. moved: as a ratio to the weights. share: of their lengths together."""
+
+    steps: int
+    moved: float
+    share: float
+
+
+@detector("run/learning-rate-too-low")
+def learning_rate_too_low(record: RankRecord) -> Iterator[Sighting]:
+    """A training from scratch whose updates all point one way, and are so small that the loss hardly falls."""
+    sole, rates = sole_loss(record), record.all(Rate)
+    way = _way(record.recent(UpdateSize))
+    if sole is None or way is None or not rates or len({each.number for each in rates}) > 1 or _is_warming(rates):
+        return
+    rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
+    values = [loss * sole.divided for loss in rows if loss is not None]
+    guesses = [each.prior for each in sole.told if each.prior and isfinite(each.prior)]
+    if len(values) < ENOUGH or not guesses or way.share < STRAIGHT or way.moved > PACE * way.steps:
+        return
+    before, after = median(values[:5]), median(values[-len(values) // 4 :])
+    if before < BEGUN * min(guesses) or after < FALLEN * before:
+        return
+    rate, first = rates[-1], sole.told[0]
+    fact = (
+        f"{way.steps} updates have moved the weights by {way.moved:.2%} of their size, and point one way (what they "
+        f"come to is {way.share:.0%} of their lengths together); the loss was {before:.3g} at the start and "
+        f"{after:.3g} at the end: longer steps would go the same way"
+    )
+    place = Place(path=rate.path or None, line=rate.line or None, rank=record.rank)
+    seen = Sighting(place, fact, way.share, "of the lengths of the updates")
+    says = f"this is the loss; {rate.optimizer} has a learning rate of {rate.highest:g} at most"
+    yield from further(seen, [(says, first.path or "", first.line or 0)])
+
+
+def _way(sizes: Sequence[UpdateSize]) -> Way | None:
+    """None of several optimizers, of too few steps, and of weights that were loaded: tuning is to move them little."""
+    rows = [each for each in sizes if each.moved is not None and isfinite(each.ratio) and isfinite(each.moved)]
+    if len({each.optimizer for each in rows}) != 1 or rows[-1].loaded or rows[-1].at - rows[0].at + 1 < ENOUGH:
+        return None
+    last, steps = rows[-1], rows[-1].at - rows[0].at + 1
+    length = rows[0].ratio + sum((one.ratio + two.ratio) / 2 * (two.at - one.at) for one, two in pairwise(rows))
+    moved = last.moved or 0.0
+    return Way(steps, moved, moved / length) if moved > 0 and length > 0 else None
+
+
+def _is_warming(rates: Sequence[Rate]) -> bool:
+    """Whether the rate is still rising, or is not known, or is meant to climb."""
+    known = [each.lr for each in rates if each.lr is not None]
+    highest = rates[-1].highest
+    if not known or rates[-1].maximizes or rates[-1].lr is None or highest <= 0:
+        return True
+    return known[0] < WARM[0] * highest and known[-1] > WARM[1] * highest
