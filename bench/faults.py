@@ -1,6 +1,7 @@
 """How many of the faults planted in jobs `run` finds, where, and how often it cries in healthy ones; beside peers.
 
-    python bench/faults.py [FILE.jsonl …] [--ranks | --silent] [--only ID…] [--repeat N] [--peers FOLDER] [--all-output]
+    python bench/faults.py [FILE.jsonl …] [--ranks | --silent] [--only ID…] [--repeat N] [--busy N] [--peers FOLDER]
+                           [--all-output]
     python bench/faults.py --install-peers FOLDER
 
 Without files the jobs are the marked scripts of tests/cases/run, or with --ranks those of tests/cases/ranks, which
@@ -11,7 +12,8 @@ and four ranks. A FILE holds one job a line: {"id", "faults": [slug], "place": {
 "lines", "also": [slug], "exit", "ranks", "hang", "script"}. Each is run to its end by `torchtriage run`, on one
 thread. A faulty job is right when its fault is found and nothing else is said above info (what is in "also" may be); a
 healthy one when nothing is. A place is exact when one of the evidences names the line, the module or the container, on
-the rank that is named, if one is. Only sums are printed, unless every output is asked for.
+the rank that is named, if one is. With --repeat each job is run so often, and it is counted how many say the same every
+time; with --busy so many processes compute beside it. Only sums are printed, unless every output is asked for.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 
 import peers
 from corpus import Job, Judged, read, share
-from processes import plain, watched
+from processes import busy, plain, watched
 
 from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Place
@@ -152,10 +154,11 @@ def main() -> None:
     say: Callable[[Judged], None] = (lambda row: print(told(row), flush=True)) if asked.all_output else lambda _: None
     runs: dict[str, list[Judged]] = defaultdict(list)
     ratios: dict[str, float] = {}
-    for row in progress(jobs, asked.repeat, say):
-        runs[row.job.id].append(row)
-        if asked.peers and row.job.id not in ratios:
-            ratios[row.job.id] = row.seconds / plain(sys.executable, row.job.script)
+    with busy(asked.busy):
+        for row in progress(jobs, asked.repeat, say):
+            runs[row.job.id].append(row)
+            if asked.peers and row.job.id not in ratios:
+                ratios[row.job.id] = row.seconds / plain(sys.executable, row.job.script)
     print("\n".join(table([rows[0] for rows in runs.values()])))
     if asked.repeat > 1:
         print(f"{asked.repeat} runs of each job", *sameness(runs), sep="\n")
@@ -175,6 +178,7 @@ def arguments() -> argparse.Namespace:
     reader.add_argument("--silent", dest="kind", action="store_const", const="silent", help="TrainCheck's errors")
     reader.add_argument("--only", nargs="+", default=(), metavar="ID")
     reader.add_argument("--repeat", type=int, default=1, metavar="N")
+    reader.add_argument("--busy", type=int, default=0, metavar="N", help="processes that compute beside the jobs")
     reader.add_argument("--peers", type=Path, metavar="FOLDER", help="environments with the peers in them")
     reader.add_argument("--install-peers", type=Path, metavar="FOLDER", help="makes them, with pip, and ends")
     reader.add_argument("--all-output", action="store_true", help="also each job's id and what was said")

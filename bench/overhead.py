@@ -1,6 +1,6 @@
 """What the probes cost a step, in microseconds of CPU time: with and without them, in processes that run by turns.
 
-    python bench/overhead.py [--rounds N] [--steps N] [--peers FOLDER] [--ranks]
+    python bench/overhead.py [--rounds N] [--steps N] [--only MODEL…] [--peers FOLDER] [--ranks | --workers]
 
 Each kind of watching has a process of its own. They are asked by turns for a burst of a few steps: what neighbours
 on a shared machine do to one burst, they do to the next one as well. A burst's figure is the CPU time of its
@@ -18,9 +18,12 @@ nothing again    the control: a second process without probes
 at every step    all probes, each watching every step: what a step of a window costs
 torch.profiler, anomaly mode, TraceML: peers
 
-With --ranks each kind is a pair of processes that train under DistributedDataParallel (gloo), and a figure is the mean
-of both: what a rank pays for the looks at its collectives, and for marks and hashes that ranks are compared by. Threads
-that communicate are counted too, and make the figures of a busy machine wide.
+What the report of the long job says that the probes took stands below it, against what was measured: its mean.
+
+With --workers the batches come from a worker of the loader. With --ranks each kind is a pair of processes that train
+under DistributedDataParallel (gloo), and a figure is the mean of both: what a rank pays for the looks at its
+collectives, and for marks and hashes that ranks are compared by. Threads that communicate are counted too, and make the
+figures of a busy machine wide.
 """
 
 from __future__ import annotations
@@ -39,10 +42,12 @@ from typing import Any, NamedTuple
 
 import torch
 from peers.cost import traceml
-from peers.inside.loop import small, tiny, transformer
+from peers.inside.loop import MODELS
 
 from torchtriage.examine.run.job import Job, begin
 from torchtriage.examine.run.job.governor import EARLY, FIRST, Governor
+from torchtriage.examine.run.load import read
+from torchtriage.examine.run.measure import later, overhead
 from torchtriage.examine.run.series import interval_of_median
 from torchtriage.triage import probes
 
@@ -111,13 +116,16 @@ IN_THE_MEAN = ("nothing again", "a long job")
 AMONG_RANKS = ("nothing", "nothing again", "machinery", "between windows", "a long job", "at every step")
 
 
-def pairs(make: Make) -> Iterator[float]:
+def pairs(make: Make, workers: int = 0) -> Iterator[float]:
     """CPU seconds of a step, for each pair of steps after the first ones, on one thread, without end."""
     torch.manual_seed(0)
     model, sample = make()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     samples = sample.repeat(EPOCH, *[1] * (sample.dim() - 1))
-    batches = chain.from_iterable(repeat(torch.utils.data.DataLoader(samples, batch_size=len(sample))))
+    loader = torch.utils.data.DataLoader(
+        samples, batch_size=len(sample), num_workers=workers, persistent_workers=workers > 0
+    )
+    batches = chain.from_iterable(repeat(loader))
     for number in count():
         began = process_time()
         for batch in islice(batches, 2):
@@ -139,16 +147,26 @@ def shared(make: Make, rank: int, store: str) -> Make:
     return made
 
 
-def serve(asked: Connection, make: Make, watch: Watching) -> None:
-    """Answers each number of steps with the CPU seconds of the median one of so many, until it is asked for none."""
+def serve(asked: Connection, make: Make, watch: Watching, workers: int) -> None:
+    """Answers each number of steps with the CPU seconds of the median one of so many, until it is asked for none: then
+    with the share of the time that the report of the run would say the probes took, where there is one.
+    """
     with watch() as job:
-        times = pairs(make)
+        times = pairs(make, workers)
         next(times)
         if isinstance(job, Job) and isinstance(job.governor, Late):
             list(islice(times, SETTLING // 2))
         while steps := asked.recv():
             burst = list(islice(times, steps // 2))
             asked.send((statistics.median(burst), statistics.mean(burst)))
+        asked.send(share_told(job) if isinstance(job, Job) else None)
+
+
+def share_told(job: Job) -> float | None:
+    """Of the probes, after the first steps, as the report would say it."""
+    job.leave("bench")
+    job.writer.close()
+    return overhead([row for rank in read(Path(job.writer.folder)).ranks for row in later(rank.every_step)])
 
 
 class Burst(NamedTuple):
@@ -161,10 +179,10 @@ class Burst(NamedTuple):
 class Process:
     """One that trains a model under one kind of watching, a burst at a time."""
 
-    def __init__(self, make: Make, watch: Watching) -> None:
+    def __init__(self, make: Make, watch: Watching, workers: int = 0) -> None:
         forking = get_context("fork")
         self.asking, asked = forking.Pipe()
-        self.process = forking.Process(target=serve, args=(asked, make, watch))
+        self.process = forking.Process(target=serve, args=(asked, make, watch, workers))
         self.process.start()
 
     def burst(self, steps: int) -> Burst:
@@ -175,9 +193,11 @@ class Process:
         median, mean = self.asking.recv()
         return Burst(median, mean)
 
-    def end(self) -> None:
+    def end(self) -> float | None:
         self.asking.send(0)
+        told: float | None = self.asking.recv()
         self.process.join()
+        return told
 
 
 class Pair:
@@ -195,15 +215,18 @@ class Pair:
         one, other = (each.answer() for each in self.both)
         return Burst((one.median + other.median) / 2, (one.mean + other.mean) / 2)
 
-    def end(self) -> None:
+    def end(self) -> float | None:
         for each in self.both:
             each.asking.send(0)
+        told = [each.asking.recv() for each in self.both]
         for each in self.both:
             each.process.join()
+        return statistics.mean(told) if None not in told else None
 
 
-def compare(make: Make, rounds: int, steps: int) -> None:
-    by_turns(make.__name__, {name: Process(make, watch) for name, watch in WATCHING.items()}, rounds, steps)
+def compare(make: Make, rounds: int, steps: int, workers: int) -> None:
+    what = f"{make.__name__}, a worker" if workers else make.__name__
+    by_turns(what, {name: Process(make, watch, workers) for name, watch in WATCHING.items()}, rounds, steps)
 
 
 def compare_ranks(make: Make, rounds: int, steps: int) -> None:
@@ -221,8 +244,7 @@ def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, st
             time = processes[name].burst(steps)
             if number:  # the first round warms up
                 found[name].append(time)
-    for process in processes.values():
-        process.end()
+    shares = {name: process.end() for name, process in processes.items()}
     plain = found.pop("nothing")
     usual = statistics.median(each.median for each in plain)
     print(f"{what}: {usual * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
@@ -231,6 +253,8 @@ def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, st
         told(name, [(one.median - alone.median, one.median / alone.median) for one, alone in pairs])
         if name in IN_THE_MEAN:
             told(f"{name}, mean", [(one.mean - alone.mean, one.mean / alone.mean) for one, alone in pairs])
+        if name == "a long job" and (share := shares[name]) is not None:
+            print(f"  {'as its report says':<19} {share * usual / (1 - share) * 1e6:+8.0f} us  ({share:.1%})")
 
 
 def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
@@ -245,15 +269,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--peers", type=Path, help="environments with the peers in them: bench/faults.py makes them")
+    parser.add_argument("--only", nargs="+", choices=MODELS, default=tuple(MODELS), metavar="MODEL")
     parser.add_argument("--ranks", action="store_true", help="two ranks under DistributedDataParallel")
+    parser.add_argument("--workers", action="store_const", const=1, default=0, help="a worker loads the batches")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    if options.ranks:
-        for make in (small, transformer):
+    for make in (MODELS[name] for name in options.only):
+        if options.ranks:
             compare_ranks(make, options.rounds, options.steps)
-        return
-    for make in (tiny, small, transformer):
-        compare(make, options.rounds, options.steps)
+            continue
+        compare(make, options.rounds, options.steps, options.workers)
         if options.peers:
             processes = traceml(options.peers, make.__name__, options.rounds // 4, 12 * options.steps)
             told("TraceML", processes, "  (processes of their own by turns)")

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torchtriage.core.case import Case
@@ -66,3 +66,15 @@ def plain(python: str | Path, script: str) -> float:
         job = Path(folder) / NAME
         job.write_text(script, encoding="utf-8")
         return ended((python, job), Path(folder))[1]
+
+
+@contextmanager
+def busy(number: int) -> Iterator[None]:
+    """So many processes that compute without end, beside whatever runs meanwhile."""
+    neighbours = [subprocess.Popen((sys.executable, "-c", "while True: pass")) for _ in range(number)]
+    try:
+        yield
+    finally:
+        for each in neighbours:
+            each.kill()
+            each.wait()

@@ -1,6 +1,6 @@
 """The loop of bench/overhead.py alone, for tools that must start the process: prints CPU seconds of the median step.
 
-python loop.py tiny|small|transformer STEPS
+python loop.py small|tiny|shallow|transformer|deep STEPS
 """
 
 from __future__ import annotations
@@ -30,11 +30,26 @@ def transformer() -> tuple[torch.nn.Module, torch.Tensor]:
     return torch.nn.Sequential(torch.nn.TransformerEncoder(layer, 4), torch.nn.Linear(128, 4)), torch.randn(8, 32, 128)
 
 
+def shallow() -> tuple[torch.nn.Module, torch.Tensor]:
+    """2 layers of width 128, for half as many rows: a step of about ten milliseconds."""
+    layer = torch.nn.TransformerEncoderLayer(128, 4, 512, batch_first=True)
+    return torch.nn.Sequential(torch.nn.TransformerEncoder(layer, 2), torch.nn.Linear(128, 4)), torch.randn(4, 32, 128)
+
+
+def deep() -> tuple[torch.nn.Module, torch.Tensor]:
+    """6 layers of width 192: a step of some fifty milliseconds."""
+    layer = torch.nn.TransformerEncoderLayer(192, 4, 768, batch_first=True)
+    return torch.nn.Sequential(torch.nn.TransformerEncoder(layer, 6), torch.nn.Linear(192, 4)), torch.randn(8, 24, 192)
+
+
+MODELS = {make.__name__: make for make in (small, tiny, shallow, transformer, deep)}
+
+
 def median_step(name: str, steps: int) -> float:
     """CPU seconds of all threads of the process, its first fifth of steps left out."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    model, sample = {"tiny": tiny, "small": small, "transformer": transformer}[name]()
+    model, sample = MODELS[name]()
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     times: list[float] = []
     for _ in range(steps // 2):

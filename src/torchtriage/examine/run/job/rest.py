@@ -35,8 +35,9 @@ class Guard(Protocol):
 
 
 CLOSELY = 60_000_000_000  # nanoseconds of a job in which no step rests: what fails soon, or is over soon, is seen whole
-MOST = 64  # steps apart, at most, that do not rest: a NaN or a slow spell is seen within so many
-PHASE = 37  # by which the steps that are watched move from one 64 to the next: with every number that is odd, all do
+MOST = 256  # steps apart, at most, that do not rest: of 64 steps of 1 ms, the one that is watched took 2 %
+PHASE = 37  # by which the steps that are watched move from one 256 to the next: with every number that is odd, all do
+TOGETHER = 4096  # steps, of which all ranks watch the first: they compare what they hold, and look at their collectives
 CONTROL = 16  # steps, of which one rests where the budget would pay for all: the measure goes on
 RECENT = 32  # steps of each kind that are compared
 UNSEEN = 3  # times as much as has been booked, a watched step is taken to cost before any has rested
@@ -83,8 +84,8 @@ class Rest:
         if self._stride == 1:
             return step % CONTROL == CONTROL - 1
         # another phase each time: what a loop does in every second step must not be all that is watched, or none of it;
-        # a rank that rests more than others does not watch a step that they pass over, and all watch each 4,096th
-        return (step + step // MOST * PHASE) % self._stride > 0
+        # a rank that rests more than others does not watch a step that they pass over
+        return (step + step // MOST * PHASE) % self._stride > 0 and step % TOGETHER > 0
 
     def count(self, took: int) -> bool:
         """Adds a step that rested and has ended; says whether the next one rests, too."""
