@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import lines
-from torchtriage.examine.run.crash import crashes
+from torchtriage.examine.run.endings import crashes
 from torchtriage.examine.run.job.events import Start, Step
 from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.ranks import attempts
