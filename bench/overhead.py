@@ -45,7 +45,7 @@ from peers.cost import traceml
 from peers.inside.loop import MODELS
 
 from torchtriage.examine.run.job import Job, begin
-from torchtriage.examine.run.job.governor import EARLY, FIRST, Governor
+from torchtriage.examine.run.job.watch.governor import EARLY, FIRST, Governor
 from torchtriage.examine.run.load import read
 from torchtriage.examine.run.measure import later, overhead
 from torchtriage.examine.run.series import interval_of_median

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from torchtriage.examine.run.job import places, written
+from torchtriage.examine.run.job.code import frames, source
 from torchtriage.examine.run.job.events import Event, to_row
 from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders, residents
 
@@ -20,7 +20,7 @@ class Told:
         self.kept: list[tuple[str, dict[str, Any]]] = []
         self.step = 0
         self.roots: list[torch.nn.Module] = []
-        self.written, self.path_of = written, places.path_of
+        self.written, self.path_of = source, frames.path_of
 
     def sampled(self) -> None:
         """Every step is watched."""

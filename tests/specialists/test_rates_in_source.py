@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from torchtriage.examine.run.job import written
+from torchtriage.examine.run.job.code import source
 from torchtriage.specialists.mixed_precision_and_optimization.probes._rates import is_divided, remarks
 
 
@@ -30,7 +30,7 @@ from torchtriage.specialists.mixed_precision_and_optimization.probes._rates impo
     ],
 )
 def test_a_division_counts_where_it_is_by_the_number_of_passes(text: str, divided: bool) -> None:
-    assert is_divided([ast.parse(text)], 2.5e-4, 4, written.words) is divided
+    assert is_divided([ast.parse(text)], 2.5e-4, 4, source.words) is divided
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_division_counts_where_it_is_by_the_number_of_passes(text: str, divide
     ],
 )
 def test_a_remark_beside_the_rate_counts(line: str, meant: bool) -> None:
-    assert remarks([line], written.words) is meant
+    assert remarks([line], source.words) is meant

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from torchtriage.examine.run import load
-from torchtriage.examine.run.job import membership
 from torchtriage.examine.run.job.events import Error, Start
+from torchtriage.examine.run.job.ranks import membership
 
 Run = Callable[..., Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 from torchtriage.examine.run import hotspots
 from torchtriage.examine.run.hotspots import Samples
 from torchtriage.examine.run.job.events import GradNorm, Setup, Stacks, Start, Step
-from torchtriage.examine.run.job.governor import FIRST
+from torchtriage.examine.run.job.watch.governor import FIRST
 from torchtriage.examine.run.ranks.beside import side_by_side
 from torchtriage.examine.run.ranks.hung import hung
 from torchtriage.examine.run.ranks.looks import divergence

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torchtriage.examine.run.lines import Row, Tail
 
-ASK = "look"  # the file by which the ranks are asked where they stand, see job/hangs.py
+ASK = "look"  # the file by which the ranks are asked where they stand, see job/ranks/hangs.py
 EVERY = 1.0  # seconds between two looks whether the job stands still
 PATIENCE = 40.0  # seconds after which a job that was told to end is killed; torchrun gives its processes 30
 ANSWERS = 2.0  # seconds that their answers are waited for

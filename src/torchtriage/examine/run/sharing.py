@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from torchtriage.examine.run.job import membership
-from torchtriage.examine.run.job.membership import LAUNCHERS
+from torchtriage.examine.run.job.ranks import membership
+from torchtriage.examine.run.job.ranks.membership import LAUNCHERS
 from torchtriage.examine.run.lines import Row, rows
 
 JOB = ".job"  # in the folder: the job whose launchers may share it

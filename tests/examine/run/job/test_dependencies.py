@@ -14,7 +14,7 @@ from torchtriage.triage import probes
 RUN = Path(torchtriage.__file__).parent / "examine" / "run"
 EVENTS = "torchtriage.examine.run.job.events"  # what runs in the job goes by this name while it imports the probes
 FILES = (
-    *sorted((RUN / "job").glob("*.py")),
+    *sorted((RUN / "job").rglob("*.py")),
     *sorted((RUN / "attach").glob("*.py")),
     *(file for folder in probes() for file in folder.rglob("*.py")),
 )

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from torchtriage.examine.run.job import Job, clock, job
+from torchtriage.examine.run.job import Job
+from torchtriage.examine.run.job.watch import clock, phases, session
 
 Watch = Callable[..., Job]
 Events = Callable[..., list[dict[str, Any]]]
@@ -119,7 +120,7 @@ def test_time_spent_in_listeners_is_booked_as_the_probes_own(
         nonlocal ticks
         ticks = itertools.count(next(ticks) + 3_600 * 10**9, 1_000)
 
-    for module in (clock, job):
+    for module in (clock, phases, session):
         monkeypatch.setattr(module, "now", lambda: next(ticks))
     watch().on("backward", an_hour)
     train(6)

@@ -92,7 +92,7 @@ def _default(groups: Mapping[str, list[int]]) -> list[int]:
 
 
 def _event(dump: Dump, groups: Mapping[str, list[int]]) -> Hang:
-    """As run/job/hangs.py writes them; `past`: no collective is under way."""
+    """As run/job/ranks/hangs.py writes them; `past`: no collective is under way."""
     rows = dump.told["entries"]
     pending = [row for row in rows if row["pending"]]
     meets = [row for row in pending if not row["p2p"]]

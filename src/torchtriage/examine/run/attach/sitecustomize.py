@@ -196,7 +196,7 @@ def note_exit(status: Any, frame: Any, *, at_once: bool = False) -> None:
     told |= {"path": path, "line": nearest.f_lineno if nearest else 0}
     error = sys.exc_info()[1]
     try:
-        told["not_finite"] = job.crash.not_finite(nearest, nearest.f_lineno) if job else []
+        told["not_finite"] = job.hooks.crash.not_finite(nearest, nearest.f_lineno) if job else []
     except Exception as failure:  # noqa: BLE001 - what the line names may refuse any question
         told["not_finite_unseen"] = type(failure).__name__
     try:
@@ -204,7 +204,9 @@ def note_exit(status: Any, frame: Any, *, at_once: bool = False) -> None:
             import linecache
 
             line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-            job.handled.leave(error, frame, line, "" if isinstance(status, int) else str(status), at_once=at_once)
+            job.hooks.exceptions.leave(
+                error, frame, line, "" if isinstance(status, int) else str(status), at_once=at_once
+            )
         elif isinstance(error, Exception) and error.__traceback__ and error.__traceback__.tb_frame is frame:
             write_error("handled", error)
     except Exception as failure:  # noqa: BLE001 - an error of the user's may refuse any question
@@ -216,7 +218,7 @@ def _said_before(frame: Any, job: Any) -> str:
     """What argparse printed before it left by FRAME, which argument is wrong; or what JOB logged last as an error."""
     if frame.f_code.co_name == "exit" and frame.f_code.co_filename.endswith(f"{os.sep}argparse.py"):
         return str(frame.f_locals.get("message") or "")
-    return str(job.handled.words()) if job else ""
+    return str(job.hooks.exceptions.words()) if job else ""
 
 
 def note_error() -> None:
@@ -250,11 +252,11 @@ def cleaned(text: str) -> str:
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec: Any = spec_from_file_location(
-        "_torchtriage_private", os.path.join(os.path.dirname(HERE), "job", "private.py")
+        "_torchtriage_redaction", os.path.join(os.path.dirname(HERE), "job", "record", "redaction.py")
     )
-    private: Any = module_from_spec(spec)
-    spec.loader.exec_module(private)
-    return str(private.cleaned(text))
+    redaction: Any = module_from_spec(spec)
+    spec.loader.exec_module(redaction)
+    return str(redaction.cleaned(text))
 
 
 def give_way() -> None:

@@ -3,111 +3,47 @@
 from __future__ import annotations
 
 from _thread import get_ident
-from operator import itemgetter
-from time import perf_counter_ns as now
-from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from . import marks, places, stacks, threads, wrapping, written
-from .built import Built
-from .clock import Clock
-from .events import Cost, End, Event, ProbeOff, Veiled, replace
-from .failures import Failures
-from .foreign import thrown_in
-from .governor import Governor
-from .late import Late
-from .listeners import MACHINERY, Listeners
-from .rest import Rest
+from .code import source
+from .events import Cost, End, Veiled
+from .inventory.failures import Failures
+from .inventory.fingerprints import marks
+from .inventory.optimizers import Built
 from .tools import Tools
-from .updates import Scaling
+from .watch import patching
+from .watch.clock import Clock
+from .watch.rest import Rest
+from .watch.stacks import Sampler
+from .watch.threads import Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import ModuleType
 
-    from .listeners import Listening
-    from .writer import Writer
-
-EVENTS = (
-    "built",  # (optimizer): it has its parameters; told to sampled probes at any time
-    "begun",  # (loader, given): a pass over a DataLoader begins, which has given so many batches so far
-    "batch",  # (loader, batch): a DataLoader delivered
-    "forward",  # (module, args, kwargs): a root module is about to run
-    "forwarded",  # (module, output)
-    "aside",  # (module, args, kwargs): it is about to run as few steps of a training let it run, see roots.py
-    "asided",  # (module, output)
-    "backward",  # (roots): torch.autograd.backward is about to run on a tuple of tensors
-    "backwarded",  # (roots)
-    "stepping",  # (optimizer): it is about to update
-    "stepped",  # (optimizer)
-    "skipped",  # (optimizer, scaler): a GradScaler held the update back
-    "rescaled",  # (scaler): a GradScaler has updated its scale
-    "clipping",  # (call, parameters, limit, norm): gradients are clipped; the norm is None for a clip by value
-    "iterated",  # (step): a step has ended and has been recorded
-    "watching",  # (): a window of steps begins that sampled probes see; what they noted before is out of date
-    "ending",  # (): the job is ending, or the probes leave it
-)
-RETIRING = 1000  # milliseconds that another thread waits for a probe to end
-ALWAYS = "always on"  # whoever listens between the windows, whose shares are not told apart then
+    from .ranks.hangs import Hangs
+    from .record.writer import Writer
 
 
 class Job(Tools):
-    """What probes may do, and the promise that none of it can stop the job.
+    """What probes may do, and the promise that none of it can stop the job: the session, put together with its parts.
 
-    step: the current step, from 0. rank: of this process, from 0. roots: the outermost modules seen so far.
-    idle: nothing is watched now, because a listener runs, the probes have left, or another thread is the watched one.
-    learning: a root module runs now, in a pass that began with gradients.
-    loss: the value of the first root of the last backward, or of the one under way, before any loss scaling; None where
-    it is no plain number on the CPU.
-    retaining: whether that backward was told to retain its graph and not to make another.
-    placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
-    retired: all probes have been taken away, since two threads learn.
-    written: what the user's code says. built: where optimizers were. stacks: samples where the watched thread stands.
-    marks: to know a batch again. failures: passes that raised an error.
+    clock: where steps end. rest: which of them nobody watches. stacks: samples where the watched thread stands.
+    written: what the user's code says. built: where optimizers were. marks: to know a batch again. failures: passes
+    that raised an error. hangs: notices that nothing moves.
     """
 
+    hangs: Hangs
+
     def __init__(self, writer: Writer, steps: int | None = None, *, midway: bool = False) -> None:
-        self.writer = writer
-        self.steps = steps
-        self.midway = midway
-        self.step, self.left, self.retired = 0, False, False
-        self.loss: float | None = None
-        self.retaining = self.learning = False
-        self.roots = places.Roots()
-        self.compiling: Callable[[], bool] = bool  # until torch can tell
-        self.lost: dict[str, str] = {}  # probes that are off, and why
-        self.late = Late()
-        self.scaling, self.built = Scaling(), Built()
-        self.failures = Failures(self)
-        self.governor = Governor()
-        self.rest = Rest(self)
-        self.clock = Clock(self)
-        self.watched = threads.Watched(self)
-        self.stacks = stacks.Sampler(self)
-        self.placing = MACHINERY
-        self.written, self.marks = written, marks.marks
-        self._idle = False
-        self.batches_of: Callable[[Any], int] = lambda _loader: 0  # that a loader has given so far
-        self.loader_of: Callable[[Any], Any] = lambda _iterator: None
-        self.modes: Callable[[], int] = int  # how many dispatch modes are active, until torch can tell
-        self.profiles: Callable[[], bool] = bool  # whether a profiler of the job records, until torch can tell
-        self.discreet: set[str] = set()  # probes that compute nothing that either would see
-        self.veiled = dict.fromkeys(("mode", "profiler"), 0)  # events at which no other listener was called
-        self.listeners = Listeners(EVENTS, self.governor)
-        self._undo: dict[str, list[tuple[int, Callable[[], None]]]] = {}  # by probe, with the order of placing
-        self._placed = 0
-
-    @property
-    def idle(self) -> bool:
-        return self._idle or (get_ident() != self.watched.thread and not self.watched.passes())
-
-    @idle.setter
-    def idle(self, now: bool) -> None:
-        self._idle = now
-
-    @property
-    def rank(self) -> int:
-        return self.writer.rank
+        super().__init__(writer, steps, midway=midway)
+        self.built = Built()
+        self.stacks = Sampler(self)
+        self.rest = Rest(self, self.stacks)
+        self.phases = self.clock = Clock(self, self.rest, self.leave)
+        self.watched = Watched(self)
+        self.failures = Failures(self.clock.count, self.record)
+        self.written, self.marks = source, marks
 
     def sampled(self) -> None:
         """The probe that is being placed looks at some steps only: the first, and then as many as the budget allows.
@@ -139,97 +75,13 @@ class Job(Tools):
         """Something may be going wrong just now: sampled probes see the next 32 steps, eight times in a run at most."""
         self.governor.suspect()
 
-    def on(self, event: str, listener: Callable[..., None]) -> None:
-        """Calls LISTENER at every EVENT; raises KeyError for an event that there is not."""
-        self.listeners.add(event, self.placing, listener)
-
-    def listen(self, *listeners: Callable[..., None]) -> None:
-        """Calls each of LISTENERS at the event whose name it has; raises KeyError as `on` does."""
-        for listener in listeners:
-            self.on(listener.__name__, listener)
-
-    def record(self, event: Event) -> None:
-        """Appends EVENT to this rank's file, at once, with the current step unless it names another; raises TypeError
-        for values that JSON has not.
-        """
-        # a copy: probes keep an event, count on in it and record it again, and a line may wait until the file is open
-        self.writer.write(replace(event, step=vars(event).get("step", self.step)))
-
     def wrap(self, owner: Any, name: str, make: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         """Replaces attribute NAME of OWNER by make(original) until the probes leave.
 
         Raises AttributeError when there is none, which switches off the probe that is being placed. When the
         replacement raises by its own fault, the job gets what the original gives and the probe is switched off.
         """
-        probe = self.placing
-        self.undo(wrapping.replace(owner, name, lambda original: wrapping.guarded(self, probe, original, make)))
-
-    def undo(self, callback: Callable[[], None]) -> None:
-        """Calls CALLBACK when the probe that is being placed is switched off or leaves."""
-        self._placed += 1
-        self._undo.setdefault(self.placing, []).append((self._placed, callback))
-
-    def fire(self, event: str, *arguments: Any) -> None:
-        """Tells the listeners, whose time is booked as the probes' own."""
-        listeners = self.listeners.now[event]
-        if not listeners or self._idle:
-            return
-        if self.is_observed():
-            listeners = self._unseen(listeners)
-        if not listeners or (get_ident() != self.watched.thread and not self.watched.passes()):
-            return
-        governor, closely = self.governor, self.listeners.closely
-        began = last = now()
-        self._idle = True
-        try:
-            for probe, listener in listeners:
-                try:
-                    listener(*arguments)
-                except Exception as error:  # whatever a probe does, the job goes on
-                    if thrown_in(error):
-                        raise
-                    self.switch_off(probe, error)
-                if closely:
-                    ended = now()
-                    governor.book(probe, ended - last)
-                    last = ended
-        finally:
-            self._idle = self.left
-            ended = now()
-            self.clock.book("probes", ended - began)
-            if not closely:
-                governor.book(ALWAYS, ended - began)
-
-    def is_observed(self) -> bool:
-        """Whether a TorchDispatchMode or a profiler of the job's own would see what probes compute, and count it."""
-        return self.profiles() or self.modes() > 0
-
-    def _unseen(self, listeners: Listening) -> Listening:
-        """Those of LISTENERS whose work a mode or profiler that is on does not see."""
-        self.veiled["mode" if self.modes() else "profiler"] += 1
-        return tuple(each for each in listeners if each[0] in self.discreet)
-
-    def safely(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
-        try:
-            function(*arguments)
-        except Exception as error:  # our fault must not become the job's
-            if thrown_in(error):
-                raise
-            self.left = self.idle = True
-            self._lose(MACHINERY, error)
-
-    def place(self, probe: str, put: Callable[..., object]) -> None:
-        """Lets PUT subscribe and wrap as PROBE; when it raises, whatever it had placed is taken back."""
-        if self.retired and probe.partition("/")[0] != MACHINERY:
-            return
-        outer, self.placing = self.placing, probe
-        try:
-            put(self)
-        except Exception as error:  # noqa: BLE001 - a hook that cannot be placed is recorded, the job goes on
-            self.switch_off(probe, error)
-        finally:
-            self.placing = outer
+        self.undo(patching.replace(owner, name, lambda original: patching.guarded(self, self.rest, original, make)))
 
     def place_all(self, module: ModuleType, room: str) -> None:
         """Places the probes that MODULE defines: its public functions whose only parameter is `job`."""
@@ -239,46 +91,6 @@ class Job(Tools):
                 continue
             if code.co_varnames[: code.co_argcount] == ("job",):
                 self.place(f"{room}/{name}", function)
-
-    def switch_off(self, probe: str, error: BaseException) -> None:
-        """Takes away all that PROBE has placed, and records why."""
-        self.withdraw(probe)
-        self._lose(probe, error)
-
-    def withdraw(self, probe: str) -> None:
-        """Takes away all that PROBE has placed: it has seen what it wanted, or cannot."""
-        self.listeners.drop(probe)
-        self._take_back(self._undo.pop(probe, []))
-
-    def retire(self) -> None:
-        """Takes away all probes, in a thread that is not the watched one, and waits for one that is at work there."""
-        self.retired = True
-        self._dismiss()
-        for _ in range(RETIRING):
-            if not self._idle or self.left:
-                break
-            sleep(0.001)
-        self._dismiss()  # what was being placed meanwhile
-
-    def _dismiss(self) -> None:
-        probes = {probe for told in self.listeners.all.values() for probe, _ in told} | {*self._undo}
-        for probe in probes:
-            if probe.partition("/")[0] != MACHINERY:
-                self.withdraw(probe)
-
-    def matters(self) -> None:
-        """Something that belongs to a training or inference loop happens: from here on lines go to the file.
-
-        A worker of a DataLoader is no such loop, whatever it runs.
-        """
-        if self.writer.opened or self.writer.off:
-            return
-        from torch.utils.data import get_worker_info
-
-        if get_worker_info() is None:
-            self.writer.open()
-        else:
-            self.left = self.idle = True
 
     def close(self) -> None:
         """After `leave`, and where no loop over hooks is under way: nothing of the watch stays in the process."""
@@ -290,7 +102,7 @@ class Job(Tools):
     def forked(self) -> None:
         """In a forked child: a job of its own, with its own file when anything matters in it."""
         self.writer.forked()
-        self.watched = threads.Watched(self)
+        self.watched = Watched(self)
         self.clock.restart()
         self.late.forget()
         self.governor.restart()
@@ -317,17 +129,3 @@ class Job(Tools):
         self.left = self.idle = True
         if why:
             self.record(End(why=why))
-
-    def tidy(self) -> None:
-        """Removes every hook once the probes have left: called where no loop over hooks is under way."""
-        if self.left and self._undo:
-            callbacks, self._undo = [each for placed in self._undo.values() for each in placed], {}
-            self._take_back(callbacks)
-
-    def _lose(self, probe: str, error: BaseException) -> None:
-        self.lost[probe] = f"{type(error).__name__}: {error}"[:500]
-        self.record(ProbeOff(probe=probe, why=self.lost[probe]))
-
-    def _take_back(self, callbacks: list[tuple[int, Callable[[], None]]]) -> None:
-        for _, callback in sorted(callbacks, key=itemgetter(0), reverse=True):  # the last first
-            callback()

@@ -16,11 +16,25 @@ from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import batches, clips, crash, device, events, gradients, handled, membership, roots, setup, updates
-from .hangs import Hangs
+from . import events
+from .hooks import (
+    batches,
+    clipping,
+    crash,
+    device,
+    exceptions,
+    gradients,
+    optimizers,
+    process_group,
+    roots,
+    scalers,
+    setup,
+)
 from .job import Job
-from .listeners import MACHINERY
-from .writer import Writer
+from .ranks import membership
+from .ranks.hangs import Hangs
+from .record.writer import Writer
+from .watch.listeners import MACHINERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,16 +46,16 @@ HOOKS = {
     "gradients": gradients.place,
     "returned": gradients.returned,
     "loss": gradients.loss,
-    "built": lambda job: job.built.place(job),
-    "optimizers": updates.optimizers,
-    "scalers": updates.scalers,
-    "scale": updates.scale,
-    "clips": clips.place,
+    "built": optimizers.constructions,
+    "optimizers": optimizers.steps,
+    "scalers": scalers.place,
+    "scale": scalers.scale,
+    "clips": clipping.place,
     "device": device.place,
     "setup": setup.place,
     "crash": crash.place,
-    "handled": handled.place,
-    "failures": lambda job: job.failures.place(job),
+    "handled": exceptions.place,
+    "failures": lambda job: job.listen(job.failures.ending),
 }
 TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)  # of a collective, in the words of gloo, NCCL and the store
 _LAST = -1000  # among what multiprocessing finalizes, highest first
@@ -68,7 +82,7 @@ def begin(
     for name, put in HOOKS.items():
         job.place(f"{MACHINERY}/{name}", put)
     job.hangs = Hangs(job, hang_after)
-    job.place(f"{MACHINERY}/hangs", job.hangs.place)
+    job.place(f"{MACHINERY}/hangs", process_group.place)
     with _shared(events):
         for path in probes:
             room = Path(path).parent.name
@@ -144,9 +158,9 @@ def _ended(job: Job) -> None:
     """
     error = getattr(sys, "last_value", None)
     with suppress(KeyboardInterrupt):
-        if error is None and (told := handled.reason()) is not None:
+        if error is None and (told := exceptions.reason()) is not None:
             job.safely(crash.write, job, told)
-        if error is not None and (awaited := handled.awaited(error)) is not None:
+        if error is not None and (awaited := exceptions.awaited(error)) is not None:
             job.safely(crash.write, job, awaited)
         end(job, error)
 

@@ -5,54 +5,53 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from . import flight, following, ledger, origin, places, replay, work
-from .replay import Call, Calls
-from .ring import Ring
+from .code import frames, tracing
+from .inventory import ledger, modules
+from .origin import nonfinite, replay
+from .origin.replay import Call, Calls
+from .ranks import flight
+from .record.ring import Ring
+from .watch import cpu
+from .watch.session import Session
 
 if TYPE_CHECKING:
     import weakref
     from collections.abc import Callable
     from types import CodeType, FrameType
 
-    from . import hangs
     from .events import NonFinite
-    from .writer import Writer
 
 
-class Tools:
-    """Answers for probes, of a job with its ROOTS; MIDWAY when the watch began after the job."""
+class Tools(Session):
+    """What probes may ask for: answers, and what keeps answers."""
 
-    roots: places.Roots
-    midway: bool
-    writer: Writer
-    hangs: hangs.Hangs  # notices that nothing moves
     older: list[weakref.ref[Any]] | None = None  # modules and optimizers from before the watch, once looked for
 
     def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
         """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;
         ("", 0) when there is none. Frames of which WITHIN is true are passed over.
         """
-        return places.caller(within)
+        return frames.caller(within)
 
     def frame(self, start: FrameType | None = None) -> FrameType | None:
         """The nearest frame of the user's code, from START outwards; keep it no longer than the call that asks."""
-        return places.nearest(start or sys._getframe(1))
+        return frames.nearest(start or sys._getframe(1))
 
     def path_of(self, code: CodeType | str) -> str | None:
         """The file of CODE, or one of that name, as the user would write it; None for what is no code of the user's."""
-        return places.path_of(code)
+        return frames.path_of(code)
 
     def callers(self, most: int) -> list[tuple[str, int]]:
         """As `caller`, the nearest MOST frames of the user's code, the innermost first."""
-        return places.callers(most)
+        return frames.callers(most)
 
-    def follow(self, changed: Callable[[], bool]) -> following.Follower:
+    def follow(self, changed: Callable[[], bool]) -> tracing.Follower:
         """Follows the user's lines until CHANGED says that one of them has done it, or until it is stopped: dear."""
-        return following.Follower(changed)
+        return tracing.Follower(changed)
 
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""
-        return places.name_of(part, self.roots)
+        return modules.name_of(part, self.roots)
 
     def calls(self) -> Calls:
         """An empty list that keeps forward passes of root modules, so that they can be repeated."""
@@ -60,7 +59,7 @@ class Tools:
 
     def leaves(self, roots: Any) -> list[Any]:
         """The tensors that a backward from ROOTS gives gradients to; walks the whole graph."""
-        return origin.leaves(roots)
+        return nonfinite.leaves(roots)
 
     def with_gradient(self, optimizer: Any) -> list[Any]:
         """The optimizer's parameters whose gradients one fused call can take."""
@@ -79,16 +78,16 @@ class Tools:
     def alive(self, kind: type) -> list[Any]:
         """The modules or optimizers of KIND that are older than the watch; a job watched from its start has none."""
         if self.midway and self.older is None:
-            self.older = places.older()  # one look for all probes: a notebook may hold millions of objects
+            self.older = modules.live_objects()  # one look for all probes: a notebook may hold millions of objects
         return [each for ref in self.older or () if (each := ref()) is not None and issubclass(type(each), kind)]
 
     def waited(self) -> int:
         """Nanoseconds so far, for which this thread waited for a CPU; 0 where the system does not tell."""
-        return work.waited()
+        return cpu.waited()
 
     def waited_beside(self) -> int:
         """Nanoseconds so far, for which all threads but this one waited for a CPU; 0 where the system does not tell."""
-        return work.waited_beside()
+        return cpu.waited_beside()
 
     def collectives(self, last: int) -> list[flight.Entry]:
         """The LAST collectives that this process has begun, the oldest first."""
@@ -96,11 +95,11 @@ class Tools:
 
     def why_forward(self, calls: Calls, roots: list[Any]) -> NonFinite:
         """The operation that made the loss in ROOTS not finite, found by repeating CALLS; its stage says what it is."""
-        return origin.why_forward(calls, roots)
+        return nonfinite.why_forward(calls, roots)
 
     def why_backward(self, calls: Calls) -> NonFinite:
         """The operation whose derivative made a gradient not finite, found by repeating CALLS."""
-        return origin.why_backward(calls)
+        return nonfinite.why_backward(calls)
 
     def ring(self, name: str, rows: int) -> Ring:
         """The last ROWS lines of something, in the file NAME of the run's folder, which a sudden end leaves whole."""
@@ -108,7 +107,7 @@ class Tools:
 
     def is_mask(self, tensor: Any) -> bool:
         """Whether what is not finite in TENSOR is minus infinity beside one and the same number."""
-        return origin.is_mask(tensor)
+        return nonfinite.is_mask(tensor)
 
     def why_not_repeated(self, call: Call) -> str:
         """Why a forward pass of a healthy job cannot be repeated without a trace; empty when it can."""

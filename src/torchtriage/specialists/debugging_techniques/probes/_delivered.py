@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from torchtriage.examine.run.job.events import Bad, Batch
     from torchtriage.examine.run.job.job import Job
-    from torchtriage.examine.run.job.replay import Call
+    from torchtriage.examine.run.job.origin.replay import Call
 
 _NAMED = 3  # samples and tensors told by their number
 _TIMES = frozenset({2, 10, 100, 1000})  # batches that were left aside after which that is written down

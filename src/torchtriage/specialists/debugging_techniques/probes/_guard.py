@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
-    from torchtriage.examine.run.job.replay import Calls
+    from torchtriage.examine.run.job.origin.replay import Calls
 
     from ._delivered import Delivered
 

@@ -10,8 +10,8 @@ from ._calls import calls_in_sight
 from .events import Carried, Updates
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.inventory.ledger import Ledger
     from torchtriage.examine.run.job.job import Job
-    from torchtriage.examine.run.job.ledger import Ledger
 
 _FIRST_STEPS = 100  # of an optimizer, in which its gradients are followed
 _TIMES = frozenset({3, 10, 100, 1000, 10_000, 100_000})  # when something that keeps happening is written down again

@@ -13,8 +13,8 @@ from torchtriage.examine.run.job.events import Collectives
 from ._functions import wrap
 
 if TYPE_CHECKING:
-    from torchtriage.examine.run.job.flight import Entry
     from torchtriage.examine.run.job.job import Job
+    from torchtriage.examine.run.job.ranks.flight import Entry
 
 _LOOKS = frozenset({64, 512, 4096, 32_768, 262_144, 2_097_152})  # steps, the same on all ranks
 _STEPS = 256  # the last ones, that a look tells about

@@ -36,8 +36,8 @@ class Start(Event):
 
 
 class Setup(Event):
-    """What models, optimizers, loaders and batches the job has: described in job/setup.py; written after its first
-    step.
+    """What models, optimizers, loaders and batches the job has: described in job/hooks/setup.py; written after its
+    first step.
     """
 
     loaders: Sequence[Mapping[str, Any]] = ()

@@ -66,7 +66,7 @@ def prepare() -> None:
     _simple, _word = frozenset({torch.Tensor, torch.nn.Parameter}), torch.int64
     _dense = torch.strided
     modes = torch._C._len_torch_dispatch_stack
-    transforms = torch._C._are_functorch_transforms_active  # of torch.func; see examine/run/job/roots.py
+    transforms = torch._C._are_functorch_transforms_active  # of torch.func; see examine/run/job/hooks/roots.py
     _modes = lambda: modes() or int(transforms())  # noqa: E731
 
 

@@ -1,0 +1,1 @@
+"""The process among those that train together: its number, its collectives, and where it stands when nothing moves."""
