@@ -22,6 +22,7 @@ from torchtriage.examine.source.torch_api.operators import operators
 
 HOME = Path(__file__).parent.parent / "src/torchtriage"
 SOURCE = "torchtriage.examine.source"
+RUN = "torchtriage.examine.run"
 FEW = 3
 """Texts that make a list."""
 
@@ -54,10 +55,12 @@ def torch_lists(tree: ast.Module, known: frozenset[str]) -> Iterator[ast.expr]:
             yield node
 
 
-def circles() -> list[str]:
-    """The modules of the source side that import themselves on some way."""
-    graph = grimp.build_graph("torchtriage", cache_dir=None, exclude_type_checking_imports=True)
-    inside = [each for each in graph.modules if each.startswith(SOURCE)]
+def circles(package: str, *, has_types: bool = False) -> list[str]:
+    """The modules of PACKAGE that import themselves on some way, with what only a type checker imports (HAS_TYPES) or
+    without.
+    """
+    graph = grimp.build_graph("torchtriage", cache_dir=None, exclude_type_checking_imports=not has_types)
+    inside = [each for each in graph.modules if each.startswith(package)]
     return sorted(
         each
         for each in inside
@@ -88,7 +91,8 @@ def main() -> None:
     print(f"lists of torch's names in rules: {len(listed)} (0 wanted)")
     for each in listed if options.lists else ():
         print(f"  {each}")
-    print(f"modules in import circles: {len(circles())} (0 wanted)")
+    print(f"modules in import circles: {len(circles(SOURCE))} (0 wanted)")
+    print(f"  in examine/run, imports for types counted: {len(circles(RUN, has_types=True))} (0 wanted)")
 
 
 if __name__ == "__main__":

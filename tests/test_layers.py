@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,52 @@ def test_imports_are_seen(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("import torch.nn\ndef f():\n    from pickle import loads\n")
     assert imported(tmp_path / "x.py") == {"torch", "torch.nn", "pickle"}
     assert imported(tmp_path / "x.py", at_top=True) == {"torch", "torch.nn"}
+
+
+def modules_imported(path: Path, root: Path) -> set[Path]:
+    """The modules below ROOT, a folder of packages, that a file imports anywhere, for types or for good."""
+    found = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom):
+            folder = path.parents[node.level - 1] if node.level else root
+            home = folder.joinpath(*(node.module or "").split("."))
+            found |= {home / each.name for each in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {root.joinpath(*each.name.split(".")) for each in node.names}
+    return {file for each in found if (file := module_at(each) or module_at(each.parent)) is not None}
+
+
+def module_at(place: Path) -> Path | None:
+    return next((each for each in (place.with_suffix(".py"), place / "__init__.py") if each.is_file()), None)
+
+
+def circle(folder: Path, root: Path) -> list[Path]:
+    """Modules in FOLDER of which each imports the next, and the last the first; none where there is no such circle."""
+    files = set(folder.rglob("*.py"))
+    try:
+        TopologicalSorter({each: modules_imported(each, root) & files - {each} for each in files}).prepare()
+    except CycleError as error:
+        return [each.relative_to(root) for each in error.args[1]]
+    return []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["from a import c", "import a.c", "from . import c", "from .c import C", "def f():\n    from a.c import C"],
+)
+def test_circles_are_seen(tmp_path: Path, source: str) -> None:
+    types = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import B\n"
+    for name, back in (("one", "import os\n"), ("two", types)):
+        package = tmp_path / name / "a"
+        package.mkdir(parents=True)
+        for module, text in (("__init__", ""), ("b", source), ("c", back)):
+            (package / f"{module}.py").write_text(text)
+    assert circle(tmp_path / "one/a", tmp_path / "one") == []
+    assert {each.name for each in circle(tmp_path / "two/a", tmp_path / "two")} == {"b.py", "c.py"}
+
+
+def test_no_module_of_a_run_imports_itself_on_any_way_not_even_for_types() -> None:
+    assert circle(SOURCE / "examine/run", SOURCE.parent) == []
 
 
 def test_torch_is_imported_only_inside_functions_and_only_where_a_job_is() -> None:
