@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from torchtriage.examine.run.job.accelerator import Accelerator
 from torchtriage.examine.run.job.code import frames, source
 from torchtriage.examine.run.job.events import Event, to_row
 from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders, residents
@@ -20,6 +21,7 @@ class Told:
         self.kept: list[tuple[str, dict[str, Any]]] = []
         self.step = 0
         self.roots: list[torch.nn.Module] = []
+        self.accelerator = Accelerator()
         self.written, self.path_of = source, frames.path_of
 
     def sampled(self) -> None:
@@ -85,26 +87,29 @@ def test_looks_beyond_the_second_wait_for_the_job_and_end_at_ten() -> None:
     assert not looks.due()
 
 
-class Cuda:
-    """Stands for torch.cuda, in use or not."""
+class Device(Accelerator):
+    """One that is in use, or not, and asks its driver three times whenever its cache has been emptied."""
 
     def __init__(self, used: bool) -> None:
+        super().__init__()
         self.used, self.emptied = used, 0
 
-    def is_initialized(self) -> bool:
-        return self.used
+    @property
+    def kind(self) -> str:
+        return "cuda" if self.used else ""
 
-    def memory_stats(self) -> dict[str, int]:
-        return {"num_device_alloc": 3 * self.emptied}
+    def requests(self) -> int:
+        return 3 * self.emptied
 
 
 @pytest.mark.parametrize(("used", "kept"), [(True, [20, 30]), (False, [])])
-def test_the_cache_is_counted_by_line_and_step_once_cuda_is_in_use(used: bool, kept: list[int]) -> None:
-    job, cuda = Told(), Cuda(used)
-    watch = emptied._Emptied(job, cuda)  # type: ignore[arg-type]
+def test_the_cache_is_counted_by_line_and_step_once_a_device_is_in_use(used: bool, kept: list[int]) -> None:
+    job = Told()
+    job.accelerator = device = Device(used)
+    watch = emptied._Emptied(job)  # type: ignore[arg-type]
 
     def empty() -> None:
-        cuda.emptied += 1
+        device.emptied += 1
 
     call = watch.emptying(empty)
     for job.step in range(30):
@@ -112,7 +117,7 @@ def test_the_cache_is_counted_by_line_and_step_once_cuda_is_in_use(used: bool, k
         call()
     watch.ending()
     assert [(kind, fields["steps"]) for kind, fields in job.kept] == [("cache-emptied", steps) for steps in kept]
-    assert all(fields["asked"] == 3 * (cuda.emptied if fields["steps"] == 30 else 38) for _, fields in job.kept)
+    assert all(fields["asked"] == 3 * (device.emptied if fields["steps"] == 30 else 38) for _, fields in job.kept)
 
 
 def test_states_are_measured_once_after_the_second_step() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from torchtriage.examine.run.job.accelerator import Accelerator
 from torchtriage.examine.run.job.events import Event, to_row
 from torchtriage.specialists.mixed_precision_and_optimization.probes import losses, paying
 
@@ -19,6 +20,7 @@ class FakeJob:
     """A job whose passes take 20 ms, for which the thread and the others of its process wait for a CPU as they say."""
 
     placing, step = "paying", 10
+    accelerator = Accelerator()
 
     def __init__(self, waits: dict[str, list[float]]) -> None:
         self.waits = waits

@@ -104,6 +104,7 @@ class Job(Tools):
         self.writer.forked()
         self.watched = Watched(self)
         self.clock.restart()
+        self.accelerator.forget()
         self.late.forget()
         self.governor.restart()
         self.rest.restart()

@@ -148,7 +148,7 @@ def _bad(job: Job, tensors: dict[str, Any]) -> list[Bad]:
 
     found: list[Bad] = []
     for name, tensor in tensors.items():
-        if tensor.is_cuda or tensor.layout is not torch.strided:
+        if not tensor.is_cpu or tensor.layout is not torch.strided:
             continue
         values = tensor.detach()
         wrong = ~torch.isfinite(values)

@@ -32,12 +32,12 @@ class _Kept:
         if gradient is None or (id(gradient), gradient._version) != self.state:
             return gradient is not None
         # through .data no version tells
-        return not gradient.is_cuda and not gradient.detach().flatten()[:_VALUES].equal(self.values)
+        return bool(gradient.is_cpu) and not gradient.detach().flatten()[:_VALUES].equal(self.values)
 
     def cleared(self) -> bool:
         parameter = self.parameter()
         gradient = parameter.grad if parameter is not None else None
-        return gradient is None or (not gradient.is_cuda and not bool(gradient.any()))
+        return gradient is None or (gradient.is_cpu and not bool(gradient.any()))
 
     def told(self) -> Any:
         """Factor, what is no multiple of it, what was not cut off at the largest value, by how much the largest was

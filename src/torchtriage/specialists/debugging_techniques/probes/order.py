@@ -71,7 +71,7 @@ class _Turn:
         self.filled, self.values, self.cleared = None, None, ("", 0)
         owners = (p for group in optimizer.param_groups for p in group["params"] if _plain(p.grad))
         for parameter in islice(owners, _LOOKS):
-            if parameter.grad.is_cuda or bool(parameter.grad.any()):
+            if not parameter.grad.is_cpu or bool(parameter.grad.any()):
                 self.filled = weakref.ref(parameter)
                 self.values = parameter.detach().flatten()[:_VALUES].clone() if self.running else None
                 return

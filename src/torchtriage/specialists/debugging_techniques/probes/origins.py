@@ -107,7 +107,7 @@ class _Origins:
         unscaled = [self.before_scaling(root) for root in roots] if self.scaled else roots
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and _has_numbers(loss)]
         for loss in losses:
-            if loss.is_cuda:
+            if not loss.is_cpu:
                 self.unread = torch.isfinite(loss.detach()).all()
             elif not (isfinite(loss.item()) if loss.numel() == 1 else _all_finite(loss.detach())):
                 self.hold_loss(losses)
@@ -140,7 +140,7 @@ class _Origins:
             self.due = began + int((now() - began) / _BUDGET)
         if total is None:
             return
-        if total.is_cuda:
+        if not total.is_cpu:
             self.judge_later(total.isfinite())
         elif not _is_finite(total):
             self.hold_gradients(optimizer)

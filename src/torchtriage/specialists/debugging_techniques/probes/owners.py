@@ -71,7 +71,7 @@ class _Orphan:
 
     def look(self, job: Job, parameter: Any) -> None:
         now = (id(parameter.grad), parameter.grad._version)
-        if now != self.gradient and (parameter.grad.is_cuda or bool(parameter.grad.any())):
+        if now != self.gradient and (not parameter.grad.is_cpu or bool(parameter.grad.any())):
             self.looks += 1
         self.gradient = now
         self.compare(job, parameter)

@@ -20,7 +20,7 @@ def plain(tensor: Any) -> bool:
     kind = type(tensor)
     if kind is not torch.Tensor and kind is not torch.nn.Parameter:
         return False
-    if tensor.layout is not torch.strided or tensor.device.type not in ("cpu", "cuda") or hasattr(tensor, "ds_id"):
+    if tensor.layout is not torch.strided or tensor.device.type == "meta" or hasattr(tensor, "ds_id"):
         return False
     return bool(tensor.numel()) and not tensor.is_quantized and not tensor.is_conj() and not tensor.is_neg()
 

@@ -183,7 +183,7 @@ class _Looks:
 
     def look(self, course: _Course, optimizer: Any) -> None:
         tensors = self.tensors(course, optimizer)
-        if tensors is None or course.tracked is None or _captured(tensors):
+        if tensors is None or course.tracked is None or self.job.accelerator.is_capturing():
             return
         course.looked = course.turns
         wrapper = course.tracked.wrapper
@@ -254,13 +254,6 @@ class _Looks:
             tensors = tracked.alive()
             if tensors is not None and all(each.device.type == "cpu" for each in tensors):
                 self.look(course, optimizer)
-
-
-def _captured(tensors: list[Any]) -> bool:
-    """Whether what is asked of a device now becomes part of a graph, and runs again whenever that is replayed."""
-    import torch
-
-    return any(each.is_cuda for each in tensors) and torch.cuda.is_current_stream_capturing()
 
 
 def _together(tensors: list[Any]) -> Any:

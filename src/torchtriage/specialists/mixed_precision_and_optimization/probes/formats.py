@@ -43,7 +43,7 @@ def regions(job: Job) -> None:
     def backward(roots: Any) -> None:
         nonlocal times
         kind = roots[0].device.type if roots and hasattr(roots[0], "device") else ""
-        if kind not in {"cpu", "cuda"} or not torch.is_autocast_enabled(kind):
+        if kind not in job.accelerator.autocast():
             return
         times += 1
         if times in TIMES:
@@ -87,8 +87,7 @@ class _Formats:
         import torch
 
         if self.walks and torch.is_grad_enabled():
-            kinds = ("cuda", "cpu") if torch.cuda.is_initialized() else ("cpu",)
-            on = next((kind for kind in kinds if torch.is_autocast_enabled(kind)), None)
+            on = next(iter(self.job.accelerator.autocast()), None)
             self.autocast = str(torch.get_autocast_dtype(on)).removeprefix("torch.") if on else ""
             if on and not self.region[1]:
                 self.region = _region(self.job)

@@ -45,7 +45,7 @@ class _Paying:
         import torch
 
         self.calls.clear()
-        on = torch.is_autocast_enabled("cpu") and torch.is_grad_enabled() and not torch.cuda.is_initialized()
+        on = torch.is_autocast_enabled("cpu") and torch.is_grad_enabled() and not self.job.accelerator.kind
         if self.job.step >= _WARM and on:
             self.calls.keep(module, args, kwargs)
             self.place = self.job.caller()

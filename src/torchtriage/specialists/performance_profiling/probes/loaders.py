@@ -57,29 +57,26 @@ def loaders(job: Job) -> None:
 
 
 def arrivals(job: Job) -> None:
-    """On CUDA: how often the device had already run out of work when a batch arrived, so that waiting cost time."""
-    import torch
-
+    """How often the device had already run out of work when a batch arrived, so that waiting cost time."""
     job.spaced()
-    last: list[Any] = []
+    last: Any = None
     seen = drained = 0
     probe, inner = job.placing, f"{job.placing} within"
 
     def iterated(_step: int) -> None:
-        if torch.cuda.is_initialized():
+        if job.accelerator.kind:
             job.withdraw(probe)
             job.place(inner, lambda job: job.listen(stepped, batch, ending))
 
     def stepped(_optimizer: Any) -> None:
-        if not last:
-            last.append(torch.cuda.Event())
-        last[0].record()
+        nonlocal last
+        last = job.accelerator.mark()
 
     def batch(_loader: Any, _batch: Any) -> None:
         nonlocal seen, drained
-        if last:
+        if last is not None:
             seen += 1
-            drained += last[0].query()
+            drained += last.query()
             if seen >= 16 and not seen & (seen - 1):  # thinned: at 16, 32, 64 and so on
                 job.record(Arrivals(seen=seen, drained=drained))
 

@@ -16,6 +16,7 @@ from .fillings import filled_at, told_beside
 from .holders import GROWING, Looks, known_as
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.accelerator import Accelerator
     from torchtriage.examine.run.job.job import Job
 
 _EARLY = 256  # steps in which memory is looked at eight times as often
@@ -71,7 +72,7 @@ class _Containers:
             self.restart()
         self.last = step
         if self.followed is None and not step % (8 if step < _EARLY else 64) and self.looks.due():
-            used = _used()
+            used = _used(self.job.accelerator)
             if not self.base:
                 self.base = used
             elif used > self.base + _GROWN:
@@ -125,12 +126,10 @@ def _length(loader: Any) -> int:
     return 0
 
 
-def _used() -> int:
-    """Bytes allocated on CUDA where it is in use, else resident and not in a mapped file; 0 where nobody tells."""
-    import torch
-
-    if torch.cuda.is_initialized():
-        return int(torch.cuda.memory_allocated())
+def _used(accelerator: Accelerator) -> int:
+    """Bytes allocated on the device in use, or else resident and not in a mapped file; 0 where nobody tells."""
+    if accelerator.kind:
+        return accelerator.memory().get("allocated", 0)
     try:
         resident, shared = Path("/proc/self/statm").read_bytes().split()[1:3]
     except OSError:

@@ -19,20 +19,21 @@ def emptied(job: Job) -> None:
     """The lines that call empty_cache, in how many steps, and how often the driver was asked for memory meanwhile."""
     import torch
 
-    watch = _Emptied(job, torch.cuda)
-    for owner in (torch.cuda, torch.cuda.memory):
-        job.wrap(owner, "empty_cache", watch.emptying)
+    watch = _Emptied(job)
+    for owner in (torch.cuda, torch.cuda.memory, getattr(torch, "xpu", None), getattr(torch, "accelerator", None)):
+        if hasattr(owner, "empty_cache"):  # torch.accelerator has it since torch 2.9
+            job.wrap(owner, "empty_cache", watch.emptying)
     job.listen(watch.ending)
 
 
 class _Emptied:
-    def __init__(self, job: Job, cuda: Any) -> None:
-        self.job, self.cuda = job, cuda
+    def __init__(self, job: Job) -> None:
+        self.job = job
         self.sites: dict[tuple[str, int], CacheEmptied] = {}
 
     def emptying(self, original: Any) -> Any:
         def empty_cache(*args: Any, **kwargs: Any) -> Any:
-            if self.cuda.is_initialized():
+            if self.job.accelerator.kind:
                 self.called(self.job.caller())
             return original(*args, **kwargs)
 
@@ -56,7 +57,7 @@ class _Emptied:
 
     def asked(self) -> int:
         """How often the allocator has asked the driver for memory."""
-        return int(self.cuda.memory_stats().get("num_device_alloc", 0))
+        return self.job.accelerator.requests()
 
     def tell(self, site: CacheEmptied) -> None:
         self.job.record(replace(site, asked=site.asked + self.asked()))

@@ -39,30 +39,29 @@ class _Residents:
         turn = self.turns[optimizer] = self.turns.get(optimizer, 0) + 1
         if turn == _TURN:
             for group in optimizer.param_groups:
-                self.gradients.update(_bytes(each.grad for each in group["params"]))
+                self.gradients.update(self.bytes(each.grad for each in group["params"]))
             for state in list(optimizer.state.values()):
-                self.states.update(_bytes(state.values() if isinstance(state, dict) else ()))
+                self.states.update(self.bytes(state.values() if isinstance(state, dict) else ()))
 
     def tell(self) -> None:
         if not self.gradients:
             return
         roots = list(self.job.roots)
         told = Residents(
-            parameters=sum(_bytes(each for root in roots for each in root.parameters()).values()),
-            buffers=sum(_bytes(each for root in roots for each in root.buffers()).values()),
+            parameters=sum(self.bytes(each for root in roots for each in root.parameters()).values()),
+            buffers=sum(self.bytes(each for root in roots for each in root.buffers()).values()),
             gradients=sum(self.gradients.values()),
             states=sum(self.states.values()),
         )
         self.job.record(told)
 
+    def bytes(self, values: Any) -> dict[int, int]:
+        """By address, of tensors on the device in use, or else the CPU; of a sharded one the part that is here."""
+        import torch
 
-def _bytes(values: Any) -> dict[int, int]:
-    """By address, of tensors on the device that is in use, or else the CPU; of a sharded one the part that is here."""
-    import torch
-
-    wanted = "cuda" if torch.cuda.is_initialized() else "cpu"
-    tensors = [getattr(each, "_local_tensor", each) for each in values if isinstance(each, torch.Tensor)]
-    dense = [each for each in tensors if each.layout is torch.strided]
-    # a tensor within torch.func has no memory of its own
-    inside = torch._C._functorch.is_functorch_wrapped_tensor  # pyright: ignore[reportAttributeAccessIssue]
-    return {each.data_ptr(): each.nbytes for each in dense if each.device.type == wanted and not inside(each)}
+        wanted = self.job.accelerator.kind or "cpu"
+        tensors = [getattr(each, "_local_tensor", each) for each in values if isinstance(each, torch.Tensor)]
+        dense = [each for each in tensors if each.layout is torch.strided]
+        # a tensor within torch.func has no memory of its own
+        inside = torch._C._functorch.is_functorch_wrapped_tensor  # pyright: ignore[reportAttributeAccessIssue]
+        return {each.data_ptr(): each.nbytes for each in dense if each.device.type == wanted and not inside(each)}

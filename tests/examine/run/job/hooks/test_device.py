@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 
+from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.job.events import Device, to_row
 from torchtriage.examine.run.job.hooks.device import WAITING, Timeline
 
@@ -40,10 +41,9 @@ class Told:
 
 
 @pytest.fixture(autouse=True)
-def cuda(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
-    monkeypatch.setattr(torch.cuda, "Event", Mark)
+def device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerator, "_kind", "cuda")
+    monkeypatch.setattr(accelerator, "_module", SimpleNamespace(Event=Mark))
     monkeypatch.setattr(Mark, "reached", float("inf"))
     monkeypatch.setattr(Mark, "now", 0.0)
 
@@ -98,6 +98,6 @@ def test_a_new_window_has_no_beginning_and_a_captured_stream_no_marks(monkeypatc
     timeline.restart()
     play(timeline, 9)
     assert told.lines == []
-    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    monkeypatch.setattr(accelerator, "is_capturing", lambda: True)
     play(timeline, 10)
     assert told.lines == []

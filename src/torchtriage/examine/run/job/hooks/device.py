@@ -1,9 +1,10 @@
-"""Where a step's time goes on CUDA's own timeline: an event at every boundary, read once the device has passed it."""
+"""Where a step spends its time on the device's own timeline: an event at each boundary, read once it is passed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..accelerator import accelerator
 from ..events import Device, replace
 
 if TYPE_CHECKING:
@@ -50,11 +51,7 @@ class Timeline:
         self.start, self.marks = None, []
 
     def passed(self, phase: str) -> None:
-        import torch
-
-        if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
-            mark = torch.cuda.Event(enable_timing=True)
-            mark.record()
+        if accelerator.kind and (mark := accelerator.mark(timed=True)) is not None:
             self.marks.append((phase, mark))
 
     def iterated(self, step: int) -> None:

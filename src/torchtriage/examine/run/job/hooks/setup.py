@@ -11,6 +11,7 @@ from pathlib import Path
 from time import time_ns
 from typing import TYPE_CHECKING, Any
 
+from ..accelerator import accelerator
 from ..events import Setup, Start
 from ..ranks import membership
 from ..record import redaction
@@ -40,7 +41,7 @@ def first_line(rank: int) -> Start:
         platform=sys.platform,
         cpus=os.cpu_count(),
         threads=torch.get_num_threads(),
-        devices=_devices(torch),
+        devices=accelerator.devices(),
         argv=redaction.arguments(sys.orig_argv),
         script=_script(),
         environment=redaction.environment(),
@@ -98,16 +99,6 @@ def _script() -> dict[str, Any] | None:
         return None
 
 
-def _devices(torch: Any) -> list[dict[str, Any]]:
-    """CUDA devices, if the job has begun to use them: asking earlier would make a context that it may not want."""
-    if not torch.cuda.is_initialized():
-        return []
-    properties = [torch.cuda.get_device_properties(index) for index in range(torch.cuda.device_count())]
-    return [
-        {"name": each.name, "memory": each.total_memory, "capability": [each.major, each.minor]} for each in properties
-    ]
-
-
 def _model(module: Any) -> dict[str, Any]:
     parameters = list(module.parameters())
     by_dtype: Counter[str] = Counter()
@@ -156,7 +147,7 @@ def _shapes(value: Any, depth: int = 3) -> Any:
 def _precision() -> dict[str, Any]:
     import torch
 
-    on = [kind for kind in ("cuda", "cpu") if torch.is_autocast_enabled(kind)]
+    on = accelerator.autocast()
     return {
         "autocast": str(torch.get_autocast_dtype(on[0])).removeprefix("torch.") if on else None,
         "matmul": torch.get_float32_matmul_precision(),

@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ..accelerator import accelerator
 from .containment import is_contained
 from .isolation import block_collectives, is_sharded
 
@@ -27,7 +28,7 @@ class Call:
     draw none, the state of random numbers.
     """
 
-    __slots__ = ("args", "autocast", "kwargs", "module", "random", "random_cuda", "versions")
+    __slots__ = ("args", "autocast", "kwargs", "module", "random", "random_device", "versions")
 
     def __init__(self, module: Any, args: Any, kwargs: Any, *, draws: bool = True) -> None:
         import torch
@@ -40,19 +41,17 @@ class Call:
         else:
             self.args, self.kwargs = tuple(map(_detached, args)), _detached(kwargs) if kwargs else kwargs
             self.versions = self.seen_versions()
-        cuda = torch.cuda.is_initialized()
         self.random = torch.default_generator.get_state() if draws else None
-        self.random_cuda = torch.cuda.get_rng_state() if cuda and draws else None
-        kinds = ("cuda", "cpu") if cuda else ("cpu",)
-        self.autocast = [(kind, torch.get_autocast_dtype(kind)) for kind in kinds if torch.is_autocast_enabled(kind)]
+        self.random_device = accelerator.random_state() if draws else None
+        self.autocast = [(kind, torch.get_autocast_dtype(kind)) for kind in accelerator.autocast()]
 
     def drew(self) -> bool:
         """Whether random numbers have been drawn since; False where it is not known."""
         import torch
 
-        random, cuda = self.random, self.random_cuda
+        random, device = self.random, self.random_device
         drew = random is not None and not torch.equal(random, torch.default_generator.get_state())
-        return drew or (cuda is not None and not torch.equal(cuda, torch.cuda.get_rng_state()))
+        return drew or (device is not None and not torch.equal(device, accelerator.random_state()))
 
     def seen_versions(self) -> list[int]:
         """Of the inputs that are tensors themselves; what is nested deeper is seldom changed in place."""
@@ -127,10 +126,8 @@ def replaying(call: Call, module: Any, stack: list[Any], *, autocast: bool = Tru
         undo.callback(random.setstate, ours[1])
         if numpy:
             undo.callback(numpy.random.set_state, ours[2])
-        if torch.cuda.is_initialized():
-            undo.callback(torch.cuda.set_rng_state, torch.cuda.get_rng_state())
-        if call.random_cuda is not None:
-            torch.cuda.set_rng_state(call.random_cuda)
+        undo.callback(accelerator.restore_random, accelerator.random_state())
+        accelerator.restore_random(call.random_device)
         if call.random is not None:
             torch.set_rng_state(call.random)
         for part, buffers, flags, kept in before:

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from ..accelerator import accelerator
 from ..code import frames, source
 from ..record.writer import opened
 from . import flight
@@ -71,7 +72,7 @@ class Look(Mark):
 
     def waits(self, earlier: Mark) -> bool:
         """Whether it waits for other ranks: within a call of torch.distributed, or for a collective under way."""
-        return self.call is not None or (self.pending and (not self.worked_since(earlier) or _on_device()))
+        return self.call is not None or (self.pending and (not self.worked_since(earlier) or bool(accelerator.kind)))
 
     def _take(self, code: CodeType, line: int, frame: FrameType) -> None:
         path = frames.path_of(code)
@@ -191,13 +192,6 @@ def _brief(entry: flight.Entry) -> Collective:
         "sizes": entry["sizes"][:8],
         "dtypes": entry["dtypes"][:8],
     }
-
-
-def _on_device() -> bool:
-    """Whether the host may spin while it waits for a device."""
-    import torch
-
-    return bool(torch.cuda.is_initialized())
 
 
 def _short(path: str) -> str:

@@ -10,6 +10,7 @@ from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from .. import events
+from ..accelerator import accelerator
 from ..record.writer import AT_ONCE, inode, kept, opened
 from .cpu import Work
 from .phases import COUNTS, NO_COUNTS, NO_TIME, PHASES, Phases
@@ -292,16 +293,5 @@ def _resident() -> tuple[Callable[[], int | None], Callable[[], None]]:
 
 
 def _allocated() -> dict[str, int | None]:
-    """Bytes in tensors, their peak, and bytes held by the caching allocator of the current CUDA device."""
-    import torch
-
-    if not torch.cuda.is_initialized():
-        return {"allocated": None}
-    stats = torch.cuda.memory_stats_as_nested_dict()
-    if not stats:
-        return {"allocated": None}
-    return {
-        "allocated": stats["allocated_bytes"]["all"]["current"],
-        "peak": stats["allocated_bytes"]["all"]["peak"],
-        "reserved": stats["reserved_bytes"]["all"]["current"],
-    }
+    """Bytes in tensors, their peak, and bytes held by the caching allocator of the current device."""
+    return {"allocated": None, **(accelerator.memory() if accelerator.kind else {})}

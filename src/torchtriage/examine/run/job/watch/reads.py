@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..accelerator import accelerator
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -11,7 +13,7 @@ WAITING = 64  # reads under way at most; beyond, values are left out
 
 
 class Late:
-    """Reads small tensors: on the CPU at once, on CUDA by a copy to pinned memory that is looked at later."""
+    """Reads small tensors: on the host at once, on a device by a copy to pinned memory that is looked at later."""
 
     def __init__(self) -> None:
         self._free: list[Any] = []
@@ -28,8 +30,8 @@ class Late:
             return
         if tensor.is_cpu:
             then(float(tensor.item()))
-        elif tensor.is_cuda and len(self._waiting) < WAITING:
-            self._copy(torch, tensor.detach().reshape(()), then)
+        elif len(self._waiting) < WAITING and accelerator.has(tensor):
+            self._copy(tensor.detach().reshape(()), then)
 
     def read_all(self, tensor: Any, then: Callable[[list[Any]], None]) -> None:
         """The same for the numbers of a plain tensor of one dimension, whole ones as such."""
@@ -39,8 +41,8 @@ class Late:
             return
         if tensor.device.type == "cpu":
             then(tensor.tolist())
-        elif tensor.device.type == "cuda" and len(self._waiting) < WAITING:
-            self._copy(torch, tensor.detach(), then)
+        elif len(self._waiting) < WAITING and accelerator.has(tensor):
+            self._copy(tensor.detach(), then)
 
     def settle(self) -> None:
         """Hands out the values that have arrived, in the order in which they were asked for."""
@@ -54,17 +56,17 @@ class Late:
         self._free.clear()
         self._waiting.clear()
 
-    def _copy(self, torch: Any, tensor: Any, then: Callable[[Any], None]) -> None:
-        if torch.cuda.is_current_stream_capturing():
+    def _copy(self, tensor: Any, then: Callable[[Any], None]) -> None:
+        if accelerator.is_capturing() or not hasattr(accelerator.module, "Event"):
             return
-        host = self._free.pop() if self._free and not tensor.dim() else _pinned(torch, tensor)
+        host = self._free.pop() if self._free and not tensor.dim() else _pinned(tensor)
         host.copy_(tensor, non_blocking=True)
-        arrived = torch.cuda.Event()
-        arrived.record()
-        self._waiting.append((arrived, host, then))
+        self._waiting.append((accelerator.mark(), host, then))
 
 
-def _pinned(torch: Any, tensor: Any) -> Any:
+def _pinned(tensor: Any) -> Any:
     """Whole numbers are kept to the last bit."""
+    import torch
+
     dtype = torch.int64 if tensor.dim() and tensor.dtype == torch.int64 else torch.float32
     return torch.empty(tensor.shape, dtype=dtype, device="cpu", pin_memory=True)

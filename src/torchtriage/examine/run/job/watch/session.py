@@ -8,6 +8,7 @@ from time import perf_counter_ns as now
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
+from ..accelerator import accelerator
 from ..code.interrupts import is_asynchronous
 from ..events import ProbeOff, replace
 from ..inventory.modules import Roots
@@ -58,6 +59,7 @@ class Session:
     it is no plain number on the CPU.
     retaining: whether that backward was told to retain its graph and not to make another.
     placing: the probe that is being placed. compiling: whether a compiler is tracing this very call.
+    accelerator: the device beside the host.
     retired: all probes have been taken away, since two threads learn.
     phases: where the time of a step goes, which is the clock itself. watched: the thread that is. Whoever composes a
     session sets both, since they are made of it.
@@ -76,6 +78,7 @@ class Session:
         self.roots = Roots()
         self.compiling: Callable[[], bool] = bool  # until torch can tell
         self.lost: dict[str, str] = {}  # probes that are off, and why
+        self.accelerator = accelerator
         self.late = Late()
         self.scaling = Scaling()
         self.governor = Governor()

@@ -1,0 +1,136 @@
+"""The one place that asks about the device beside the host: torch.accelerator, and the module of the device in use.
+
+CUDA and ROCm, XPU, NPU, HPU, MPS, and whatever a vendor registers with torch as PrivateUse1. What the module of one
+does not have is answered with nothing, never with what the host would say. Nothing here waits for a device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+HOST = ("", "cpu", "meta")
+
+
+class Accelerator:
+    """The kind of device that the job has begun to use; to ask torch earlier would make a context that the job may not
+    want.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """In a forked child, which may not be able to use the device of its parent."""
+        self._kind: str = ""
+        self._module: Any = None
+
+    @property
+    def kind(self) -> str:
+        """Its kind, as "cuda" or "xpu"; nothing on the host, and as long as the job has used nothing else."""
+        if not self._kind:
+            self._look()
+        return self._kind
+
+    @property
+    def module(self) -> Any:
+        """torch.cuda, or what another device has in its place; None on the host."""
+        return self._module if self._kind or self.kind else None
+
+    def _look(self) -> None:
+        import torch
+
+        if torch.cuda.is_initialized():
+            self._kind, self._module = "cuda", torch.cuda
+            return
+        devices = getattr(torch, "accelerator", None)  # since torch 2.6
+        current = devices.current_accelerator() if devices is not None else None
+        kind = current.type if current is not None else ""
+        if kind and kind != "cuda" and _is_begun(module := torch.get_device_module(kind)):
+            self._kind, self._module = kind, module
+
+    def has(self, tensor: Any) -> bool:
+        """Whether TENSOR lies on it."""
+        return bool(tensor.device.type not in HOST and tensor.device.type == self.kind)
+
+    def is_capturing(self) -> bool:
+        """Whether what is launched now becomes part of a graph: nothing else may be launched then."""
+        asked = getattr(self.module, "is_current_stream_capturing", None)
+        return bool(asked()) if asked is not None else False
+
+    def mark(self, *, timed: bool = False) -> Any:
+        """An event in the current stream that is reached when the device is: `query` tells, and between two that are
+        TIMED `elapsed_time` gives milliseconds. None where the device has no events, or records a graph.
+        """
+        make = getattr(self.module, "Event", None)
+        if make is None or self.is_capturing():
+            return None
+        event = make(enable_timing=timed)
+        event.record()
+        return event
+
+    def memory(self) -> dict[str, int]:
+        """Bytes in tensors now and at their peak, and bytes that the allocator holds; only what the device tells."""
+        if hasattr(self.module, "memory_stats_as_nested_dict"):  # of CUDA: the flat one costs ten times as much
+            stats = self.module.memory_stats_as_nested_dict()
+            told = {name: stats[key]["all"] for name, key in _BYTES.items() if key in stats}
+            found = {name: of["peak" if name == "peak" else "current"] for name, of in told.items()}
+        elif hasattr(self.module, "memory_stats"):
+            stats = self.module.memory_stats()
+            keys = {name: f"{key}.all.{'peak' if name == 'peak' else 'current'}" for name, key in _BYTES.items()}
+            found = {name: stats[key] for name, key in keys.items() if key in stats}
+        else:
+            found = {}
+        if not found and (ask := getattr(self.module, "current_allocated_memory", None)) is not None:  # MPS
+            found = {"allocated": ask()}
+        return {name: int(value) for name, value in found.items()}
+
+    def requests(self) -> int:
+        """How often the allocator has asked the driver for memory; 0 where nobody tells."""
+        ask = getattr(self.module, "memory_stats", None)
+        return int(ask().get("num_device_alloc", 0)) if ask is not None else 0
+
+    def random_state(self) -> Any:
+        """Of the current device's generator; None on the host, or where it has none."""
+        ask = getattr(self.module, "get_rng_state", None)
+        return ask() if ask is not None else None
+
+    def restore_random(self, state: Any) -> None:
+        """Gives the generator a STATE that `random_state` gave, and leaves it alone for None."""
+        if state is not None:
+            self.module.set_rng_state(state)
+
+    def devices(self) -> list[dict[str, Any]]:
+        """Name, memory in bytes and, of CUDA, the compute capability of each device that this process may use."""
+        if not hasattr(self.module, "get_device_properties"):
+            return []
+        every = [self.module.get_device_properties(index) for index in range(self.module.device_count())]
+        return [
+            {"name": each.name, "memory": int(each.total_memory), "capability": _capability(each)}
+            for each in every
+            if hasattr(each, "total_memory")
+        ]
+
+    def autocast(self) -> list[str]:
+        """The kinds of device for which autocast is on now, this one before the host."""
+        import torch
+
+        kinds = (self._kind or self.kind, "cpu")
+        return [kind for kind in kinds if kind and torch.is_autocast_enabled(kind)]
+
+
+_BYTES = {"allocated": "allocated_bytes", "peak": "allocated_bytes", "reserved": "reserved_bytes"}
+
+
+def _is_begun(module: Any) -> bool:
+    """Whether the job has used the device of MODULE: MPS, which is always there, has memory then."""
+    if hasattr(module, "is_initialized"):
+        return bool(module.is_initialized())
+    asked = getattr(module, "current_allocated_memory", None)
+    return asked is not None and asked() > 0
+
+
+def _capability(properties: Any) -> list[int]:
+    return [properties.major, properties.minor] if hasattr(properties, "major") else []
+
+
+accelerator = Accelerator()  # of this process: there is one kind beside the host

@@ -1,0 +1,117 @@
+"""What is asked of the device beside the host, and what a device is not asked for that does not have it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from torchtriage.examine.run.job.accelerator import Accelerator
+
+
+class Event:
+    """One of a device that has events, with what was asked of it."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.enable_timing, self.is_recorded = enable_timing, False
+
+    def record(self) -> None:
+        self.is_recorded = True
+
+
+FLAT = {"allocated_bytes.all.current": 7, "allocated_bytes.all.peak": 9, "reserved_bytes.all.current": 20}
+NESTED = {"allocated_bytes": {"all": {"current": 7, "peak": 9}}, "reserved_bytes": {"all": {"current": 20, "peak": 30}}}
+PROPERTIES = SimpleNamespace(name="card", total_memory=64, major=8, minor=6)
+
+
+def used(monkeypatch: pytest.MonkeyPatch, **names: Any) -> Accelerator:
+    """An accelerator "xpu" that is in use, whose module has NAMES."""
+    module = SimpleNamespace(**({"is_initialized": lambda: True} | names))
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("xpu"))
+    monkeypatch.setattr(torch, "get_device_module", lambda _kind: module)
+    return Accelerator()
+
+
+def test_on_the_host_nothing_is_there() -> None:
+    host = Accelerator()
+    assert (host.kind, host.module, host.memory(), host.devices(), host.requests()) == ("", None, {}, [], 0)
+    assert (host.mark(), host.random_state(), host.is_capturing()) == (None, None, False)
+    assert not host.has(torch.ones(1))
+
+
+def test_a_device_that_the_job_has_not_begun_to_use_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bool] = []
+    accelerator = used(monkeypatch, is_initialized=lambda: bool(begun))
+    assert accelerator.kind == ""
+    begun.append(True)
+    assert accelerator.kind == "xpu"
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param({"memory_stats": lambda: FLAT}, {"allocated": 7, "peak": 9, "reserved": 20}, id="flat statistics"),
+        pytest.param(
+            {"memory_stats_as_nested_dict": lambda: NESTED, "memory_stats": lambda: 1 / 0},
+            {"allocated": 7, "peak": 9, "reserved": 20},
+            id="nested ones, as of CUDA",
+        ),
+        pytest.param({"memory_stats": dict}, {}, id="statistics that are empty as yet"),
+        pytest.param({"current_allocated_memory": lambda: 5}, {"allocated": 5}, id="one number, as of MPS"),
+        pytest.param({}, {}, id="a device that tells nothing"),
+    ],
+)
+def test_memory_is_what_the_device_tells(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], told: dict[str, int]
+) -> None:
+    assert used(monkeypatch, **names).memory() == told
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_mark_is_an_event_that_has_been_recorded(monkeypatch: pytest.MonkeyPatch, timed: bool) -> None:
+    mark = used(monkeypatch, Event=Event).mark(timed=timed)
+    assert (mark.is_recorded, mark.enable_timing) == (True, timed)
+
+
+def test_nothing_is_launched_into_a_graph_that_is_being_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    accelerator = used(monkeypatch, Event=Event, is_current_stream_capturing=lambda: True)
+    assert accelerator.is_capturing()
+    assert accelerator.mark() is None
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        pytest.param(PROPERTIES, [{"name": "card", "memory": 64, "capability": [8, 6]}], id="CUDA"),
+        pytest.param(
+            SimpleNamespace(name="card", total_memory=64),
+            [{"name": "card", "memory": 64, "capability": []}],
+            id="one without a compute capability",
+        ),
+        pytest.param(SimpleNamespace(name="card"), [], id="one that does not tell its memory"),
+    ],
+)
+def test_devices_are_described_as_far_as_they_tell(
+    monkeypatch: pytest.MonkeyPatch, properties: Any, told: list[dict[str, Any]]
+) -> None:
+    accelerator = used(monkeypatch, device_count=lambda: 1, get_device_properties=lambda _index: properties)
+    assert accelerator.devices() == told
+
+
+def test_the_generator_of_the_device_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    states: list[Any] = []
+    accelerator = used(monkeypatch, get_rng_state=lambda: "state", set_rng_state=states.append)
+    accelerator.restore_random(accelerator.random_state())
+    accelerator.restore_random(None)
+    assert states == ["state"]
+
+
+def test_a_forked_child_looks_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    accelerator = used(monkeypatch)
+    assert accelerator.kind == "xpu"
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: None)
+    assert accelerator.kind == "xpu"
+    accelerator.forget()
+    assert accelerator.kind == ""
