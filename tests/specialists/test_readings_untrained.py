@@ -198,3 +198,23 @@ def test_a_rate_is_too_low_where_all_updates_point_one_way_and_come_to_nothing(
     losses: Events, updates: Events, rows: Events, slugs: set[str]
 ) -> None:
     assert found(rates.learning_rate_too_low, [*losses, *updates, *rows]) == slugs
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "slugs"),
+    [
+        pytest.param(0.999, 0.9, {"betas-swapped"}, id="the usual ones"),
+        pytest.param(0.98, 0.9, {"betas-swapped"}, id="those of transformers"),
+        pytest.param(0.95, 0.9, set(), id="close ones"),
+        pytest.param(0.9, 0.5, set(), id="a short average of squares"),
+        pytest.param(0.9, 0.9, set(), id="equal ones"),
+        pytest.param(0.9, 0.0, set(), id="by the sign alone"),
+        pytest.param(0.9, 0.999, set(), id="in order"),
+        pytest.param(0.0, 0.99, set(), id="no mean"),
+    ],
+)
+def test_betas_are_swapped_where_gradients_are_averaged_over_many_more_steps(
+    first: float, second: float, slugs: set[str]
+) -> None:
+    event = {"kind": "betas", "step": 0, "optimizer": "AdamW", "first": first, "second": second, "path": "t.py"}
+    assert found(rates.betas_swapped, [*steps(9), {**event, "line": 3}]) == slugs

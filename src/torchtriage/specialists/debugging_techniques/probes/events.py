@@ -298,6 +298,19 @@ class Unowned(Event):
     last: bool
 
 
+class Betas(Event):
+    """The decay rates with which an optimizer of Adam's kind is built: of the mean of gradients, and of their squares.
+
+    Of several groups those are told whose first exceeds the second most. path, line: where it is built.
+    """
+
+    optimizer: str
+    first: float
+    second: float
+    path: str
+    line: int
+
+
 class Planned(Event):
     """A schedule that is made for a number of calls (end), when it was gone or the job ended. turns: of optimizers."""
 

@@ -14,13 +14,14 @@ from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Rate
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.training import sole_loss
-from torchtriage.specialists.debugging_techniques.probes.events import UpdateSize
+from torchtriage.specialists.debugging_techniques.probes.events import Betas, UpdateSize
 
 ENOUGH = 100  # steps and losses
 PACE = 1e-4  # of the weights' size a step, in the sum of all updates: learning-rate-too-low.md's measurements
 STRAIGHT = 0.7  # of the lengths of all updates together, what they come to: an optimizer that has got anywhere turns
 BEGUN = 0.9  # of what a constant guess costs, at least, a network pays that has learned nothing yet
 FALLEN = 0.75  # of its start, above which the loss still is
+BETA = 0.95  # of the mean of gradients: an average over 20 steps does no harm, whatever that of the squares is
 WARM = 0.5, 0.9  # of the highest rate: below the first at the start, and above the second at the end, it is warming up
 
 
@@ -77,3 +78,19 @@ def _is_warming(rates: Sequence[Rate]) -> bool:
     if not known or rates[-1].maximizes or rates[-1].lr is None or highest <= 0:
         return True
     return known[0] < WARM[0] * highest and known[-1] > WARM[1] * highest
+
+
+@detector("run/betas-swapped")
+def betas_swapped(record: RankRecord) -> Iterator[Sighting]:
+    """Adam averages gradients over more steps than their squares: how many times as many."""
+    for event in record.all(Betas):
+        if event.first <= BETA or not 0 < event.second < event.first < 1:
+            continue
+        long, short = 1 / (1 - event.first), 1 / (1 - event.second)
+        fact = (
+            f"{event.optimizer} is built with betas=({event.first:g}, {event.second:g}): it averages gradients over "
+            f"some {long:.0f} steps and scales that by squares of the last {short:.0f}; "
+            f"({event.second:g}, {event.first:g}) is the usual order"
+        )
+        place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
+        yield Sighting(place, fact, long / short, "times as many steps")

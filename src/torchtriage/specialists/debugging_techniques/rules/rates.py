@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.execution import events
 from torchtriage.examine.source.execution.training import Training
-from torchtriage.examine.source.execution.trainings import Facts, Trainings, certain
+from torchtriage.examine.source.execution.trainings import Facts, Trainings, by_default, certain
 from torchtriage.examine.source.execution.values import Object, Value
 from torchtriage.examine.source.torch_api.symbols import symbols
 
@@ -53,6 +53,45 @@ def _is_of_layers(training: Training, optimizer: Object) -> bool:
     """Whether OPTIMIZER trains layers, and no image or other input that may change at once."""
     held = training.parameters_of(optimizer)
     return bool(held) and all(each.owner is not None and each.owner.made.startswith("torch.nn.") for each in held)
+
+
+ADAMS = frozenset({"Adam", "AdamW", "NAdam", "RAdam", "Adamax", "SparseAdam", "FusedAdam", "DeepSpeedCPUAdam"})
+"""Whose betas are the decays of the mean and of the mean square; with _QUANTISED endings, too. Lion's are not."""
+LONGER, BETA = 3, 0.95
+"""Gradients that are averaged over twice as many steps as their squares do no harm, nor any average over 20 steps (the
+page of this fault).
+"""
+_QUANTISED = re.compile("(8bit|32bit|4bit|Fp8)$")
+
+
+@detector("source/betas-swapped")
+def betas_swapped(trainings: Trainings) -> Iterator[Sighting]:
+    """Adam averages gradients over many more steps than their squares."""
+
+    def find(training: Training) -> Facts:
+        for optimizer in training.optimizers:
+            name = _QUANTISED.sub("", optimizer.made.rpartition(".")[2]).removeprefix("Paged")
+            if name not in ADAMS or optimizer.spot is None:
+                continue
+            given = [optimizer.argument("betas", 2), *(each.get("betas") for each in optimizer.state["groups"])]
+            for first, second in filter(None, map(_swapped, given)):
+                fact = f"betas=({first:g}, {second:g}): gradients are averaged over {_span(first)} steps, and scaled by"
+                yield optimizer.spot, f"{fact} squares of the last {_span(second)}; the smaller one goes first"
+
+    yield from by_default(trainings, find)
+
+
+def _swapped(betas: Value) -> tuple[float, float] | None:
+    """BETAS where they are two numbers, and the first belongs to a mean over many more steps."""
+    numbers = [each for each in betas if isinstance(each, int | float)] if isinstance(betas, tuple | list) else []
+    if len(numbers) != 2 or not 0 < numbers[1] < numbers[0] < 1:
+        return None
+    first, second = numbers
+    return (first, second) if first > BETA and 1 - second > LONGER * (1 - first) else None
+
+
+def _span(beta: float) -> str:
+    return f"{1 / (1 - beta):.0f}"
 
 
 @detector("source/schedule-exceeded")
