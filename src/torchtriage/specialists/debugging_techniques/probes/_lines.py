@@ -10,6 +10,7 @@ from torchtriage.examine.run.job.events import Classes, Targets
 
 from . import _nodes
 from ._chance import Guesses, gain, least, mass_above_one, share_outside, spread_of
+from ._copies import Copies
 from .events import Scores
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Lines:
     def __init__(self, job: Job) -> None:
         self.job, self.probe = job, job.placing
         self.guesses: dict[tuple[str, int], Guesses] = {}  # by kind of loss and number of classes
+        self.copies = Copies()
 
     def follow(self, what: str, steps: int = 2) -> None:
         """For so many STEPS that are watched the functions of the group WHAT (a method here) note their calls."""
@@ -53,6 +55,7 @@ class Lines:
 
         for name in ("cross_entropy_loss", "nll_loss_nd"):
             job.wrap(_nn, name, self.noting_entropy)
+        job.wrap(torch, "embedding", self.copies.noting)
         job.wrap(torch, "binary_cross_entropy_with_logits", self.noting_binary)
         job.wrap(_nn, "binary_cross_entropy", self.noting_binary)
 
@@ -126,6 +129,7 @@ class Lines:
                 )
                 self.read(guess, value=result.detach().mean(), prior=prior, even=even, spread=_spread(logits))
                 self.read(guess, gain=gain(cost, logits, target), floor=least(target, logits.shape[1], options))
+                self.read(guess, copied=self.copies.share(_judge(result), target, options.get("ignore_index", -100)))
                 if "nll" in original.__name__:
                     self.read(guess, above=mass_above_one(logits))
                 self.note_guess(result, guess)

@@ -31,7 +31,8 @@ class Mark:
     """What is noted on an operation: it lives as long as its graph, and holds nothing alive.
 
     path, line, module: of the call. guess: of a loss, whose numbers may still arrive. given: shapes that were not meant
-    to meet. output: it made the output of a module that hides how.
+    to meet. output: it made the output of a module that hides how. ids: what an embedding was given, which the graph
+    holds itself.
     """
 
     path: str | None = None
@@ -40,6 +41,7 @@ class Mark:
     guess: Guess | None = None
     given: Sequence[Sequence[int]] | None = None
     output: bool = False
+    ids: Any = None
 
 
 def kind(node: Any) -> str:

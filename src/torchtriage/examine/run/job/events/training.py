@@ -199,7 +199,8 @@ class Guess(Event):
 class Classes(Guess):
     """Of a cross entropy. labels: seen so far. whole: no mask comes after it. even: the cost of an even guess. gain:
     how much dearer another sample's answers are. spread: standard deviation of the outputs over samples. above: share
-    of rows whose exponentials add up to more than 1. outside: share of targets beyond 0 and 1.
+    of rows whose exponentials add up to more than 1. outside: share of targets beyond 0 and 1. copied: share of targets
+    that the model was given at the same position; None where the graph shows no way from there.
     """
 
     labels: int = 0
@@ -209,6 +210,7 @@ class Classes(Guess):
     spread: float | None = None
     above: float | None = None
     outside: float | None = None
+    copied: float | None = None
 
 
 class Targets(Guess):
