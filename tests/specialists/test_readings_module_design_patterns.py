@@ -10,6 +10,7 @@ from records import evidence, found, steps
 from torchtriage.specialists.module_design_patterns.readings import (
     dropping,
     filling,
+    frozen,
     holding,
     hooks,
     making,
@@ -278,3 +279,35 @@ TRAINED = {"kind": "trained", "step": 1, "model": "Net", "layers": 2, "of": 1000
 )
 def test_a_model_is_told_of_which_only_norms_are_trained(change: dict[str, Any], slugs: set[str]) -> None:
     assert found(trained.only_norms_trained, [*steps(9), {**TRAINED, **change}]) == slugs
+
+
+# Layers that are frozen as they were made
+
+FROZEN = {
+    "kind": "frozen-at-random", "step": 40, "model": "Network", "names": ["stem.0", "layers.2.0"],
+    "kinds": ["BatchNorm2d", "Conv2d", "Linear", "Network"], "matrices": 4, "drawn": 4, "layers": 4, "frozen": 900,
+    "of": 1000, "steps": 40, "path": "t.py", "line": 5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"frozen-at-random"}, id="a backbone without its weights"),
+        pytest.param({"drawn": 3}, set(), id="one weight that nobody draws so"),
+        pytest.param({"layers": 1, "matrices": 1, "drawn": 1}, set(), id="features of one layer"),
+        pytest.param({"frozen": 400}, set(), id="a stem that is kept still"),
+        pytest.param({"steps": 12}, set(), id="a program that is tried out"),
+        pytest.param({"kinds": ["Linear", "RandomFeatures"]}, set(), id="by its name"),
+        pytest.param({"names": ["reservoir.0"]}, set(), id="by the name of a part"),
+        pytest.param({"names": ["brand.0", "systema.1"]}, {"frozen-at-random"}, id="names that only sound so"),
+    ],
+)
+def test_layers_are_frozen_at_random_where_most_of_a_deep_model_is(change: dict[str, Any], slugs: set[str]) -> None:
+    assert found(frozen.frozen_at_random, [*steps(40), {**FROZEN, **change}]) == slugs
+
+
+def test_the_line_that_makes_the_first_frozen_layer_is_told_with_the_share() -> None:
+    (item,) = evidence(frozen.frozen_at_random, [*steps(40), FROZEN])
+    assert (item.place.path, item.place.line, item.place.module, item.value) == ("t.py", 5, "stem.0", 0.9)
+    assert item.fact.startswith("90% of the numbers of Network were frozen in all 40 steps")

@@ -151,6 +151,28 @@ class Trained(Event):
     norms: int
 
 
+class FrozenAtRandom(Event):
+    """The layers that a forward pass calls first never required a gradient, and hold the numbers that they had when
+    they were made; what is trained comes after them.
+
+    names, kinds: of the frozen layers, and the classes of all modules. matrices: weights of theirs of two dimensions or
+    more. drawn: how many of them are distributed as an initialisation draws them. layers: how many take part in the
+    pass. frozen: numbers of these, OF all of the model. path, line: where the first one is made.
+    """
+
+    model: str
+    names: Sequence[str]
+    kinds: Sequence[str]
+    matrices: int
+    drawn: int = 0
+    layers: int = 0
+    frozen: int = 0
+    of: int
+    steps: int = 0
+    path: str
+    line: int
+
+
 class Unused(Event):
     """A parameter of an optimizer has had no gradient in any of its steps.
 
