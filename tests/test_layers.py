@@ -16,6 +16,8 @@ FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent.name != "scr
 TOOLKIT = [*SOURCE.glob("toolkit/state/*.py"), SOURCE / "toolkit/seeds.py", SOURCE / "toolkit/proving.py"]
 TRIAL = [SOURCE / "examine/trial/leg/fork.py"]
 """Part of a training that imports it: with torch and torchtriage's own packages, unlike what is put into any job."""
+SIMULATION = [*SOURCE.glob("simulation/*.py")]
+"""Part of a training that is rehearsed: on its torch and the standard library, and on nothing else of torchtriage."""
 JOB_SIDE = [
     *SOURCE.glob("specialists/*/probes/*.py"),
     *SOURCE.glob("examine/run/job/**/*.py"),
@@ -101,7 +103,7 @@ def test_no_module_of_a_run_imports_itself_on_any_way_not_even_for_types() -> No
 
 def test_torch_is_imported_only_inside_functions_and_only_where_a_job_is() -> None:
     touching = {path for path in FILES if "torch" in imported(path)}
-    assert touching <= {*JOB_SIDE, *TOOLKIT, *TRIAL}
+    assert touching <= {*JOB_SIDE, *TOOLKIT, *TRIAL, *SIMULATION}
     assert touching
     assert not [path for path in FILES if "torch" in imported(path, at_top=True)]
 
@@ -113,6 +115,12 @@ def test_code_inside_the_job_never_imports_what_the_job_may_have_in_another_vers
     assert own == {"torchtriage.examine.run.job.events"}  # which the watch puts there while probes are imported
     for path in SOURCE.glob("examine/run/job/events/*.py"):
         assert not imported(path) & {"torch", "torchtriage"}
+
+
+def test_the_simulation_is_loaded_by_whoever_asks_for_it_and_loads_nothing_of_ours() -> None:
+    assert {name for path in SIMULATION for name in imported(path)} & {"torchtriage", "msgspec", "numpy"} == set()
+    others = [path for path in FILES if path not in SIMULATION]
+    assert [path for path in others if "torchtriage.simulation" in imported(path, at_top=True)] == []
 
 
 @pytest.mark.parametrize(
