@@ -151,10 +151,10 @@ def test_measurements_that_do_not_fit_are_left_out(measurements: dict[str, objec
 @pytest.mark.parametrize(
     ("measurements", "words"),
     [
-        ({"overhead": 0.008}, "0.8 % of the run went into the probes themselves."),
+        ({"overhead": 0.008}, "At least 0.8 % of the run went into the probes themselves."),
         (
             {"overhead": 0.69},
-            "69.0 % of the run went into the probes themselves, for the first steps are watched closely",
+            "At least 69.0 % of the run went into the probes themselves, for the first steps are watched closely",
         ),
         (
             {"overhead": 0.2, "overhead_later": 0.01},

@@ -305,7 +305,7 @@ def _overhead(case: Case) -> str:
         rest = f"; after the first steps, which are watched closely, {figure(later, 'share')}"
     else:
         rest = ", for the first steps are watched closely, and there were no others" if share > DEAR else ""
-    return f"{figure(share, 'share')} of the run went into the probes themselves{rest}."
+    return f"At least {figure(share, 'share')} of the run went into the probes themselves{rest}."
 
 
 def _open(step: Step) -> Open:

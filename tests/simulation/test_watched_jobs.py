@@ -1,0 +1,119 @@
+"""A job on the device that is watched: nothing waits for the device, its times are its clock's, its numbers unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import torchtriage
+from torchtriage.examine.run.job import Job, begin
+from torchtriage.examine.run.job.accelerator import accelerator
+from torchtriage.examine.run.load import read
+from torchtriage.examine.run.measure import measurements
+from torchtriage.simulation import Costs, Simulator
+from torchtriage.triage import probes
+
+OURS = str(Path(torchtriage.__file__).parent)
+FIRST = 64  # steps, all of which are watched
+STEPS = 160
+COSTS = Costs.free(launch=4_000, kernel=30_000)
+
+Watch = Callable[..., Job]
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Watch]:
+    jobs: list[Job] = []
+
+    def put(*rooms: Path) -> Job:
+        jobs.append(begin(str(tmp_path), [str(room) for room in rooms]))
+        return jobs[-1]
+
+    accelerator.forget()
+    yield put
+    for job in jobs:
+        job.leave("test")
+        job.tidy()
+
+
+def train(simulator: Simulator, steps: int = STEPS, *, is_logged: bool = False) -> list[torch.Tensor]:
+    """The weights after so many steps; the ledger counts them."""
+    torch.manual_seed(0)
+    parts = nn.Linear(16, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, 4)
+    model = nn.Sequential(*parts).to("sim")
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    inputs, targets = torch.randn(8 * steps, 16), torch.randint(4, (8 * steps,))
+    for batch, target in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, targets), batch_size=8):
+        loss = nn.functional.cross_entropy(model(batch.to("sim")), target.to("sim"))
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        if is_logged:
+            loss.item()
+        simulator.step()
+    return [each.detach().cpu() for each in model.parameters()]
+
+
+def ours(simulator: Simulator, since: int) -> list[tuple[str, int, str]]:
+    """Where the watch waited for the device from step SINCE on."""
+    waits = simulator.ledger.synchronisations
+    return [(each.file, each.line, each.call) for each in waits if each.file.startswith(OURS) and each.step >= since]
+
+
+@pytest.mark.parametrize("is_logged", [False, True])
+def test_after_the_first_steps_no_probe_waits_for_the_device(
+    simulator: Simulator, watch: Watch, is_logged: bool
+) -> None:
+    simulator.costs = COSTS
+    watch(*probes())
+    train(simulator, is_logged=is_logged)
+    assert not ours(simulator, since=2)
+
+
+def test_a_watched_job_trains_to_the_same_bits(simulator: Simulator, watch: Watch) -> None:
+    plain = train(simulator, 96)
+    job = watch(*probes())
+    watched = train(simulator, 96)
+    assert not job.lost
+    assert all(torch.equal(one, other) for one, other in zip(plain, watched, strict=True))
+
+
+def test_steps_are_timed_by_the_clock_of_the_device(simulator: Simulator, watch: Watch, tmp_path: Path) -> None:
+    """Of steps whose kernels take longer than the host, each begins when the device is done with the one before."""
+    simulator.costs = COSTS
+    job = watch()
+    train(simulator, FIRST)
+    torch.accelerator.synchronize()
+    job.leave("exit")
+    (rank,) = read(tmp_path).ranks
+    ends = [max(each.end for each in simulator.ledger.kernels if each.step == step) for step in range(FIRST)]
+    truth = {step: (ends[step] - ends[step - 1]) / 1e9 for step in range(1, FIRST)}
+    timed = {event.at: event.seconds for event in rank.on_device}
+    assert len(timed) > FIRST // 2
+    assert timed == pytest.approx({step: truth[step] for step in timed}, rel=0.05)
+
+
+def test_the_memory_of_the_device_is_told(simulator: Simulator, watch: Watch, tmp_path: Path) -> None:
+    job = watch()
+    train(simulator, 32)
+    job.leave("exit")
+    told: dict[str, Any] = measurements(read(tmp_path))["memory"]
+    assert told["peak"] == torch.accelerator.max_memory_allocated()
+    assert told["reserved"]["last"] == torch.accelerator.memory_reserved()
+
+
+def test_losses_are_read_once_the_device_has_computed_them(simulator: Simulator, watch: Watch, tmp_path: Path) -> None:
+    simulator.costs = COSTS
+    job = watch()
+    train(simulator, 32)
+    job.leave("exit")
+    (rank,) = read(tmp_path).ranks
+    losses = [step.loss for step in rank.every_step if step.loss is not None]
+    assert len(losses) > 16
+    assert losses[0] == pytest.approx(1.386, abs=0.4)  # ln(4)
