@@ -56,7 +56,9 @@ class Ledger:
         self.watched: list[Any] = []
 
     def filled(self, caller: Any) -> bool:
-        """Whether this backward left a gradient that is not zero; looked at closely ten times, then believed."""
+        """Whether this backward left a gradient that is not zero; looked at closely ten times, where the host has it,
+        then believed.
+        """
         optimizer = self.optimizer()
         if optimizer is None:
             return False
@@ -64,7 +66,7 @@ class Ledger:
             self.watched = [p for p in with_gradient(optimizer) if p.numel()][:4]
             self.first = [p.detach().flatten()[:64].clone() for p in self.watched]
         full = [p for p in self.watched if p.grad is not None]
-        if not full or (self.backwards < 10 and not any(bool(p.grad.any()) for p in full)):
+        if not full or (self.backwards < 10 and not any(not p.grad.is_cpu or bool(p.grad.any()) for p in full)):
             return False
         self.where = self.where or caller()
         self.backwards += 1
