@@ -61,7 +61,7 @@ def momentum_above_one(project: Project) -> Iterator[Site]:
             yield source.replace(call, source.code(call)[:-1].rstrip(", \n") + ", momentum=1.02)")
 
 
-@operator("Adam's betas in the order of another library", TOO_HIGH, beside=TOO_LOW)
+@operator("Adam's betas in the order of another library", ("betas-swapped", *TOO_HIGH), beside=TOO_LOW)
 def betas_swapped(project: Project) -> Iterator[Site]:
     for source, call in optimizers(project):
         given = keyword(call, "betas")

@@ -129,7 +129,11 @@ def optimizer_of_one_part(project: Project) -> Iterator[Site]:
         yield from (source.replace(given.func, f"{name}.{part}.parameters") for part in parts[-1:])
 
 
-@operator("A part frozen by mistake, before the optimizer sees it", UNTRAINED, beside=("only-norms-trained",))
+@operator(
+    "A part frozen by mistake, before the optimizer sees it",
+    (*UNTRAINED, "frozen-at-random"),
+    beside=("only-norms-trained",),
+)
 def part_frozen(project: Project) -> Iterator[Site]:
     for source, assign, name, network in models(project):
         parts = [part for part, _, _ in children(home(project, network), network)]
