@@ -69,6 +69,24 @@ def test_memory_is_what_the_device_tells(
     assert used(monkeypatch, **names).memory() == told
 
 
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        pytest.param({"memory_stats": lambda: {"allocation.all.allocated": 7}}, 7, id="flat statistics"),
+        pytest.param(
+            {"memory_stats_as_nested_dict": lambda: {"allocation": {"all": {"allocated": 7}}}}, 7, id="as of CUDA"
+        ),
+        pytest.param({"memory_stats_as_nested_dict": dict}, None, id="statistics that are empty as yet"),
+        pytest.param({"memory_stats": dict}, None, id="without the figure"),
+        pytest.param({}, None, id="a device that tells nothing"),
+    ],
+)
+def test_tensors_are_counted_where_the_device_does(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], count: int | None
+) -> None:
+    assert used(monkeypatch, **names).allocations() == count
+
+
 @pytest.mark.parametrize("timed", [False, True])
 def test_a_mark_is_an_event_that_has_been_recorded(monkeypatch: pytest.MonkeyPatch, timed: bool) -> None:
     mark = used(monkeypatch, Event=Event).mark(timed=timed)

@@ -6,7 +6,11 @@ does not have is answered with nothing, never with what the host would say. Noth
 
 from __future__ import annotations
 
-from typing import Any
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 HOST = ("", "cpu", "meta")
 
@@ -14,7 +18,12 @@ HOST = ("", "cpu", "meta")
 class Accelerator:
     """The kind of device that the job has begun to use; to ask torch earlier would make a context that the job may not
     want.
+
+    clock: nanoseconds of the host, beside which the device's events are held. A device that is simulated has a clock
+    of its own, on which what the probes take is nothing.
     """
+
+    clock: Callable[[], int] = staticmethod(perf_counter_ns)
 
     def __init__(self) -> None:
         self.forget()
@@ -88,6 +97,17 @@ class Accelerator:
         """How often the allocator has asked the driver for memory; 0 where nobody tells."""
         ask = getattr(self.module, "memory_stats", None)
         return int(ask().get("num_device_alloc", 0)) if ask is not None else 0
+
+    def allocations(self) -> int | None:
+        """How many tensors have been given memory so far: as long as that stays, nothing new is computed. None where
+        nobody counts.
+        """
+        if hasattr(self.module, "memory_stats_as_nested_dict"):
+            stats = self.module.memory_stats_as_nested_dict()
+            return int(stats["allocation"]["all"]["allocated"]) if "allocation" in stats else None
+        ask = getattr(self.module, "memory_stats", None)
+        found = ask().get("allocation.all.allocated") if ask is not None else None
+        return int(found) if found is not None else None
 
     def random_state(self) -> Any:
         """Of the current device's generator; None on the host, or where it has none."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HOOKS = {
+    "device": device.place,  # before all that compute something, when a phase ends
     "batches": batches.place,
     "roots": roots.place,
     "gradients": gradients.place,
@@ -51,7 +52,6 @@ HOOKS = {
     "scalers": scalers.place,
     "scale": scalers.scale,
     "clips": clipping.place,
-    "device": device.place,
     "setup": setup.place,
     "crash": crash.place,
     "handled": exceptions.place,

@@ -13,7 +13,12 @@ from torchtriage.examine.run.job.hooks.device import WAITING, Timeline
 
 
 class Mark:
-    """An event of CUDA that the device reaches at a time of our choice, in milliseconds."""
+    """An event of CUDA that the device reaches at a time of our choice, in milliseconds.
+
+    ahead: of the device, so much earlier the host asks for it.
+    """
+
+    ahead = 0.0
 
     now = 0.0
     reached = float("inf")
@@ -35,6 +40,7 @@ class Mark:
 class Told:
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
+        self.governor = SimpleNamespace(booked=0)
 
     def record(self, event: Device) -> None:
         self.lines.append(to_row(event))
@@ -46,6 +52,8 @@ def device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accelerator, "_module", SimpleNamespace(Event=Mark))
     monkeypatch.setattr(Mark, "reached", float("inf"))
     monkeypatch.setattr(Mark, "now", 0.0)
+    monkeypatch.setattr(Mark, "ahead", 0.0)
+    monkeypatch.setattr(accelerator, "clock", lambda: round((Mark.now - Mark.ahead) * 1e6))
 
 
 STEP = [("data", 5), ("transfer", 1), ("forward", 10), ("other", 1), ("backward", 20), ("other", 0), ("optimizer", 3)]
@@ -66,7 +74,7 @@ def test_a_step_is_told_from_the_end_of_the_last_one_by_phase() -> None:
     (line,) = told.lines
     assert line == pytest.approx(
         {"kind": "device", "at": 1, "seconds": 0.04, "data": 0.005, "transfer": 0.001, "forward": 0.01, "other": 0.001,
-         "backward": 0.02, "optimizer": 0.003}
+         "backward": 0.02, "optimizer": 0.003, "busy": 0.0, "host_paced": 0.034, "overhead": 0.0}
     )  # fmt: skip
 
 
@@ -101,3 +109,40 @@ def test_a_new_window_has_no_beginning_and_a_captured_stream_no_marks(monkeypatc
     monkeypatch.setattr(accelerator, "is_capturing", lambda: True)
     play(timeline, 10)
     assert told.lines == []
+
+
+def test_a_device_that_is_behind_all_the_time_is_busy_all_the_time() -> None:
+    told = Told()
+    timeline = Timeline(told)  # type: ignore[arg-type]
+    Mark.reached = 0.0
+    for step in range(3):
+        play(timeline, step)
+    Mark.reached = float("inf")
+    timeline.settle()
+    assert [line["busy"] for line in told.lines] == pytest.approx([0.034, 0.034])
+    assert [line["host_paced"] for line in told.lines] == [0.0, 0.0]
+
+
+def test_a_device_that_falls_behind_within_a_phase_is_busy_for_as_long_as_it_is_behind() -> None:
+    """The host leaves backward 14 ms before the device has done 20 ms of work, and so it needs at least these 14 ms."""
+    told = Told()
+    timeline = Timeline(told)  # type: ignore[arg-type]
+    play(timeline, 0)
+    for phase, milliseconds in STEP:
+        Mark.now += milliseconds
+        Mark.ahead = {"backward": 14.0, "optimizer": 1.0}.get(phase, Mark.ahead)
+        Mark.reached = Mark.now - 21 if phase == "backward" else float("inf") if Mark.ahead < 14 else Mark.now - 1
+        timeline.passed(phase)
+    Mark.reached = float("inf")
+    timeline.iterated(1)
+    (line,) = told.lines
+    assert 0.014 <= line["busy"] <= 0.023
+
+
+def test_what_probes_take_stands_beside_a_step() -> None:
+    told = Told()
+    timeline = Timeline(told)  # type: ignore[arg-type]
+    for step in range(2):
+        told.governor.booked += 3_000_000
+        play(timeline, step)
+    assert told.lines[0]["overhead"] == 0.003

@@ -43,6 +43,7 @@ from .steps import Clock as Clock
 from .steps import Cost as Cost
 from .steps import Device as Device
 from .steps import End as End
+from .steps import HostWaits as HostWaits
 from .steps import ProbeOff as ProbeOff
 from .steps import Rested as Rested
 from .steps import Setup as Setup

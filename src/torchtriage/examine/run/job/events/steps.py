@@ -100,10 +100,33 @@ class Rested(Step):
 
 
 class Device(Step):
-    """A step as the device's own timeline has it."""
+    """A step as the device's own timeline has it.
+
+    busy: seconds outside of data and transfer in which it certainly had work; in the rest it may have had some, too.
+    host_paced: seconds outside of those, in phases at whose begin and end it had done all that it was asked for.
+    overhead: seconds that probes took of the host's time.
+    """
 
     at: int = 0
     other: float = 0.0
+    busy: float | None = None
+    host_paced: float = 0.0
+    overhead: float = 0.0
+
+
+class HostWaits(Event):
+    """Calls of step AT that made the host wait for the device.
+
+    waits: of each line and call, (path, line, call, times, seconds of the host in it, seconds for which the device then
+    certainly had nothing to do, other than for lack of a batch, seconds of both that would have overlapped without the
+    wait, seconds in which the device did nothing but copy). path is ""
+    where a library called, and after a pass that was no training's. is_counted: the device tells when it had nothing to
+    do; where it does not, that and the loss are 0.
+    """
+
+    at: int = 0
+    waits: Sequence[Sequence[Any]] = ()
+    is_counted: bool = True
 
 
 class Clock(Event):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..accelerator import accelerator
 from ..events import Device, replace
+from .waits import Waits
 
 if TYPE_CHECKING:
     from ..job import Job
 
 WAITING = 16  # steps that may be under way on the device at most; beyond, steps are left out
+OF_DATA = ("data", "transfer")
+LEVEL, ALIKE = 50_000.0, 0.02  # nanoseconds, and of the step, by which a device is behind that keeps up
 ENDING = {  # which phase of a step has ended when an event of the job comes
     "batch": "data",
     "forward": "transfer",
@@ -29,12 +32,34 @@ def place(job: Job) -> None:
     out of work; from there to the forward pass, that of the copies; gaps within a phase belong to the phase.
     """
     job.sampled()
-    timeline = Timeline(job)
-    for event, phase in ENDING.items():
-        job.on(event, lambda *_, phase=phase: timeline.passed(phase))
+    timeline, waits = Timeline(job), Waits(job)
+
+    def passed(event: str) -> None:
+        if accelerator.kind:
+            waits.pass_boundary(event)
+            timeline.passed(ENDING[event])
+
+    for event in ENDING:
+        job.on(event, lambda *_, event=event: passed(event))
+    job.on("aside", waits.start_evaluation)
     job.listen(timeline.iterated)
+    job.on("iterated", waits.end_step)
     job.on("watching", timeline.restart)
+    job.on("watching", waits.restart)
     job.on("ending", timeline.settle)
+
+
+class Boundary(NamedTuple):
+    """The end of a PHASE of a step.
+
+    mark: the event of the device. at: nanoseconds on the host's clock, when it was recorded. has_caught_up: whether the
+    device had reached the boundary before by then; if not, it has worked all through this phase.
+    """
+
+    phase: str
+    mark: Any
+    at: int
+    has_caught_up: bool
 
 
 class Timeline:
@@ -42,33 +67,79 @@ class Timeline:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.marks: list[tuple[str, Any]] = []
-        self.start: Any = None
-        self.waiting: list[tuple[int, Any, list[tuple[str, Any]]]] = []
+        self.marks: list[Boundary] = []
+        self.start: Boundary | None = None
+        self.waiting: list[tuple[int, Boundary, list[Boundary], int]] = []
+        self.booked = 0
 
     def restart(self) -> None:
         """A window begins: nobody has seen where its first step did."""
         self.start, self.marks = None, []
+        self.booked = self.job.governor.booked
 
     def passed(self, phase: str) -> None:
-        if accelerator.kind and (mark := accelerator.mark(timed=True)) is not None:
-            self.marks.append((phase, mark))
+        if accelerator.is_capturing():  # CUDA allows no query then
+            return
+        last = self.marks[-1] if self.marks else self.start
+        has_caught_up, at = last is None or last.mark.query(), accelerator.clock()
+        if (mark := accelerator.mark(timed=True)) is not None:
+            self.marks.append(Boundary(phase, mark, at, has_caught_up))
 
     def iterated(self, step: int) -> None:
         marks, self.marks = self.marks, []
+        booked, self.booked = self.booked, self.job.governor.booked
         if self.start is not None and marks and len(self.waiting) < WAITING:
-            self.waiting.append((step, self.start, marks))
-        self.start = marks[-1][1] if marks else None
+            self.waiting.append((step, self.start, marks, self.booked - booked))
+        self.start = marks[-1] if marks else None
         self.settle()
 
     def settle(self) -> None:
         """Writes down the steps that the device has ended."""
-        while self.waiting and self.waiting[0][2][-1][1].query():
-            step, before, marks = self.waiting.pop(0)
+        while self.waiting and not accelerator.is_capturing() and self.waiting[0][2][-1].mark.query():
+            step, start, marks, overhead = self.waiting.pop(0)
             spent: dict[str, float] = {}
-            fetched = any(phase == "data" for phase, _ in marks)
-            for phase, mark in marks:
-                told = phase if fetched or phase != "transfer" else "other"
-                spent[told] = spent.get(told, 0.0) + before.elapsed_time(mark) / 1e3
-                before = mark
-            self.job.record(replace(Device(at=step, seconds=sum(spent.values())), **spent))
+            busy = host_paced = 0.0
+            is_fetched = any(each.phase == "data" for each in marks)
+            for mark, times in zip(marks, measure_phases(start, marks), strict=True):
+                phase = mark.phase if is_fetched or mark.phase != "transfer" else "other"
+                spent[phase] = spent.get(phase, 0.0) + times.seconds
+                if phase not in OF_DATA:
+                    busy += times.busy
+                    host_paced += times.seconds * times.is_host_paced
+            timed = Device(at=step, seconds=sum(spent.values()), busy=busy, host_paced=host_paced)
+            self.job.record(replace(timed, **spent, overhead=overhead / 1e9))
+
+
+class PhaseTimes(NamedTuple):
+    """What the device did in a phase: seconds of its time, and of those in which it certainly had work.
+
+    is_host_paced: at its begin and at its end the device had done all that it was asked for.
+    """
+
+    seconds: float
+    busy: float
+    is_host_paced: bool
+
+
+def measure_phases(start: Boundary, marks: list[Boundary]) -> list[PhaseTimes]:
+    """What the device did in the phases that end at MARKS, the first of which begins at START.
+
+    By how much the device is behind the host is known but for a constant, since their clocks have no common zero. Where
+    it is least behind, it is taken to be level with the host: it is behind by no less, so that all that is called busy
+    is.
+    """
+    boundaries = [start, *marks]
+    on_device = [0.0, *(start.mark.elapsed_time(each.mark) * 1e6 for each in marks)]
+    on_host = [float(each.at - start.at) for each in boundaries]
+    least = min(device - host for device, host in zip(on_device, on_host, strict=True))
+    behind = [device - host - least for device, host in zip(on_device, on_host, strict=True)]
+    level = LEVEL + ALIKE * on_device[-1]
+    is_level = behind[0] <= level
+    phases = []
+    for at, mark in enumerate(marks, 1):
+        took, launching = on_device[at] - on_device[at - 1], on_host[at] - on_host[at - 1]
+        idle = min(max(launching - behind[at - 1], 0.0), took) if mark.has_caught_up else 0.0
+        is_known = mark.has_caught_up or launching <= level  # in a phase of no length nothing can catch up
+        was_level, is_level = is_level, is_known and behind[at] <= level
+        phases.append(PhaseTimes(took / 1e9, (took - idle) / 1e9, was_level and is_level))
+    return phases

@@ -64,6 +64,11 @@ class Governor:
         elif probe in self.spaced:
             self._booked_spaced += nanoseconds
 
+    @property
+    def booked(self) -> int:
+        """Nanoseconds that all probes have cost so far."""
+        return self._booked
+
     def sees(self, probe: str) -> bool:
         """Whether PROBE is told of the current step."""
         if probe in self.spaced:

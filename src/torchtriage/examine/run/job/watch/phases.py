@@ -49,6 +49,10 @@ class Phases:
         self._spent[phase] += nanoseconds
         self._claimed += nanoseconds
 
+    def spent(self, phase: str) -> int:
+        """Nanoseconds of the step under way that were booked as PHASE."""
+        return self._spent[phase]
+
     def count(self, what: str) -> int:
         """How many batches, epochs, forwards, backwards or skipped updates there have been so far."""
         return self._ended[what] + self.counts[what]

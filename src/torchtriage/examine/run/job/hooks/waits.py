@@ -1,0 +1,269 @@
+"""Where the host waits for the device: the user's lines, how long, and whether the device then had anything to do."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..accelerator import accelerator
+from ..code.frames import is_own, path_of
+from ..events import HostWaits
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from ..job import Job
+
+    Arguments = tuple[Any, ...]
+    Options = dict[str, Any]
+    Key = tuple[str, int, str]  # file, line and call
+
+READING = ("item", "tolist", "nonzero", "__bool__", "__float__", "__int__", "__index__")
+"""Methods of a tensor that return once the device has computed it."""
+COPYING = ("to", "cpu", "copy_")  # and what is named after the device, as `cuda`
+ENOUGH = 128  # steps that are watched: what waits in every step has been seen, and the methods are torch's own again
+OF_TENSORS = ("/torch/_tensor.py", "/torch/_tensor_str.py")  # which convert and print them for whoever asked
+
+
+class Totals:
+    """What one call of a line has cost in a step: nanoseconds, but for the number of calls.
+
+    waited: of the host. idle: after it, of the device. lost: of both, what would have overlapped without the wait.
+    copied: in which the device did nothing but take its data.
+    """
+
+    __slots__ = ("calls", "copied", "idle", "lost", "waited")
+
+    def __init__(self) -> None:
+        self.calls = self.waited = self.idle = self.lost = 0
+        self.copied = 0.0
+
+    def row(self) -> tuple[float, ...]:
+        """The number of calls, and seconds."""
+        times = (self.waited, self.idle, self.lost, self.copied)
+        return (self.calls, *(round(each / 1e9, 9) for each in times))
+
+
+class Waits:
+    """The waits of the step under way, by line; and since when the device has certainly had nothing to do.
+
+    After a call that has waited for all that was queued, the device is idle for as long as no tensor is given memory:
+    what computes nothing new launches nothing. Operations in place are not seen, but another wait or a boundary of the
+    step mostly comes before them.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.hook, self.probe = job.placing, ""
+        self.totals: dict[Key, Totals] = {}
+        self.copies: list[tuple[Totals, Any, Any]] = []
+        self.is_inside = False  # of a call that waits
+        self.is_evaluating = False  # from a pass that is no training's to the next boundary of a step
+        self.can_count = True  # whether the device tells how many tensors it has given memory
+        self.steps = 0
+        self.latest: Key | None = None  # the wait since which the device has nothing to do
+        self.allocations: int | None = None
+        self.hidden = 0  # nanoseconds of that wait, beside which nothing of the host has run in idle time yet
+        self.since = self.booked = self.fetching = 0
+
+    def place(self, job: Job) -> None:
+        """Takes the places of the calls that wait."""
+        import torch
+
+        job.sampled()
+        for name in (*READING, *COPYING, accelerator.kind):
+            if hasattr(torch.Tensor, name):
+                job.wrap(torch.Tensor, name, functools.partial(self.wrap_method, name))
+        for owner in (accelerator.module, getattr(torch, "accelerator", None), *_classes()):
+            if hasattr(owner, "synchronize"):
+                job.wrap(owner, "synchronize", self.wrap_synchronize)
+
+    def wrap_method(self, name: str, original: Any) -> Any:
+        """A method of tensors, which waits where it brings something to the host, or from memory that is not pinned."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.is_inside:
+                return original(*args, **kwargs)
+            if name in READING:
+                return (self.wait if accelerator.has(args[0]) else _call)(name, original, args, kwargs)
+            return (self.copy if _may_cross(name, args, kwargs) else _call)(name, original, args, kwargs)
+
+        return call
+
+    def wrap_synchronize(self, original: Any) -> Any:
+        """One of the device, or of a stream or event, which waits for a part of what was queued."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.is_inside:
+                return original(*args, **kwargs)
+            is_partial = bool(args) and hasattr(args[0], "query")
+            return self.wait("synchronize", original, args, kwargs, is_partial=is_partial)
+
+        return call
+
+    def wait(self, name: str, original: Any, args: Arguments, kwargs: Options, *, is_partial: bool = False) -> Any:
+        """What ORIGINAL returns, for which the host waits."""
+        result, spent = self._run(original, args, kwargs)
+        self.add(name, spent, is_partial=is_partial)
+        return result
+
+    def copy(self, name: str, original: Any, args: Arguments, kwargs: Options) -> Any:
+        """The same of what may be a copy between host and device: the host waits unless it asks not to, and even then
+        where its memory is not pinned and the data come from there.
+        """
+        source = _source(name, args, kwargs)
+        was_on_device, is_non_blocking = accelerator.has(source), _is_non_blocking(args, kwargs)
+        before = None if was_on_device else accelerator.mark(timed=True)
+        result, spent = self._run(original, args, kwargs)
+        if was_on_device == accelerator.has(result):
+            return result
+        if was_on_device:
+            if not is_non_blocking:
+                self.add(name, spent)
+        elif not ((is_pinned := _is_pinned(source)) and is_non_blocking):
+            memory = "pinned" if is_pinned else "pageable"
+            totals = self.add(f"{name} from {memory} memory", spent, is_partial=is_non_blocking)
+            if before is not None and (after := accelerator.mark(timed=True)) is not None:
+                self.copies.append((totals, before, after))
+        return result
+
+    def _run(self, original: Any, args: Arguments, kwargs: Options) -> tuple[Any, int]:
+        """What ORIGINAL returns, and the nanoseconds that it took."""
+        self.update_idle()
+        began = accelerator.clock()
+        self.is_inside = True
+        try:
+            return original(*args, **kwargs), accelerator.clock() - began
+        finally:
+            self.is_inside = False
+
+    def add(self, name: str, spent: int, *, is_partial: bool = False) -> Totals:
+        """A wait has ended. If it was for all that was queued, the device has nothing to do from now on."""
+        place = ("", 0) if self.is_evaluating else _user_line(sys._getframe(1))
+        key = (*place, name)
+        totals = self.totals.setdefault(key, Totals())
+        totals.calls += 1
+        totals.waited += spent
+        self.latest = None if is_partial else key
+        if self.latest is not None:
+            self.allocations, self.hidden = accelerator.allocations(), spent
+            self.can_count = self.allocations is not None
+            self._restart_idle()
+        return totals
+
+    def update_idle(self) -> None:
+        """Adds the time since the last wait, if nothing was launched in it: less what probes took and batches did."""
+        if self.latest is None:
+            return
+        now, job = accelerator.clock(), self.job
+        if self.allocations is None or accelerator.allocations() != self.allocations:
+            self.latest = None
+            return
+        fetching = job.phases.spent("data")
+        others = job.governor.booked - self.booked + fetching - (self.fetching if fetching >= self.fetching else 0)
+        idle = max(now - self.since - others, 0)
+        lost = min(idle, self.hidden)
+        totals = self.totals.setdefault(self.latest, Totals())
+        totals.idle += idle
+        totals.lost += lost
+        self.hidden -= lost
+        self._restart_idle()
+
+    def _restart_idle(self) -> None:
+        self.since, self.booked = accelerator.clock(), self.job.governor.booked
+        self.fetching = self.job.phases.spent("data")
+
+    def pass_boundary(self, event: str) -> None:
+        """A phase of the step has ended."""
+        self.update_idle()
+        self.is_evaluating = self.is_evaluating and event == "forwarded"
+
+    def start_evaluation(self, *_: Any) -> None:
+        """A pass begins that is no training's: an evaluation, or one that asks a policy what to do next. Who waits for
+        its result needs it.
+        """
+        self.is_evaluating = True
+
+    def restart(self) -> None:
+        """A window begins: nobody has seen what happened before it."""
+        self.totals, self.copies, self.latest = {}, [], None
+
+    def end_step(self, step: int) -> None:
+        """Writes down the waits of the step, also that there were none.
+
+        The first step in which the job uses a device has only shown that it does.
+        """
+        if not self.probe and accelerator.kind:
+            self.probe = f"{self.hook} of {accelerator.kind}"
+            self.job.place(self.probe, self.place)
+            return
+        if not self.probe or self.steps >= ENOUGH or self.probe in self.job.lost:  # not that nothing waits
+            return
+        for totals, before, after in self.copies:
+            if not accelerator.is_capturing() and after.query():
+                totals.copied += before.elapsed_time(after) * 1e6
+        waits = [(*key, *totals.row()) for key, totals in self.totals.items()]
+        self.job.record(HostWaits(at=step, waits=waits, is_counted=self.can_count))
+        self.totals, self.copies = {}, []
+        self.steps += 1
+        if self.steps >= ENOUGH:
+            self.latest = None
+            self.job.withdraw(self.probe)
+
+
+def _classes() -> list[type]:
+    """Streams and events, where they are classes of Python: those of C take no other methods."""
+    named = (getattr(accelerator.module, name, None) for name in ("Stream", "Event"))
+    return [each for each in named if isinstance(each, type) and each.__flags__ & 1 << 9]
+
+
+def _call(_name: str, original: Any, args: Arguments, kwargs: Options) -> Any:
+    return original(*args, **kwargs)
+
+
+def _may_cross(name: str, args: Arguments, kwargs: Options) -> bool:
+    """Whether it may be a copy between host and device: the device has the tensor, or is named. Of `copy_` the source
+    may also be a number.
+    """
+    if not hasattr(_source(name, args, kwargs), "device"):
+        return False
+    others = (*args[1:], *kwargs.values())
+    return name == accelerator.kind or accelerator.has(args[0]) or any(_is_of_device(each) for each in others)
+
+
+def _source(name: str, args: Arguments, kwargs: Options) -> Any:
+    """What is copied."""
+    if name != "copy_":
+        return args[0]
+    return args[1] if len(args) > 1 else kwargs.get("src")
+
+
+def _is_of_device(value: Any) -> bool:
+    """Whether VALUE is a tensor on the device, or names it; a number is an index."""
+    if isinstance(value, str):
+        return value.partition(":")[0] == accelerator.kind
+    if isinstance(value, int):
+        return not isinstance(value, bool)
+    return accelerator.has(value) if hasattr(value, "device") else getattr(value, "type", "") == accelerator.kind
+
+
+def _is_non_blocking(args: Arguments, kwargs: Options) -> bool:
+    """By position it is the first flag of each of these methods."""
+    flags = [each for each in args if isinstance(each, bool)]
+    return bool(kwargs.get("non_blocking", flags[0] if flags else False))
+
+
+def _is_pinned(source: Any) -> bool:
+    """Tensors of other layouts cannot be asked."""
+    import torch
+
+    return bool(source.layout is torch.strided and source.is_pinned())
+
+
+def _user_line(frame: FrameType | None) -> tuple[str, int]:
+    """The user's line that calls; ("", 0) where a library does, whose wait no line of the user's can leave out."""
+    while frame is not None and (is_own(frame.f_code) or frame.f_code.co_filename.endswith(OF_TENSORS)):
+        frame = frame.f_back
+    path = path_of(frame.f_code) if frame is not None else None
+    return (path, frame.f_lineno) if frame is not None and path is not None else ("", 0)
