@@ -13,7 +13,7 @@ from torchtriage.examine.run.ranks.meetings import told_apart
 from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.performance_profiling.probes.events import Arrivals
-from torchtriage.specialists.performance_profiling.readings import building, fetching
+from torchtriage.specialists.performance_profiling.readings import building, fetching, limits
 from torchtriage.specialists.performance_profiling.readings.lines import dominating
 
 ENOUGH_STEPS = 10
@@ -92,11 +92,9 @@ def _starts(record: RankRecord, loader: Loader, usual: float) -> Iterator[Sighti
 def compute_share(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step that is spent in forward, backward and the optimizer."""
     steps = _steady(record)
-    if _on_device(record):
-        raise CannotSee(
-            "forward and backward only queue work for the device: their time on the host is not compute time",
-            "Profile ten steps with torch.profiler: its trace shows the device's own timeline.",
-        )
+    if _on_device(record):  # forward and backward only queue work: their time on the host is not compute time
+        yield limits.device_share(record)
+        return
     if not any(step.forward for step in steps):
         raise CannotSee("no forward pass of a module was timed", "Call the model as model(x), not model.forward(x).")
     if (record.has(Wrapper) or record.has(Meeting)) and not any(each.rows for each in record.all(Collectives)):

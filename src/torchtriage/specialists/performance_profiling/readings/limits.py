@@ -1,0 +1,218 @@
+"""What limits a step on a device: whether the host waits for it, copies to it, or launches too slowly for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.job.events import Device, HostWaits, Meeting, Start, Wrapper
+from torchtriage.examine.run.ratio import ratio
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.series import number
+from torchtriage.specialists.performance_profiling.probes.events import Aid
+
+REGULAR = 0.8  # of the steps: what waits less often is a log, an evaluation or a checkpoint
+ENOUGH_STEPS = 10
+WAITING = 0.05  # of a step, that waits may take where the host is called slow by itself
+DISTURBED = 0.1  # of a step, that probes may take where the host is called slow
+BLOCKING = "CUDA_LAUNCH_BLOCKING"
+PINNED = " from pinned memory"
+TO_DEVICE = " from "  # between a copy's name and the host's memory, in the names of calls
+MOST_LINES, NOTICEABLE = 3, 0.1  # that are named, and of what all lines cost
+
+
+class Line(Struct, frozen=True):
+    """A line that waits in a step. waited, idle, lost, copied: seconds, as HostWaits has them."""
+
+    path: str
+    line: int
+    call: str
+    times: int
+    waited: float
+    idle: float
+    lost: float
+    copied: float
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it copies from the host to the device."""
+        return TO_DEVICE in self.call
+
+
+class Watched(Struct, frozen=True):
+    """A step that was timed on the device, and the calls in it that made the host wait."""
+
+    device: Device
+    lines: tuple[Line, ...]
+    is_counted: bool
+
+
+Key = tuple[str, int, str]
+
+
+@detector("run/sync-wait")
+def sync_wait(record: RankRecord) -> Iterator[Sighting]:
+    """The share of a step that the device idles because the host waited for it, in lines that wait in each step."""
+    steps = _watched(record)
+    chosen = _regular(steps, lambda line: not line.is_copy)
+    if not chosen:
+        return
+    if not all(step.is_counted for step in steps):
+        raise CannotSee(
+            "lines wait for the device in each step, but it does not tell whether it had work to do afterwards",
+            "Profile ten steps with torch.profiler: its trace shows the device's own timeline.",
+        )
+    lost = [sum(line.lost for line in lines) for lines in chosen]
+    share, spread = ratio(lost, [step.device.seconds for step in steps])
+    for (path, at, call), lines in _by_line(chosen, lambda line: line.lost):
+        dry = sum(any(line.idle > 0 for line in each) for each in lines) / len(steps)
+        fact = (
+            f"{share:.0%} of a step is lost to waits for the device: {call}() makes the host wait "
+            f"{_mean(lines, 'times'):.1f} times a step, {_ms(lines, 'waited')} of {_length(steps)}; in {dry:.0%} of "
+            f"the steps the device then has nothing to do, for {_ms(lines, 'idle')} a step ({len(steps)} steps)"
+        )
+        yield Sighting(Place(path=path, line=at, rank=record.rank), fact, share, "of the step", spread)
+
+
+@detector("run/transfer-wait")
+def transfer_wait(record: RankRecord) -> Iterator[Sighting]:
+    """The share of a step in which the device does nothing but a copy from the host, for which the host waits."""
+    steps = _watched(record)
+    chosen = _regular(steps, lambda line: line.is_copy)
+    if not chosen:
+        return
+    copied = [sum(line.copied for line in lines) for lines in chosen]
+    share, spread = ratio(copied, [step.device.seconds for step in steps])
+    for (path, at, call), lines in _by_line(chosen, lambda line: line.copied):
+        name, _, memory = call.partition(TO_DEVICE)
+        fact = (
+            f"{share:.0%} of a step the device does nothing but copy from the host: {name}() copies from {memory} "
+            f"{_mean(lines, 'times'):.1f} times a step, for {_ms(lines, 'copied')} of {_length(steps)} "
+            f"({len(steps)} steps)"
+        )
+        yield Sighting(Place(path=path, line=at, rank=record.rank), fact, share, "of the step", spread)
+
+
+@detector("run/pinned-wait")
+def pinned_wait(record: RankRecord) -> Iterator[Sighting]:
+    """A copy from pinned memory makes the host wait in each step, since it does not ask to be non-blocking."""
+    chosen = _regular(_watched(record), lambda line: line.call.endswith(PINNED))
+    for (path, at, call), lines in _by_line(chosen, lambda line: line.waited):
+        fact = (
+            f"{call.partition(TO_DEVICE)[0]}() copies from pinned memory without non_blocking=True: the host waits "
+            f"{_mean(lines, 'times'):.1f} times a step, for {_ms(lines, 'waited')} ({len(lines)} steps)"
+        )
+        yield Sighting(Place(path=path, line=at, rank=record.rank), fact)
+
+
+@detector("run/launch-share")
+def launch_share(record: RankRecord) -> Iterator[Sighting]:
+    """The share of a step in which the device has caught up with the host at the end of each phase; nothing waits."""
+    steps = _watched(record)
+    if not steps:
+        return
+    _launches_wait(record)
+    wholes = [step.device.seconds for step in steps]
+    if sum(line.waited for step in steps for line in step.lines) > WAITING * sum(wholes):
+        return  # behind a wait every device has caught up
+    share, spread = ratio([step.device.host_paced for step in steps], wholes)
+    overhead = sum(step.device.overhead for step in steps) / sum(wholes)
+    if share > 0.5 and overhead > DISTURBED:
+        raise CannotSee(
+            f"the device has caught up with the host, but probes took {overhead:.0%} of the host's time in these steps",
+            "Profile ten steps with torch.profiler: its trace shows the gaps between kernels.",
+        )
+    fact = (
+        f"for {share:.0%} of a step of {_length(steps)} the host sets the pace: nothing waits for the device, and by "
+        f"the end of forward pass, backward pass and optimizer step it has done all that was launched ({len(steps)} steps)"
+    )
+    yield Sighting(Place(rank=record.rank), fact, share, "of the step", spread)
+
+
+def device_share(record: RankRecord) -> Sighting:
+    """The share of a step in which the device certainly works, but for copying its data.
+
+    Raises CannotSee where it has no events with times, and where collectives are part of its work.
+    """
+    if record.has(Wrapper) or record.has(Meeting):
+        raise CannotSee(
+            "collectives run on the device's timeline, where they were not told apart from computing",
+            "Profile the same ten steps on every rank with torch.profiler.",
+        )
+    steps = _watched(record)
+    share, spread = ratio([step.device.busy or 0.0 for step in steps], [step.device.seconds for step in steps])
+    fact = f"the device certainly computes for {share:.0%} of a step of {_length(steps)}"
+    return Sighting(Place(rank=record.rank), f"{fact} ({len(steps)} steps)", share, "of the step", spread)
+
+
+def _launches_wait(record: RankRecord) -> None:
+    """Raises CannotSee where something of the job's own makes the host wait for each kernel or each backward node."""
+    environment = (record.first(Start) or Start()).environment
+    blocking = [
+        name for name, value in environment.items() if name.endswith("LAUNCH_BLOCKING") and value not in {"", "0"}
+    ]
+    if blocking or record.has(Aid):
+        aid = blocking[0] if blocking else "a debugging aid"
+        raise CannotSee(f"{aid} is on, under which the host waits for the device again and again", "Run without it.")
+
+
+def _watched(record: RankRecord) -> list[Watched]:
+    """The steady steps that were timed on the device; none of a job that uses no device.
+
+    Raises CannotSee where they are too few.
+    """
+    if not any(step.allocated for step in record.steps):
+        return []
+    steady = {step.step for step in record.steps}
+    waits = {each.at: each for each in record.all(HostWaits)}
+    timed = [each for each in record.on_device if each.at in waits and each.at in steady and each.seconds > 0]
+    if len(timed) < ENOUGH_STEPS:
+        raise CannotSee(
+            f"{len(timed)} steady steps were timed on the device, by events of its own; {ENOUGH_STEPS} are needed",
+            "Let the job run for 40 steps or more; where its device has no events, profile ten steps with "
+            "torch.profiler: its trace shows the device's own timeline.",
+        )
+    return [_of_step(each, waits[each.at]) for each in timed]
+
+
+def _of_step(device: Device, waits: HostWaits) -> Watched:
+    return Watched(device, tuple(Line(*row) for row in waits.waits), waits.is_counted)
+
+
+def _regular(steps: Sequence[Watched], is_meant: Callable[[Line], bool]) -> list[list[Line]]:
+    """Of each step, the lines of the user's that are meant and wait in nearly all steps; empty where there is none."""
+    counts: dict[Key, int] = {}
+    for step in steps:
+        for key in {_key(line) for line in step.lines if line.path and line.times and is_meant(line)}:
+            counts[key] = counts.get(key, 0) + 1
+    often = {key for key, count in counts.items() if count >= REGULAR * len(steps)}
+    return [[line for line in step.lines if _key(line) in often] for step in steps] if often else []
+
+
+def _by_line(chosen: Sequence[Sequence[Line]], cost: Callable[[Line], float]) -> list[tuple[Key, list[list[Line]]]]:
+    """The lines that cost a noticeable part of what all do, with what each step has of them, the dearest first."""
+    keys = {_key(line) for lines in chosen for line in lines}
+    each = {key: [[line for line in lines if _key(line) == key] for lines in chosen] for key in keys}
+    costs = {key: sum(cost(line) for lines in told for line in lines) for key, told in each.items()}
+    dear = [item for item in each.items() if costs[item[0]] >= NOTICEABLE * sum(costs.values())]
+    return sorted(dear, key=lambda item: (-costs[item[0]], item[0]))[:MOST_LINES]
+
+
+def _key(line: Line) -> Key:
+    return line.path, line.line, line.call
+
+
+def _mean(lines: Sequence[Sequence[Line]], name: str) -> float:
+    """Of a step."""
+    return float(sum(getattr(line, name) for each in lines for line in each)) / len(lines)
+
+
+def _ms(lines: Sequence[Sequence[Line]], name: str) -> str:
+    return f"{number(_mean(lines, name) * 1e3)} ms"
+
+
+def _length(steps: Sequence[Watched]) -> str:
+    return f"{number(sum(step.device.seconds for step in steps) / len(steps) * 1e3)} ms"

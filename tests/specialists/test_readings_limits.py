@@ -1,0 +1,162 @@
+"""What limits a step on a device, of records made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from records import Events, evidence, found, given_verdicts, outcome, steps
+
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.specialists.performance_profiling.readings.limits import (
+    launch_share,
+    pinned_wait,
+    sync_wait,
+    transfer_wait,
+)
+from torchtriage.specialists.performance_profiling.readings.shares import compute_share
+
+COUNT = 60
+MIB = 2**20
+
+
+def wait(
+    call: str = "item", line: int = 7, times: int = 1, path: str = "train.py", **seconds: float
+) -> tuple[str, int, str, int, float, float, float, float]:
+    """A wait of 40 ms of a step of 100, after which the device idles for 30, unless SECONDS say otherwise."""
+    told = {"waited": 0.04, "idle": 0.03, "lost": 0.03, "copied": 0.0} | seconds
+    return path, line, call, times, told["waited"], told["idle"], told["lost"], told["copied"]
+
+
+def job(*waits: Any, every: int = 1, further: Events = (), **device: Any) -> Events:  # type: ignore[assignment]
+    """60 steps of 100 ms on a device, EVERY so many with WAITS."""
+    events: Events = [*further, *steps(COUNT, allocated=MIB)]
+    for step in range(COUNT):
+        timed = {"seconds": 0.1, "forward": 0.03, "backward": 0.06, "optimizer": 0.01, "busy": 0.0, **device}
+        events.append({"kind": "device", "at": step, **timed})
+        events.append({"kind": "host-waits", "at": step, "waits": list(waits) if step % every == 0 else []})
+    return events
+
+
+@pytest.mark.parametrize(
+    ("events", "is_found"),
+    [
+        pytest.param(job(wait()), True, id="in each step"),
+        pytest.param(job(wait(), wait(line=9)), True, id="in two lines"),
+        pytest.param(job(wait(times=0), wait(line=9)), True, id="one of which only idles on"),
+        pytest.param(job(wait(idle=0.001, lost=0.001)), False, id="at the end of a step that the device limits"),
+        pytest.param(job(wait(lost=0.01)), False, id="for a tenth of the step"),
+        pytest.param(job(wait(), every=2), False, id="in each second step"),
+        pytest.param(job(wait(), every=50), False, id="in each fiftieth"),
+        pytest.param(job(wait(path="", line=0)), False, id="in a library, or in an evaluation"),
+        pytest.param(job(wait("to from pageable memory")), False, id="for a copy to the device"),
+        pytest.param(job(), False, id="never"),
+        pytest.param(steps(COUNT), False, id="without a device"),
+    ],
+)
+def test_waits_that_cost_time_in_each_step_are_sync_bound(events: Events, is_found: bool) -> None:
+    assert found(sync_wait, events) == ({"sync-bound"} if is_found else set())
+
+
+def test_each_line_is_told_with_what_it_costs_the_dearest_first() -> None:
+    cheap = wait(line=11, waited=0.001, idle=0.001, lost=0.001)
+    seen = evidence(sync_wait, job(wait(), wait("cpu", 9, 3, waited=0.05, idle=0.04, lost=0.04), cheap))
+    assert [(each.place.path, each.place.line) for each in seen] == [("train.py", 9), ("train.py", 7)]
+    assert [each.value for each in seen] == pytest.approx([0.71, 0.71])
+    assert seen[0].fact == (
+        "71% of a step is lost to waits for the device: cpu() makes the host wait 3.0 times a step, 50 ms of 100 ms; "
+        "in 100% of the steps the device then has nothing to do, for 40 ms a step (57 steps)"
+    )
+
+
+def test_a_device_that_does_not_tell_whether_it_idles_is_not_judged() -> None:
+    events = [{**each, "is_counted": False} if each["kind"] == "host-waits" else each for each in job(wait())]
+    seen = outcome(sync_wait, events)
+    assert isinstance(seen, Inconclusive)
+    assert "does not tell whether it had work" in seen.why
+
+
+@pytest.mark.parametrize("detector", [sync_wait, transfer_wait, pinned_wait, launch_share, compute_share])
+def test_a_device_without_events_is_not_judged(detector: Any) -> None:
+    events = [each for each in job(wait()) if each["kind"] != "device"]
+    seen = outcome(detector, events)
+    assert isinstance(seen, Inconclusive)
+    assert "0 steady steps were timed on the device" in seen.why
+
+
+@pytest.mark.parametrize(
+    ("copied", "is_found"), [pytest.param(0.3, True, id="long"), pytest.param(0.01, False, id="short")]
+)
+def test_copies_that_the_host_waits_for_are_transfer_bound(copied: float, is_found: bool) -> None:
+    copy = wait("to from pageable memory", waited=0.05, copied=copied * 0.1)
+    assert found(transfer_wait, job(copy)) == ({"transfer-bound"} if is_found else set())
+    assert found(transfer_wait, job(copy, every=50)) == set()
+
+
+def test_copies_are_told_with_their_memory() -> None:
+    (seen,) = evidence(transfer_wait, job(wait("to from pageable memory", copied=0.03)))
+    assert seen.fact == (
+        "30% of a step the device does nothing but copy from the host: to() copies from pageable memory 1.0 times a "
+        "step, for 30 ms of 100 ms (57 steps)"
+    )
+
+
+def test_a_copy_from_pinned_memory_that_blocks_is_told() -> None:
+    (seen,) = evidence(pinned_wait, job(wait("to from pinned memory", 12, waited=0.004)))
+    assert (seen.place.line, seen.fact) == (
+        12,
+        "to() copies from pinned memory without non_blocking=True: the host waits 1.0 times a step, for 4 ms (57 steps)",
+    )
+    assert found(pinned_wait, job(wait("to from pinned memory"))) == {"pin-memory-blocking"}
+    assert found(pinned_wait, job(wait("to from pageable memory"), wait())) == set()
+
+
+SHORT = wait(waited=0.001)
+AID = {"kind": "aid", "aid": "anomaly mode", "on": 60, "of": 60, "path": "", "line": 0}
+
+
+@pytest.mark.parametrize(
+    ("events", "is_found"),
+    [
+        pytest.param(job(host_paced=0.095), True, id="at the end of each phase"),
+        pytest.param(job(SHORT, host_paced=0.095), True, id="with a wait that is short"),
+        pytest.param(job(wait(), host_paced=0.095), False, id="since the host waits"),
+        pytest.param(job(host_paced=0.06), False, id="at the end of some phases"),
+        pytest.param(job(), False, id="never"),
+        pytest.param(steps(COUNT), False, id="without a device"),
+    ],
+)
+def test_a_device_that_always_has_caught_up_is_launch_bound(events: Events, is_found: bool) -> None:
+    assert found(launch_share, events) == ({"launch-bound"} if is_found else set())
+    assert given_verdicts(launch_share, events) == ({"launch-bound"} if is_found else set())
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        pytest.param(job(host_paced=0.095, overhead=0.02), "probes took 20% of the host's time", id="probes"),
+        pytest.param(job(host_paced=0.095, further=[AID]), "a debugging aid is on", id="an aid"),
+        pytest.param(
+            job(host_paced=0.095, further=[{"kind": "start", "environment": {"CUDA_LAUNCH_BLOCKING": "1"}}]),
+            "CUDA_LAUNCH_BLOCKING is on",
+            id="launches that block",
+        ),
+    ],
+)
+def test_a_host_that_something_else_makes_slow_is_not_judged(events: Events, why: str) -> None:
+    seen = outcome(launch_share, events)
+    assert isinstance(seen, Inconclusive)
+    assert why in seen.why
+
+
+@pytest.mark.parametrize(
+    ("busy", "verdicts"), [pytest.param(0.09, {"compute-bound"}, id="busy"), pytest.param(0.05, set(), id="half idle")]
+)
+def test_a_device_that_is_busy_for_most_of_a_step_is_compute_bound(busy: float, verdicts: set[str]) -> None:
+    assert given_verdicts(compute_share, job(busy=busy)) == verdicts
+
+
+def test_collectives_on_a_device_are_not_called_computing() -> None:
+    seen = outcome(compute_share, [{"kind": "wrapper", "name": "DistributedDataParallel"}, *job(busy=0.09)])
+    assert isinstance(seen, Inconclusive)
+    assert "collectives run on the device's timeline" in seen.why
