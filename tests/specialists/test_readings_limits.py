@@ -9,7 +9,7 @@ from records import Events, evidence, found, given_verdicts, outcome, steps
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.performance_profiling.readings.limits import (
-    launch_share,
+    host_pace,
     pinned_wait,
     sync_wait,
     transfer_wait,
@@ -76,7 +76,7 @@ def test_a_device_that_does_not_tell_whether_it_idles_is_not_judged() -> None:
     assert "does not tell whether it had work" in seen.why
 
 
-@pytest.mark.parametrize("detector", [sync_wait, transfer_wait, pinned_wait, launch_share, compute_share])
+@pytest.mark.parametrize("detector", [sync_wait, transfer_wait, pinned_wait, host_pace, compute_share])
 def test_a_device_without_events_is_not_judged(detector: Any) -> None:
     events = [each for each in job(wait()) if each["kind"] != "device"]
     seen = outcome(detector, events)
@@ -126,9 +126,9 @@ AID = {"kind": "aid", "aid": "anomaly mode", "on": 60, "of": 60, "path": "", "li
         pytest.param(steps(COUNT), False, id="without a device"),
     ],
 )
-def test_a_device_that_always_has_caught_up_is_launch_bound(events: Events, is_found: bool) -> None:
-    assert found(launch_share, events) == ({"launch-bound"} if is_found else set())
-    assert given_verdicts(launch_share, events) == ({"launch-bound"} if is_found else set())
+def test_a_device_that_always_has_caught_up_is_bound_by_its_host(events: Events, is_found: bool) -> None:
+    assert given_verdicts(host_pace, events) == ({"host-bound"} if is_found else set())
+    assert found(host_pace, events) == set()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_device_that_always_has_caught_up_is_launch_bound(events: Events, is_f
     ],
 )
 def test_a_host_that_something_else_makes_slow_is_not_judged(events: Events, why: str) -> None:
-    seen = outcome(launch_share, events)
+    seen = outcome(host_pace, events)
     assert isinstance(seen, Inconclusive)
     assert why in seen.why
 

@@ -208,7 +208,7 @@ class Limited:
 
 JOBS = {
     "compute": Limited(plain, FAST_HOST, verdicts=frozenset({"compute-bound"})),
-    "launch": Limited(plain, SLOW_HOST, frozenset({"launch-bound"}), frozenset({"launch-bound"})),
+    "launch": Limited(plain, SLOW_HOST, verdicts=frozenset({"host-bound"})),
     "two items": Limited(two_items, FAST_HOST, frozenset({"sync-bound"})),
     "an item at the end": Limited(item_at_the_end, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "an item each 50 steps": Limited(item_now_and_then, FAST_HOST, verdicts=frozenset({"compute-bound"})),

@@ -108,8 +108,8 @@ def pinned_wait(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(Place(path=path, line=at, rank=record.rank), fact)
 
 
-@detector("run/launch-share")
-def launch_share(record: RankRecord) -> Iterator[Sighting]:
+@detector("run/host-pace")
+def host_pace(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step in which the device has caught up with the host at the end of each phase; nothing waits."""
     steps = _watched(record)
     if not steps:
@@ -127,7 +127,8 @@ def launch_share(record: RankRecord) -> Iterator[Sighting]:
         )
     fact = (
         f"for {share:.0%} of a step of {_length(steps)} the host sets the pace: nothing waits for the device, and by "
-        f"the end of forward pass, backward pass and optimizer step it has done all that was launched ({len(steps)} steps)"
+        f"the end of forward pass, backward pass and optimizer step it has done all that was launched "
+        f"({len(steps)} steps)"
     )
     yield Sighting(Place(rank=record.rank), fact, share, "of the step", spread)
 

@@ -140,8 +140,8 @@ class Waits:
 
     def add(self, name: str, spent: int, *, is_partial: bool = False) -> Totals:
         """A wait has ended. If it was for all that was queued, the device has nothing to do from now on."""
-        place = ("", 0) if self.is_evaluating else _user_line(sys._getframe(1))
-        key = (*place, name)
+        path, line = ("", 0) if self.is_evaluating else _user_line(sys._getframe(1))
+        key = (path, line, name)
         totals = self.totals.setdefault(key, Totals())
         totals.calls += 1
         totals.waited += spent
