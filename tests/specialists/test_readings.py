@@ -177,7 +177,7 @@ def test_a_step_that_computes_most_of_its_time_has_that_verdict(forward: float, 
     [
         (profiling.data_wait, steps(8), "7 steps after warm-up"),
         (profiling.data_wait, steps(40, batches=0), "no DataLoader"),
-        (profiling.compute_share, steps(40, allocated=10**9), "only queue work"),
+        (profiling.compute_share, steps(40, allocated=10**9), "0 steady steps were timed on the device"),
         (profiling.compute_share, steps(40, forward=0.0), "no forward pass"),
         (growth.memory_growth, steps(20), "17 steps after warm-up"),
         (growth.memory_growth, steps(60, rss=None), "does not tell"),

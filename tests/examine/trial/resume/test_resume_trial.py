@@ -107,3 +107,8 @@ def test_a_job_that_does_not_repeat_itself_is_told_first(told: Try) -> None:
     source = JOB.format(loss="model(torch.ones(1, 2) * (1 + int.from_bytes(os.urandom(2)) / 1e6)).sum()", save=SAVE)
     found = told(source)
     assert found.startswith("rank 0: the job does not repeat itself: two runs differ from pass 1 on")
+
+
+def test_a_model_without_storage_beside_the_trained_one_is_no_obstacle(told: Try) -> None:
+    source = JOB.format(loss=LOSS, save=SAVE).replace("start = 0", "start, shapes = 0, torch.ones(2, device='meta')")
+    assert told(source) == ""

@@ -10,10 +10,12 @@ _ROWS = 512  # samples of a batch that get marks of their own
 
 
 def plain(tensor: Any) -> Any:
-    """TENSOR on the CPU, dense and contiguous; of a sharded one, what this rank holds."""
+    """TENSOR on the CPU, dense and contiguous; of a sharded one, what this rank holds. One without storage as it is."""
     import torch
 
     found = getattr(tensor.detach(), "_local_tensor", tensor.detach())
+    if found.device.type == "meta":  # of a model that is not filled yet, or kept to know its shapes
+        return found
     if found.layout != torch.strided:
         found = found.to_dense()
     if found.is_quantized:
