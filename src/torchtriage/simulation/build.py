@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -33,6 +32,8 @@ class SimulationError(RuntimeError):
 
 def load_library() -> Any:
     """Returns the compiled module, from the user's cache or built now, which takes about a minute."""
+    if os.name == "nt":
+        raise SimulationError("the simulated accelerator does not run on Windows; use Linux or WSL")
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"{NAME}.so"
@@ -123,6 +124,8 @@ def _import_library(path: Path) -> Any:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
+    import fcntl  # not on Windows, where the package can be imported nevertheless
+
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

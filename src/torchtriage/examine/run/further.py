@@ -12,7 +12,7 @@ from torchtriage.examine.run.job.events import Further
 
 
 def further(seen: Sighting, others: Further) -> Iterator[Sighting]:
-    """SEEN, then what stands at each other place of OTHERS."""
+    """SEEN, then a sighting at each of the OTHERS that is another line."""
     yield seen
     told = {(seen.place.path, seen.place.line)}
     for says, path, line in others:

@@ -21,7 +21,7 @@ def explanations(place: Difference, origin: Origin | None, one: Told, other: Tol
     cheap = [name for name in DRAWN if _may_be(name, one, place)]
     if seeds_apart(one.sources, other.sources):
         cheap.sort(key=lambda name: name not in {"entropy", "hash"})
-    elif not place.states and not asked(one.sources, "without a seed", place):
+    elif not place.states and not find_requests(one.sources, "without a seed", place):
         cheap.sort(key=lambda name: name == "seeds")
     rest = [name for name in REST if _may_be(name, one, place)]
     kernel = origin is not None and origin.how == "kernel"
@@ -33,9 +33,11 @@ def _may_be(name: str, one: Told, place: Difference) -> bool:
     """Whether what NAME holds still has had anything to do with the job."""
     conditions = one.conditions
     speaks = {
-        "entropy": any(asked(one.sources, clock, place) for clock in _CLOCKS),
+        "entropy": any(find_requests(one.sources, clock, place) for clock in _CLOCKS),
         "hash": bool(conditions.get("hash", True)),
-        "listing": bool(asked(one.sources, "os.listdir", place) or asked(one.sources, "os.scandir", place)),
+        "listing": bool(
+            find_requests(one.sources, "os.listdir", place) or find_requests(one.sources, "os.scandir", place)
+        ),
         "workers": bool(conditions.get("workers")),
         "threads": int(conditions.get("threads") or 1) > 1,
         "deterministic": place.phase in {"forward", "backward", "update"},
@@ -43,7 +45,7 @@ def _may_be(name: str, one: Told, place: Difference) -> bool:
     return speaks.get(name, True)
 
 
-def asked(sources: tuple[Row, ...], what: str, place: Difference) -> list[Row]:
+def find_requests(sources: tuple[Row, ...], what: str, place: Difference) -> list[Row]:
     """The user's lines that have asked for WHAT before the step had ended; in workers of loaders at any time."""
     return [each for each in sources if what in each["what"] and (each["turn"] <= place.turns[1] or each.get("worker"))]
 

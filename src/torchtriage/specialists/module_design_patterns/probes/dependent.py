@@ -33,7 +33,7 @@ class Parts:
                 self.fresh = self.fresh and _fresh(part)
 
     @staticmethod
-    def told(parts: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
+    def count(parts: dict[str, list[str]]) -> tuple[dict[str, int], list[str]]:
         """Counts by kind, and the first few names."""
         names = [name for each in parts.values() for name in each]
         return {kind: len(each) for kind, each in parts.items()}, names[:3]

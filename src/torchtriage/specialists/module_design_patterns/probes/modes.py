@@ -95,7 +95,7 @@ class _Site:
     def look(self, job: Job, module: Any) -> None:
         """Which parts of the module are in training mode: asked while it lives, it may not at the job's end."""
         parts = Parts(job, module)
-        self.event.kinds, self.event.names = Parts.told(parts.training)
+        self.event.kinds, self.event.names = Parts.count(parts.training)
         self.event.momentum = parts.momentum
 
 
@@ -261,7 +261,7 @@ class _Modes:
 
     def tell_learning(self, seen: _Seen, module: Any, where: tuple[str, int]) -> None:
         parts = Parts(self.job, module)
-        kinds, names = Parts.told(parts.evaluating)
+        kinds, names = Parts.count(parts.evaluating)
         event = LearnedInEvaluation(
             root=self.job.module_name(module) or type(module).__name__,
             path=where[0],

@@ -55,7 +55,7 @@ def recompiles(job: Job) -> None:
             if frame.compiles >= _ENOUGH and told.get(number) != frame.compiles + frame.given_up:
                 told[number] = frame.compiles + frame.given_up
                 compiled = next(iter(asked), None) if len(set(asked)) == 1 else None
-                job.record(frame.told(compiled, _changing(job, frame)))
+                job.record(frame.describe(compiled, _changing(job, frame)))
 
     job.wrap(torch, "compile", make)
     job.wrap(torch.nn.Module, "compile", make)
@@ -97,7 +97,7 @@ class _Frame:
         """The kind of guard that failed most, and how often."""
         return next(iter(self.guards.most_common(1)), ("", 0))
 
-    def told(self, compiled: tuple[str, int] | None, changed: list[tuple[str, int]]) -> Recompiles:
+    def describe(self, compiled: tuple[str, int] | None, changed: list[tuple[str, int]]) -> Recompiles:
         kind, repeated = self.most
         guard, place = self.example.get(kind, ("", None))
         path, line = place or self.where

@@ -88,7 +88,7 @@ class _States:
                 if not hasattr(node, "variable"):  # the leaves' own nodes belong to all graphs
                     older = older or node.metadata.setdefault(_PASSED, self.passes) < self.passes
         if older and not self.carried:
-            self.carried = self.kept()
+            self.carried = self.find_carried()
         if older and self.carried:
             self.counts.append(count)
             if len(self.counts) in _TIMES:
@@ -98,7 +98,7 @@ class _States:
             if count >= _LONG:
                 self.job.withdraw(self.probe)
 
-    def kept(self) -> CarriedState | None:
+    def find_carried(self) -> CarriedState | None:
         """The attribute of a module under which a tensor lives whose graph a backward has been through earlier."""
         for root in self.job.roots:
             for part in root.modules():

@@ -170,7 +170,7 @@ class Hangs:
 
     def _moves(self, moved: tuple[int, ...], moment: float) -> None:
         if self._told:
-            self.job.writer.beside(Moved(step=self.job.step, seconds=moment - self._since))
+            self.job.writer.write_at_once(Moved(step=self.job.step, seconds=moment - self._since))
             self._note(Moves)
         self._seen, self._since, self._first, self._told = moved, moment, None, False
         self._looks = []
@@ -201,7 +201,7 @@ class Hangs:
             return
         self.job.writer.open()
         seconds, count = time.monotonic() - self._since if stood is None else stood, self.job.phases.count
-        self.job.writer.beside(
+        self.job.writer.write_at_once(
             Hang(
                 step=self.job.step,
                 why=why,

@@ -99,7 +99,7 @@ class Writer:
             finally:
                 os.close(file)
 
-    def beside(self, event: Event) -> None:
+    def write_at_once(self, event: Event) -> None:
         """Writes EVENT from another thread than the job's own, past the rows that wait."""
         if self._file is not None and not self.off and self._written < ROOM and self._ours():
             data = (_encode(event) + "\n").encode()
