@@ -15,7 +15,7 @@ machinery        the clock of steps and the record, no probe
 between windows  all probes, in the steps that sampled ones do not watch: up to step 1,024, spaced ones see each fourth
 a long job       after step 1,024, where most steps rest, with all windows; its *mean* step, too
 nothing again    the control: a second process without probes
-at every step    all probes, each watching every step: what a step of a window costs
+at every step    window after window: what a watched step costs; in the mean, with those that look at the order of calls
 torch.profiler, anomaly mode, TraceML: peers
 
 What the report of the long job says that the probes took stands below it, against what was measured: its mean.
@@ -45,7 +45,7 @@ from peers.cost import traceml
 from peers.inside.loop import MODELS
 
 from torchtriage.examine.run.job import Job, begin
-from torchtriage.examine.run.job.watch.governor import EARLY, FIRST, Governor
+from torchtriage.examine.run.job.watch.governor import EARLY, FIRST, WINDOW, Governor
 from torchtriage.examine.run.load import read
 from torchtriage.examine.run.measure import later, overhead
 from torchtriage.examine.run.series import interval_of_median
@@ -56,11 +56,13 @@ Make = Callable[[], tuple[torch.nn.Module, torch.Tensor]]
 
 
 class Always(Governor):
-    """Watches every step, whatever it costs."""
+    """Watches every step, whatever it costs, in windows that follow one another."""
 
     def ended(self, _nanoseconds: int) -> bool:
         self.steps += 1
-        return False
+        is_next = self.steps >= FIRST and self.steps % WINDOW == 0
+        self.windows += is_next
+        return is_next
 
 
 class Never(Governor):
@@ -112,7 +114,7 @@ WATCHING: dict[str, Watching] = {
 }
 EPOCH = 64  # batches of a pass over the loader
 SETTLING = 1100  # steps in which a long job samples lines, and measures what its watched steps cost
-IN_THE_MEAN = ("nothing again", "a long job")
+IN_THE_MEAN = ("nothing again", "a long job", "at every step")
 AMONG_RANKS = ("nothing", "nothing again", "machinery", "between windows", "a long job", "at every step")
 
 

@@ -61,7 +61,8 @@ def test_a_job_that_stands_still_is_judged_at_once_and_ended_where_that_is_wante
     sleeps, waits = (JOB.count("\n", 0, JOB.index(call)) + 1 for call in ("time.sleep", "dist.barrier"))
     assert places == [(sleeps, 1), (waits, 0)]
     assert any("--end-hang ended the job" in each.why for each in case.inconclusive)
-    assert [[each["why"] for each in several] for several in hangs(tmp_path / "run").values()] == [["hang-after"]] * 2
+    # on a busy machine a rank may stand for a second before, too
+    assert [{each["why"] for each in several} for several in hangs(tmp_path / "run").values()] == [{"hang-after"}] * 2
 
 
 def test_before_a_signal_ends_the_job_the_ranks_say_where_they_stand(tmp_path: Path) -> None:

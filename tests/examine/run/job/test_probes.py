@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from torchtriage.examine.run.job import Job
+from torchtriage.examine.run.job.inventory import ledger
 from torchtriage.examine.run.job.watch import clock, phases, session
 
 Watch = Callable[..., Job]
@@ -275,3 +276,20 @@ def test_a_wrap_inside_a_compiled_function_breaks_no_graph(watch: Watch) -> None
     train(3)
 
     assert len(graphs) == 1
+
+
+def test_norms_are_computed_once_for_all_who_ask_in_a_turn_and_anew_in_the_next(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, asked = watch(), []
+    compute = ledger.norms
+    monkeypatch.setattr(ledger, "norms", lambda *args, **settings: asked.append(1) or compute(*args, **settings))
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    for turn in range(2):
+        model(torch.ones(1, 2)).sum().backward()
+        apart = job.norms(optimizer, apart=True)
+        assert job.norms(optimizer) is apart
+        assert len(asked) == turn + 1
+        optimizer.step()
+        optimizer.zero_grad()

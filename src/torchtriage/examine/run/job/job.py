@@ -52,6 +52,13 @@ class Job(Tools):
         """
         self.governor.sampled.add(self.placing)
 
+    def orderly(self) -> None:
+        """The probe that is being placed looks at the order of calls, which is the code's and seldom changes with the
+        steps: it is sampled, and sees the first steps and those at a suspicion, but of later windows one in eight.
+        """
+        self.sampled()
+        self.governor.orderly.add(self.placing)
+
     def spaced(self) -> None:
         """The probe that is being placed looks at the first steps, at each fourth up to step 1024, at each sixteenth
         later, and at all that sampled probes watch: for what is to be seen at any time, and at its own time only.

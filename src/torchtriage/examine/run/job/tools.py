@@ -26,6 +26,7 @@ class Tools(Session):
     """What probes may ask for: answers, and what keeps answers."""
 
     older: list[weakref.ref[Any]] | None = None  # modules and optimizers from before the watch, once looked for
+    _norms: tuple[tuple[int, ...], bool, Any] = (), False, None  # of whose turn, whether apart, what was computed
 
     def caller(self, within: Callable[[FrameType], bool] | None = None) -> tuple[str, int]:
         """File (relative to the working folder where it lies below) and line of the nearest frame of the user's code;
@@ -66,8 +67,16 @@ class Tools(Session):
         return ledger.with_gradient(optimizer)
 
     def norms(self, optimizer: Any, *, apart: bool = False) -> Any:
-        """Norms of those gradients, not yet waited for, of each (APART) or as costs less; None without any."""
-        return ledger.norms(optimizer, apart=apart)
+        """Norms of those gradients, not yet waited for, of each (APART) or as costs less; None without any.
+
+        Whoever asks while the optimizer is about to step gets what another probe has asked for in the same turn.
+        """
+        turn = id(optimizer), self.step, self.phases.turns, self.phases.count("backwards")
+        asked, were_apart, found = self._norms
+        if asked != turn or (apart and not were_apart):
+            found = ledger.norms(optimizer, apart=apart)
+            self._norms = turn, apart, found
+        return found
 
     def ledger(self, optimizer: Any, number: int = 0) -> ledger.Ledger:
         """Counts of backward passes and steps for an optimizer that is built now, or was as the first, second … before

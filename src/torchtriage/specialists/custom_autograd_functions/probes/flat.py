@@ -25,7 +25,7 @@ _LEAF = "torch::autograd::AccumulateGrad"
 
 def flat(job: Job) -> None:
     """Parameters that the loss is reached from only through round, floor, ceil, trunc or sign."""
-    job.sampled()
+    job.orderly()
     watch = _Flat(job)
     job.listen(watch.backward, watch.stepping)
 

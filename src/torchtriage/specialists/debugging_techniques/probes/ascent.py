@@ -25,7 +25,7 @@ _DISTANCES = frozenset(
 
 def ascents(job: Job) -> None:
     """Backward passes from minus a cross entropy or a distance, by line; and how optimizers take turns meanwhile."""
-    job.sampled()
+    job.orderly()
     watch = _Ascents(job)
     job.listen(watch.backward, watch.stepped, watch.ending)
 

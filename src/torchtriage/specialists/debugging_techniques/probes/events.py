@@ -89,6 +89,7 @@ class Layers(Event):
     layer.
     """
 
+    has_time = True
     at: int
     optimizer: int
     layers: Sequence[Layer]
@@ -120,6 +121,7 @@ class UpdateSize(Event):
     weights from elsewhere.
     """
 
+    has_time = True
     at: int
     optimizer: int
     ratio: float

@@ -73,6 +73,7 @@ class _Norms:
         self.rising: dict[int, bool] = {}  # of each optimizer: whether the norm has just left what it was
         self.highest: dict[int, float] = {}
         self.told: set[str] = set()  # names of parameters whose lines are written
+        self.made: dict[str, tuple[str, int]] = {}  # by name, where
         self.sharded: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers whose gradients lie on several ranks
 
     def stepping(self, optimizer: Any) -> None:
@@ -95,7 +96,7 @@ class _Norms:
         rate = optimizer.param_groups[0].get("lr")
         rate, step = rate if isinstance(rate, float) else None, job.step
         path, line = job.caller()
-        first = _made(job, weights[0][1]) if weights else ("", 0)
+        first = self.where(weights[0][1]) if weights else ("", 0)
 
         def then(values: list[float]) -> None:
             norm = sqrt(sum(v * v for v in values))
@@ -108,6 +109,12 @@ class _Norms:
                 self.tell(layers, shifts)
 
         job.late.read_all(each, then)
+
+    def where(self, name: str) -> tuple[str, int]:
+        """Where the weight of that NAME is made, which is looked for once in the code of the user's classes."""
+        if name not in self.made:
+            self.made[name] = _made(self.job, name)
+        return self.made[name]
 
     def shards(self, optimizer: Any) -> bool:
         """Whether gradients are divided among ranks: what lies here has a norm that says nothing of the whole."""

@@ -27,7 +27,7 @@ def zeroed(job: Job) -> None:
     import torch
 
     watch = _Zeroed(job)
-    job.sampled()
+    job.orderly()
     job.listen(watch.watching, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.ending)
     job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)
     job.wrap(torch.nn.Module, "zero_grad", watch.clearing)
@@ -178,7 +178,7 @@ class _Zeroed:
 def late_clips(job: Job) -> None:
     """Clips of gradients that a step has used and no backward has touched since."""
     watch = _LateClips(job)
-    job.sampled()
+    job.orderly()
     job.listen(
         watch.watching, watch.backward, watch.stepping, watch.stepped, watch.skipped, watch.clipping, watch.ending
     )
@@ -189,7 +189,7 @@ def late_cuts(job: Job) -> None:
     import torch
 
     watch = Shrunk(job)
-    job.sampled()
+    job.orderly()
     job.listen(watch.watching, watch.backward, watch.stepping, watch.stepped, watch.skipped)
     job.listen(watch.clipping, watch.ending)
     job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)

@@ -24,7 +24,7 @@ def carried(job: Job) -> None:
     before the next backward. Accumulation between two steps, a GAN's two optimizers and closures break it.
     A loop clears its gradients always or never, so an optimizer's first steps tell.
     """
-    job.sampled()
+    job.orderly()
     watch = _Carried(job)
     job.listen(watch.backward, watch.backwarded, watch.stepped, watch.watching)
 

@@ -27,7 +27,7 @@ def replicas(job: Job) -> None:
         return
     from torch.nn.parallel import DistributedDataParallel
 
-    job.sampled()
+    job.orderly()
     watch = _watches[job] = _Replicas(job, DistributedDataParallel)
     job.listen(watch.watching, watch.forward, watch.backward, watch.backwarded, watch.stepping, watch.ending)
     job.on("skipped", lambda optimizer, _scaler: watch.stepping(optimizer))

@@ -24,7 +24,7 @@ def by_hand(job: Job) -> None:
     """
     import torch
 
-    job.sampled()
+    job.orderly()
     watch = _ByHand(job)
     for name in ("scale", "unscale_", "step"):
         job.wrap(torch.amp.GradScaler, name, getattr(watch, name.strip("_")))

@@ -28,7 +28,7 @@ def calls(job: Job) -> None:
     """
     import torch
 
-    job.sampled()
+    job.orderly()
     watch = _Calls(job)
     scaler = torch.amp.GradScaler
     for name in ("scale", "unscale_", "step", "update"):

@@ -25,7 +25,7 @@ def formats(job: Job) -> None:
     """The formats in the graphs of the losses that optimizers step on, and whether a scaler takes the step."""
     import torch
 
-    job.sampled()
+    job.orderly()
     watch = _Formats(job)
     job.wrap(torch.amp.GradScaler, "__init__", watch.built)
     job.listen(
@@ -37,7 +37,7 @@ def regions(job: Job) -> None:
     """Backward passes that begin while autocast is on."""
     import torch
 
-    job.sampled()
+    job.orderly()
     times = 0
 
     def backward(roots: Any) -> None:

@@ -59,7 +59,7 @@ def clips(job: Job) -> None:
     """
     import torch
 
-    job.sampled()
+    job.orderly()
     book = _Clips(job)
     job.listen(book.watching)
     scaler = torch.amp.GradScaler

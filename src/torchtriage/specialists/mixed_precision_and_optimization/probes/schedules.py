@@ -16,7 +16,7 @@ def schedules(job: Job) -> None:
     """How often a scheduler advanced right after a skipped step of its optimizer."""
     from torch.optim import lr_scheduler
 
-    job.sampled()
+    job.orderly()
     watch = _Schedules(job)
     for kind in list(vars(lr_scheduler).values()):
         own = isinstance(kind, type) and issubclass(kind, lr_scheduler.LRScheduler) and "step" in vars(kind)

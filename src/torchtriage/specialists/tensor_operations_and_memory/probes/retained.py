@@ -20,7 +20,7 @@ _TIMES = frozenset({16, 32, 48})
 
 def retained(job: Job) -> None:
     """Backward passes with retain_graph, and whether anything ever went through their graphs again."""
-    job.sampled()
+    job.orderly()
     watch = _Retained(job)
     job.listen(watch.backwarded, watch.iterated, watch.ending)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from records import event
 
-from torchtriage.examine.run.job.events import Start
+from torchtriage.examine.run.job.events import GradNorm, Start
 from torchtriage.examine.run.job.record.writer import Writer
 
 # From Python 3.12 on, a fork warns where other tests have left threads of torch behind.
@@ -39,6 +39,17 @@ def test_what_was_kept_back_follows_the_first_line(tmp_path: Path) -> None:
     made.write(event("late"))
 
     assert kinds(tmp_path / "rank0.jsonl") == ["start", "early", "late"]
+
+
+def test_a_figure_of_many_steps_waits_for_the_line_after_it(tmp_path: Path) -> None:
+    made = writer(tmp_path)
+    made.open()
+    made.write(GradNorm(at=1, optimizer=0, value=2.0))
+    before = kinds(tmp_path / "rank0.jsonl")
+    made.write(event("late"))
+
+    assert before == ["start"]
+    assert kinds(tmp_path / "rank0.jsonl") == ["start", "grad_norm", "late"]
 
 
 def test_two_processes_of_one_rank_do_not_share_a_file(tmp_path: Path) -> None:

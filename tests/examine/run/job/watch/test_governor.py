@@ -8,7 +8,17 @@ import pytest
 from torchtriage.examine.run.job.events import Start
 from torchtriage.examine.run.job.job import Job
 from torchtriage.examine.run.job.record.writer import Writer
-from torchtriage.examine.run.job.watch.governor import BUDGET, DEPTH, EARLY, FIRST, LEAST, SUSPICIONS, WINDOW, Governor
+from torchtriage.examine.run.job.watch.governor import (
+    BUDGET,
+    DEPTH,
+    EARLY,
+    FIRST,
+    LEAST,
+    ORDERLY,
+    SUSPICIONS,
+    WINDOW,
+    Governor,
+)
 
 STEP = 10_000_000  # nanoseconds
 
@@ -105,6 +115,31 @@ def test_after_the_first_steps_a_focus_leaves_the_budget_to_some_rooms() -> None
         governor.ended(STEP)
     assert governor.sees("asked/probe")
     assert not governor.sees("other/probe")
+
+
+def test_who_looks_at_the_order_of_calls_sees_the_first_steps_and_one_window_in_eight() -> None:
+    governor, seen = Governor(), []
+    governor.sampled, governor.orderly = {"room/values", "room/order"}, {"room/order"}
+    for _ in range(20_000):
+        seen.append((governor.sees("room/values"), governor.sees("room/order")))
+        governor.book("room/values", STEP // 5 * governor.watching)
+        governor.ended(STEP)
+    assert seen[:FIRST] == [(True, True)] * FIRST
+    values, order = (sum(each) for each in zip(*seen[FIRST:], strict=True))
+    assert order == pytest.approx(values / ORDERLY, rel=0.1)
+
+
+def test_at_a_suspicion_who_looks_at_the_order_of_calls_sees_the_steps_as_well() -> None:
+    governor = Governor()
+    governor.sampled, governor.orderly = {"room/order"}, {"room/order"}
+    for _ in range(20_000):
+        governor.book("room/order", STEP // 5 * governor.watching)
+        governor.ended(STEP)
+        if governor.windows % ORDERLY and not governor.watching:
+            break
+    governor.suspect()
+    governor.ended(STEP)
+    assert governor.sees("room/order")
 
 
 def test_a_forked_child_begins_with_all_probes_again(tmp_path: Path) -> None:

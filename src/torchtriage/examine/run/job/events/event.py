@@ -38,9 +38,12 @@ class Event(Fields):
 
     A field whose name is a word of Python's ends with an underscore, which JSON has not. Of a line that lacks a field
     the default holds; where there is none, reading the field raises AttributeError.
+
+    has_time: whether its line may wait a quarter of a second for others, as figures may that come in many steps.
     """
 
     kind: ClassVar[str]
+    has_time: ClassVar[bool] = False
     aliases: ClassVar[dict[str, str]] = {}  # by the name of a member that is a word of Python's
     step: int = 0  # in which it happened; filled in when the job records it
 

@@ -107,6 +107,8 @@ class Device(Step):
     overhead: seconds that probes took of the host's time.
     """
 
+    has_time = True
+
     at: int = 0
     other: float = 0.0
     busy: float | None = None
@@ -123,6 +125,8 @@ class HostWaits(Event):
     where a library called, and after a pass that was no training's. is_counted: the device tells when it had nothing to
     do; where it does not, that and the loss are 0.
     """
+
+    has_time = True
 
     at: int = 0
     waits: Sequence[Sequence[Any]] = ()

@@ -223,6 +223,7 @@ class GradNorm(Event):
     """The norm of all gradients of an optimizer, by its number, at a step; and its learning rate."""
 
     kind = "grad_norm"
+    has_time = True
     at: int
     optimizer: int
     value: float

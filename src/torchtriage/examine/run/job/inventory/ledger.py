@@ -37,7 +37,8 @@ def norms(optimizer: Any, *, apart: bool) -> Any:
         flat = _flatten_dense_tensors(gradients)
         return torch.linalg.vector_norm(flat, dtype=torch.float64).reshape(1)
     found = torch._foreach_norm(gradients)  # pyright: ignore  # public in all but its name
-    return torch.stack([each.float() for each in found])
+    is_even = all(each.dtype is found[0].dtype for each in found)
+    return torch.stack(found).float() if is_even else torch.stack([each.float() for each in found])
 
 
 class Ledger:

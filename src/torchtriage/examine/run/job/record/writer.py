@@ -129,7 +129,8 @@ class Writer:
     def _line(self, event: Event) -> None:
         if self._file is not None:
             self._rows.append(_encode(event))
-            self.flush()
+            if not event.has_time:
+                self.flush()
         elif len(self._pending) < PENDING:
             self._pending.append(event)
 

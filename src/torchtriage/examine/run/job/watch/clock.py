@@ -180,6 +180,7 @@ class Clock(Phases):
             job.listeners.choose()
         if self.rest.follows(ended - began):
             self.rest.turn(True)
+            job.writer.flush()  # until somebody watches again, minutes may pass
         self._spent["probes"] = now() - ended
         self._claimed = claimed + self._spent["probes"]
 

@@ -12,15 +12,26 @@ DEPTH = 32  # steps that are watched at a suspicion, whatever they cost
 SUSPICIONS = 8  # in a run, at most
 SPACED = 4, 16  # steps apart that spaced probes see, up to step EARLY and later, where half of the budget pays for it
 EARLY = 1024
+ORDERLY = 8  # windows, one of which probes see that look at the order of calls, which a loop seldom changes
 DEARER = 5  # times as much as was booked in it, a step is charged with at most: others may have disturbed it
+
+
+class Account:
+    """What PROBE has cost so far, in nanoseconds."""
+
+    __slots__ = ("nanoseconds", "probe")
+
+    def __init__(self, probe: str) -> None:
+        self.probe, self.nanoseconds = probe, 0
 
 
 class Governor:
     """Watches the first steps, then windows of neighbouring steps as often as the budget pays for them.
 
     watching: whether sampled probes see the current step. opened: whether a window has just begun.
-    spaced, sampled, continuous: names of probes. struck: whether the current step is one that spaced probes see,
-    watched or not.
+    spaced, sampled, continuous: names of probes. orderly: those of the sampled ones that see one window in eight.
+    windows: that have opened since the last one that was free. struck: whether the current step is one that spaced
+    probes see, watched or not.
     focus: the rooms whose probes go on after the first steps; all of them, where nobody has said what is wrong.
     first: steps of its beginning that are all watched.
     budget: the share of the job's time that all probes together may take after the first steps. With less than BUDGET
@@ -31,7 +42,9 @@ class Governor:
 
     def __init__(self) -> None:
         self.budget = BUDGET
+        self.accounts: dict[str, Account] = {}
         self.sampled: set[str] = set()
+        self.orderly: set[str] = set()
         self.spaced: set[str] = set()
         self.continuous: set[str] = set()
         self.focus: frozenset[str] = frozenset()
@@ -42,8 +55,11 @@ class Governor:
         """As if nothing had been spent yet."""
         self.watching = True
         self.opened = self.struck = False
-        self.costs: dict[str, int] = {}  # nanoseconds by probe
-        self._booked = self._booked_sampled = self._booked_spaced = 0  # their sums: of all, and of two kinds
+        for account in self.accounts.values():
+            account.nanoseconds = 0
+        self._booked = 0  # nanoseconds of all probes
+        self._unbooked_sampled = self._unbooked_spaced = 0  # what two kinds of them have cost besides
+        self._kinds: tuple[tuple[int, ...], list[Account], list[Account]] = (), [], []
         self.usual = 0
         self._before = 0  # booked before the current step
         self._early = 0, 0  # what spaced probes had cost, and how long the job had run, at step EARLY
@@ -53,40 +69,70 @@ class Governor:
         self._left = self.first  # steps of the window that are still to come
         self._suspicions = 0
         self._aside: set[str] = set()
+        self.windows = 0
         self._free = 0  # nanoseconds that the first steps and suspicions have cost the sampled probes
+
+    def account(self, probe: str) -> Account:
+        """Whoever adds to it tells `spend` the sum."""
+        if probe not in self.accounts:
+            self.accounts[probe] = Account(probe)
+        return self.accounts[probe]
+
+    def spend(self, nanoseconds: int) -> None:
+        """Adds what accounts have been charged with."""
+        self._booked += nanoseconds
 
     def book(self, probe: str, nanoseconds: int) -> None:
         """Adds to what PROBE has cost."""
-        self.costs[probe] = self.costs.get(probe, 0) + nanoseconds
+        self.account(probe).nanoseconds += nanoseconds
         self._booked += nanoseconds
-        if probe in self.sampled:
-            self._booked_sampled += nanoseconds
-        elif probe in self.spaced:
-            self._booked_spaced += nanoseconds
+
+    @property
+    def costs(self) -> dict[str, int]:
+        """Nanoseconds by probe."""
+        return {probe: account.nanoseconds for probe, account in self.accounts.items() if account.nanoseconds}
 
     @property
     def booked(self) -> int:
         """Nanoseconds that all probes have cost so far."""
         return self._booked
 
+    def _of_sampled(self) -> int:
+        return sum(account.nanoseconds for account in self._by_kind()[1]) + self._unbooked_sampled
+
+    def _of_spaced(self) -> int:
+        return sum(account.nanoseconds for account in self._by_kind()[2]) + self._unbooked_spaced
+
+    def _by_kind(self) -> tuple[tuple[int, ...], list[Account], list[Account]]:
+        """The accounts of sampled probes and of spaced ones, after how many there are of everything."""
+        sizes = len(self.accounts), len(self.sampled), len(self.spaced)
+        if self._kinds[0] != sizes:
+            every = self.accounts.values()
+            sampled = [each for each in every if each.probe in self.sampled]
+            spaced = [each for each in every if each.probe in self.spaced and each.probe not in self.sampled]
+            self._kinds = sizes, sampled, spaced
+        return self._kinds
+
     def sees(self, probe: str) -> bool:
         """Whether PROBE is told of the current step."""
         if probe in self.spaced:
             return self.watching or self.struck
+        if probe in self.orderly and self.windows % ORDERLY:
+            return False
         return probe not in self.sampled or (self.watching and probe not in self._aside)
 
     @property
-    def view(self) -> tuple[bool, bool, bool]:
+    def view(self) -> tuple[bool, bool, bool, bool]:
         """Steps with the same view are seen by the same probes."""
-        return self.watching, self.struck, bool(self._aside)
+        return self.watching, self.struck, bool(self._aside), self.windows % ORDERLY > 0
 
     def reaches(self, step: int, *, is_due: bool = False) -> bool:
         """STEP is next: says whether spaced probes come or go. IS_DUE: whatever its number, since steps have rested."""
         before = self.struck
         if step <= EARLY:
-            self._early = self._booked_spaced, self.elapsed
+            self._early = self._of_spaced(), self.elapsed
         is_due = is_due or not step % (SPACED[step >= EARLY] * max(round(BUDGET / self.budget), 1))
-        spent, elapsed = self._booked_spaced - self._early[0], self.elapsed - self._early[1]
+        spent, elapsed = self._of_spaced() - self._early[0], self.elapsed - self._early[1]
         self.struck = is_due and spent <= self.budget / 2 * elapsed
         return self.struck != before
 
@@ -113,12 +159,14 @@ class Governor:
             if self.focus:
                 self._aside = {probe for probe in self.sampled if probe.partition("/")[0] not in self.focus}
             if self._deep:
-                self._free, self._deep = self._booked_sampled, False
+                self._free, self._deep = self._of_sampled(), False
             self.watching = self._affordable()
             self._left = WINDOW if self.watching else 0
         else:
             self.watching = True
         self.opened = self.watching and not before
+        if self.opened:
+            self.windows = 0 if self._deep else self.windows + 1
         return self.watching != before or self._aside is not aside
 
     def _charge(self, nanoseconds: int) -> None:
@@ -127,9 +175,9 @@ class Governor:
         rest = min(max(nanoseconds - self.usual, booked), DEARER * booked) - booked
         self._booked += rest
         if self.watching:
-            self._booked_sampled += rest
+            self._unbooked_sampled += rest
         elif self.struck:
-            self._booked_spaced += rest
+            self._unbooked_spaced += rest
 
     def skip(self, steps: int, nanoseconds: int) -> None:
         """So many STEPS have ended in which nobody watched, and took so long in all."""
@@ -137,5 +185,6 @@ class Governor:
         self.elapsed += nanoseconds
 
     def _affordable(self) -> bool:
-        paid, others = self.budget * self.elapsed, self._booked - self._booked_sampled
-        return self._booked_sampled - self._free <= max(paid - others, LEAST * paid)
+        sampled = self._of_sampled()
+        paid, others = self.budget * self.elapsed, self._booked - sampled
+        return sampled - self._free <= max(paid - others, LEAST * paid)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from .governor import Governor
+    from .governor import Account, Governor
 
-    Listening: TypeAlias = tuple[tuple[str, Callable[..., None]], ...]
+    Listening: TypeAlias = tuple[tuple[Account, Callable[..., None]], ...]
 
 SELDOM = ("built", "ending")  # told to everyone, whoever sees the step
 AT_REST = frozenset({"begun", "skipped"})  # told to everyone in steps that rest, too
@@ -35,14 +35,18 @@ class Listeners:
 
     def add(self, event: str, probe: str, listener: Callable[..., None]) -> None:
         """Raises KeyError for an event that there is not."""
-        self.all[event] = (*self.all[event], (probe, listener))
+        self.all[event] = (*self.all[event], (self._governor.account(probe), listener))
         self._views.clear()
         self.choose()
 
+    def probes(self) -> set[str]:
+        """Whoever listens to anything."""
+        return {account.probe for listening in self.all.values() for account, _ in listening}
+
     def drop(self, probe: str) -> None:
-        if not any(name == probe for told in self.all.values() for name, _ in told):
+        if probe not in self.probes():
             return  # as at each pass over a loader that nobody looks into any more
-        self.all = {event: tuple(each for each in told if each[0] != probe) for event, told in self.all.items()}
+        self.all = {event: tuple(each for each in told if each[0].probe != probe) for event, told in self.all.items()}
         self._views.clear()
         self.choose()
 
@@ -53,10 +57,12 @@ class Listeners:
         self.closely = governor.watching or governor.struck
         now = self._views.get(view)
         if now is None:
-            seen = {event: tuple(each for each in told if governor.sees(each[0])) for event, told in self.all.items()}
+            seen = {
+                event: tuple(each for each in told if governor.sees(each[0].probe)) for event, told in self.all.items()
+            }
             now = {event: self._awake(event, told) if self.resting else told for event, told in seen.items()}
             if self.only:
-                now = {event: tuple(each for each in told if self._knows(each[0])) for event, told in now.items()}
+                now = {event: tuple(each for each in told if self._knows(each[0].probe)) for event, told in now.items()}
             now |= {event: self.all[event] for event in SELDOM if event in self.all}
             self._views[view] = now
         self.now = now
@@ -65,7 +71,7 @@ class Listeners:
         """Those of TOLD who listen in a step that rests: else it is seen whole, or not at all."""
         if event in AT_REST:
             return told
-        return tuple(each for each in told if each[0] in self._governor.continuous)
+        return tuple(each for each in told if each[0].probe in self._governor.continuous)
 
     def _knows(self, probe: str) -> bool:
         is_machinery = probe.partition("/")[0] == MACHINERY

@@ -82,6 +82,7 @@ class Session:
         self.late = Late()
         self.scaling = Scaling()
         self.governor = Governor()
+        self._always = self.governor.account(ALWAYS)
         self.placing = MACHINERY
         self._idle = False
         self.batches_of: Callable[[Any], int] = lambda _loader: 0  # that a loader has given so far
@@ -140,23 +141,24 @@ class Session:
         began = last = now()
         self._idle = True
         try:
-            for probe, listener in listeners:
+            for account, listener in listeners:
                 try:
                     listener(*arguments)
                 except Exception as error:  # whatever a probe does, the job goes on
                     if is_asynchronous(error):
                         raise
-                    self.switch_off(probe, error)
+                    self.switch_off(account.probe, error)
                 if closely:
                     ended = now()
-                    governor.book(probe, ended - last)
+                    account.nanoseconds += ended - last
                     last = ended
         finally:
             self._idle = self.left
             ended = now()
             self.phases.book("probes", ended - began)
             if not closely:
-                governor.book(ALWAYS, ended - began)
+                self._always.nanoseconds += ended - began
+            governor.spend(ended - began)
 
     def is_observed(self) -> bool:
         """Whether a TorchDispatchMode or a profiler of the job's own would see what probes compute, and count it."""
@@ -165,7 +167,7 @@ class Session:
     def _unseen(self, listeners: Listening) -> Listening:
         """Those of LISTENERS whose work a mode or profiler that is on does not see."""
         self.veiled["mode" if self.modes() else "profiler"] += 1
-        return tuple(each for each in listeners if each[0] in self.discreet)
+        return tuple(each for each in listeners if each[0].probe in self.discreet)
 
     def safely(self, function: Callable[..., None], *arguments: Any) -> None:
         """Calls a part of the machinery itself: when that fails, all watching ends, and the job goes on."""
@@ -210,8 +212,7 @@ class Session:
         self._dismiss()  # what was being placed meanwhile
 
     def _dismiss(self) -> None:
-        probes = {probe for told in self.listeners.all.values() for probe, _ in told} | {*self._undo}
-        for probe in probes:
+        for probe in self.listeners.probes() | {*self._undo}:
             if probe.partition("/")[0] != MACHINERY:
                 self.withdraw(probe)
 
