@@ -1,5 +1,6 @@
 // torch.autocast("sim"), with the operator lists that torch uses for CUDA.
 #include <ATen/autocast_mode.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
 namespace sim {
@@ -8,13 +9,12 @@ namespace {
 
 using namespace at; // the lists of torch use unqualified names
 
-Tensor refused(const Tensor&, const Tensor&, const std::optional<Tensor>&, int64_t) {
-  TORCH_CHECK(false,
-      "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-      "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
-      "In this case, combine the two layers using torch.nn.functional.binary_cross_entropy_with_logits\n"
-      "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
-      "safe to autocast.");
+// Asks the kernel that torch itself registers for autocast on CUDA, also in builds without CUDA: it raises the error.
+Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("aten::binary_cross_entropy", "")
+                             .typed<Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, int64_t)>();
+  return op.redispatch(c10::DispatchKeySet(c10::DispatchKey::AutocastCUDA), input, target, weight, reduction);
 }
 
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
@@ -31,7 +31,7 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   AT_FORALL_PROMOTE(WIDEST)
   KERNEL_PRIVATEUSEONE(cat, promote)
   KERNEL_PRIVATEUSEONE(stack, promote)
-  m.impl("binary_cross_entropy", &refused);
+  m.impl("binary_cross_entropy", &binary_cross_entropy);
 }
 
 } // namespace

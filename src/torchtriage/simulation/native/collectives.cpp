@@ -81,8 +81,9 @@ class SimBackend final : public c10d::Backend {
   }
   WorkPointer _allgather_base(at::Tensor& output, at::Tensor& input, const c10d::AllgatherOptions& options) override {
     return run("allgather", c10d::OpType::_ALLGATHER_BASE, {output}, {input}, [&, options](Tensors& host) {
-      auto host_output = Aliases().of(output);
-      return gloo_->_allgather_base(host_output, host[0], options);
+      auto host_output = Aliases().of(output).view(-1); // gloo divides the first dimension, NCCL the memory
+      auto host_input = host[0].view(-1);
+      return gloo_->_allgather_base(host_output, host_input, options);
     });
   }
   WorkPointer allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions& options) override {
@@ -113,8 +114,9 @@ class SimBackend final : public c10d::Backend {
   }
   WorkPointer _reduce_scatter_base(at::Tensor& output, at::Tensor& input, const c10d::ReduceScatterOptions& options) override {
     return run("reduce_scatter", c10d::OpType::_REDUCE_SCATTER_BASE, {output}, {input}, [&, options](Tensors& host) {
-      auto host_output = Aliases().of(output);
-      return gloo_->_reduce_scatter_base(host_output, host[0], options);
+      auto host_output = Aliases().of(output).view(-1);
+      auto host_input = host[0].view(-1);
+      return gloo_->_reduce_scatter_base(host_output, host_input, options);
     });
   }
   WorkPointer alltoall_base(at::Tensor& output, at::Tensor& input, std::vector<int64_t>& output_sizes,
