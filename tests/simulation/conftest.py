@@ -1,4 +1,4 @@
-"""A process of its own for each file: what registers an accelerator with torch would show in the tests of others."""
+"""A process of its own for each file, and one for the proofs: a registered accelerator would show in other tests."""
 
 from __future__ import annotations
 
@@ -7,24 +7,34 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import on_cuda
 import pytest
 
 INSIDE = "TORCHTRIAGE_SIMULATION_TEST"
 """Names the file for outcomes, in a process that may start the simulation."""
 
+ON_CUDA = "TORCHTRIAGE_ON_CUDA"
+"""Names the file for what has been proven on a CUDA device (`make gpu`)."""
+
 LIBRARY = "TORCHTRIAGE_SIMULATION_LIBRARY"
 """The user's cache folder, where the compiled device is kept; to all other tests it is another one."""
 os.environ.setdefault(LIBRARY, os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")))
 
-_outcomes: dict[Path, dict[str, tuple[str, str]]] = {}
+Group = tuple[Path, bool]
+"""The tests that share a process: those of a file or of the folder of proofs, apart for the simulation and for CUDA."""
+
+_outcomes: dict[Group, dict[str, tuple[str, str]]] = {}
 
 
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if INSIDE in os.environ:
         return None
+    if pyfuncitem.get_closest_marker("gpu") and not has_cuda():
+        pytest.skip("needs a CUDA device")
     outcome, text = _outcomes_of(pyfuncitem).get(pyfuncitem.nodeid, ("failed", "its process ended before it"))
     if outcome == "skipped":
         pytest.skip(text)
@@ -42,12 +52,23 @@ def pytest_fixture_setup(fixturedef: Any, request: Any) -> object | None:
     return elsewhere
 
 
+@cache
+def has_cuda() -> bool:
+    return bool(pytest.importorskip("torch").cuda.is_available())
+
+
+def _group(item: pytest.Item) -> Group:
+    path = item.path.parent if item.path.parent.name == "proofs" else item.path
+    return path, item.get_closest_marker("gpu") is not None
+
+
 def _outcomes_of(item: pytest.Function) -> dict[str, tuple[str, str]]:
-    if item.path not in _outcomes:
-        chosen = [each.nodeid for each in item.session.items if each.path == item.path]
+    group = _group(item)
+    if group not in _outcomes:
+        chosen = [each.nodeid for each in item.session.items if _group(each) == group]
         folder = item.config._tmp_path_factory.mktemp("simulation")  # type: ignore[attr-defined]
-        _outcomes[item.path] = _run(chosen, folder / "outcomes.jsonl", item.config.rootpath)
-    return _outcomes[item.path]
+        _outcomes[group] = _run(chosen, folder / "outcomes.jsonl", item.config.rootpath)
+    return _outcomes[group]
 
 
 def _run(chosen: list[str], file: Path, root: Path) -> dict[str, tuple[str, str]]:
@@ -72,6 +93,15 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     }
     with Path(os.environ[INSIDE]).open("a", encoding="utf-8") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def pytest_sessionfinish() -> None:
+    """Leaves in the file of ON_CUDA which pages have been proven on a CUDA device."""
+    if ON_CUDA in os.environ and INSIDE not in os.environ and has_cuda():
+        groups = [tests for (_, is_gpu), tests in _outcomes.items() if is_gpu]
+        outcomes = {test: outcome for tests in groups for test, (outcome, _) in tests.items()}
+        found = on_cuda.summary(outcomes, on_cuda.describe_device())
+        Path(os.environ[ON_CUDA]).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

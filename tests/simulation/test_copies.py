@@ -12,6 +12,7 @@ from torchtriage.simulation import Copy, Costs, Simulator, Transfer
 
 BYTES = 400_000
 PINNED, PAGEABLE, LAUNCH = 1_000 + BYTES, 2_000 + 2 * BYTES, 10
+DEVICE = "sim"  # test_on_cuda.py has another
 
 
 @pytest.fixture
@@ -35,31 +36,32 @@ def pinned() -> torch.Tensor:
 
 
 def on_device() -> torch.Tensor:
-    return torch.empty(BYTES // 4, device="sim")
+    return torch.empty(BYTES // 4, device=DEVICE)
 
 
 def small() -> torch.Tensor:
     return torch.zeros(16_384)
 
 
-@pytest.mark.parametrize(
-    ("source", "copy", "device", "host"),
-    [
-        (pageable, lambda x: x.to("sim"), PAGEABLE, LAUNCH + PAGEABLE),
-        (pageable, lambda x: x.to("sim", non_blocking=True), PAGEABLE, LAUNCH + PAGEABLE),
-        (pinned, lambda x: x.to("sim"), PINNED, LAUNCH + PINNED),
-        (pinned, lambda x: x.to("sim", non_blocking=True), PINNED, LAUNCH),
-        (pinned, lambda x: x[:50_000].to("sim", non_blocking=True), 1_000 + BYTES // 2, LAUNCH),
-        (small, lambda x: x.to("sim", non_blocking=True), 2_000 + 2 * 65_536, LAUNCH),
-        (small, lambda x: x.to("sim"), 2_000 + 2 * 65_536, LAUNCH + 2_000 + 2 * 65_536),
-        (on_device, lambda x: x.cpu(), PAGEABLE, LAUNCH + PAGEABLE),
-        (on_device, lambda x: pageable().copy_(x, non_blocking=True), PAGEABLE, LAUNCH + PAGEABLE),
-        (on_device, lambda x: pinned().copy_(x), PINNED, LAUNCH + PINNED),
-        (on_device, lambda x: pinned().copy_(x, non_blocking=True), PINNED, LAUNCH),
-        (on_device, lambda x: x.to("cpu", non_blocking=True), PINNED, LAUNCH),
-        (on_device, lambda x: x.to("sim:1"), 500 + BYTES, LAUNCH),
-    ],
-)
+COPIES = [
+    (pageable, lambda x: x.to(DEVICE), PAGEABLE, LAUNCH + PAGEABLE),
+    (pageable, lambda x: x.to(DEVICE, non_blocking=True), PAGEABLE, LAUNCH + PAGEABLE),
+    (pinned, lambda x: x.to(DEVICE), PINNED, LAUNCH + PINNED),
+    (pinned, lambda x: x.to(DEVICE, non_blocking=True), PINNED, LAUNCH),
+    (pinned, lambda x: x[:50_000].to(DEVICE, non_blocking=True), 1_000 + BYTES // 2, LAUNCH),
+    (small, lambda x: x.to(DEVICE, non_blocking=True), 2_000 + 2 * 65_536, LAUNCH),
+    (small, lambda x: x.to(DEVICE), 2_000 + 2 * 65_536, LAUNCH + 2_000 + 2 * 65_536),
+    (on_device, lambda x: x.cpu(), PAGEABLE, LAUNCH + PAGEABLE),
+    (on_device, lambda x: pageable().copy_(x, non_blocking=True), PAGEABLE, LAUNCH + PAGEABLE),
+    (on_device, lambda x: pinned().copy_(x), PINNED, LAUNCH + PINNED),
+    (on_device, lambda x: pinned().copy_(x, non_blocking=True), PINNED, LAUNCH),
+    (on_device, lambda x: x.to("cpu", non_blocking=True), PINNED, LAUNCH),
+    (on_device, lambda x: x.to(f"{DEVICE}:1"), 500 + BYTES, LAUNCH),
+]
+"""What is copied how, the time of the device, and that of the host, which waits where it is longer than a launch."""
+
+
+@pytest.mark.parametrize(("source", "copy", "device", "host"), COPIES)
 def test_a_copy_takes_its_time_and_the_host_waits_where_it_must(
     costly: Simulator,
     source: Callable[[], torch.Tensor],

@@ -13,6 +13,19 @@ from torchtriage.simulation import Costs, Simulator
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 
+ROUNDED = [
+    (1, 512, 2 * MIB),
+    (512, 512, 2 * MIB),
+    (513, 1024, 2 * MIB),
+    (MIB, MIB, 2 * MIB),
+    (MIB + 1, MIB + 512, 20 * MIB),
+    (10 * MIB - 512, 10 * MIB - 512, 20 * MIB),
+    (10 * MIB, 10 * MIB, 10 * MIB),
+    (11 * MIB, 12 * MIB, 12 * MIB),
+    (19 * MIB + 1, 20 * MIB, 20 * MIB),
+]
+"""Bytes that are asked for, allocated, and reserved by the first block of its size."""
+
 
 def block(size: int, device: str = "sim") -> torch.Tensor:
     return torch.empty(size, dtype=torch.uint8, device=device)
@@ -31,20 +44,7 @@ def empty(simulator: Simulator) -> Simulator:
     return simulator
 
 
-@pytest.mark.parametrize(
-    ("asked", "allocated", "reserved"),
-    [
-        (1, 512, 2 * MIB),
-        (512, 512, 2 * MIB),
-        (513, 1024, 2 * MIB),
-        (MIB, MIB, 2 * MIB),
-        (MIB + 1, MIB + 512, 20 * MIB),
-        (10 * MIB - 512, 10 * MIB - 512, 20 * MIB),
-        (10 * MIB, 10 * MIB, 10 * MIB),
-        (11 * MIB, 12 * MIB, 12 * MIB),
-        (19 * MIB + 1, 20 * MIB, 20 * MIB),
-    ],
-)
+@pytest.mark.parametrize(("asked", "allocated", "reserved"), ROUNDED)
 def test_sizes_are_rounded_as_torch_rounds_them(empty: Simulator, asked: int, allocated: int, reserved: int) -> None:
     kept = block(asked)
     assert torch.sim.memory_reserved() == reserved
