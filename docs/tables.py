@@ -12,8 +12,11 @@ from pathlib import Path
 
 os.environ.update(NO_COLOR="1", COLUMNS="100")
 
+import shown
+
 from torchtriage.catalog.load import catalog
 from torchtriage.catalog.walk import pages
+from torchtriage.core.fault import Basis
 
 TOP = Path(__file__).parent.parent
 
@@ -33,8 +36,17 @@ def faults() -> None:
         page = os.path.relpath(where[slug], TOP / "docs")
         say(
             f"| [{slug}]({page}): {fault.title} | {fault.specialist} | {fault.kind.value} | {seen} "
-            f"| {fault.severity.value} | {fault.proof} |"
+            f"| {fault.severity.value} | {fault.proof if fault.proven_on else f'none: {fault.proof}'} |"
         )
+
+
+def readings() -> None:
+    """On what the readings of a run have been shown."""
+    say("| reading | shows | on |")
+    say("|---|---|---|")
+    for detector, (slugs, bases) in shown.readings().items():
+        named = ", ".join(basis.value for basis in Basis if basis in bases)
+        say(f"| `{detector}` | {', '.join(sorted(slugs))} | {named or '–'} |")
 
 
 def wild() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -17,10 +18,16 @@ from machine import Machine, skip_where_busy
 from torchtriage import triage
 from torchtriage.catalog import load, page, walk
 from torchtriage.core.case import Case
-from torchtriage.core.fault import FaultClass
+from torchtriage.core.fault import Basis, FaultClass
 
 PAGES = [pytest.param(page.read(path), id=slug) for slug, path in walk.pages().items()]
-PROOFS = Path(__file__).parent / "proofs"
+TESTS = Path(__file__).parent
+PROOFS = {Basis.CPU: TESTS / "proofs", Basis.SIM: TESTS / "simulation/proofs"}
+"""Where the proofs of the pages are, each in a file of its name. Those of SIM run on CUDA, too, where there is one."""
+
+ON_CUDA = TESTS / "simulation/on_cuda.json"
+"""What a run of `make gpu` has left."""
+
 every_page = pytest.mark.parametrize("each", PAGES)
 
 
@@ -36,14 +43,14 @@ SEEN_IN_RUN = [
     or (
         not looks(each.values[0], "source")  # type: ignore[arg-type]
         and looks(each.values[0], "run")  # type: ignore[arg-type]
-        and each.values[0].fault.proof == "cpu"  # type: ignore[union-attr]
+        and Basis.CPU in each.values[0].fault.proven_on  # type: ignore[union-attr]
     )
 ]
 SEEN_IN_LOG = [
     each
     for each in PAGES
     if {sign.detector.partition("/")[0] for sign in each.values[0].fault.signs} == {"log"}  # type: ignore[union-attr]
-    if each.values[0].fault.proof == "cpu"  # type: ignore[union-attr]
+    if Basis.CPU in each.values[0].fault.proven_on  # type: ignore[union-attr]
 ]
 
 
@@ -118,10 +125,41 @@ def timed(each: page.Page) -> bool:
     return each.fault.specialist == "performance-profiling" or each.ranks > 1
 
 
+def bases(slug: str) -> set[Basis]:
+    """What has shown the harm of a fault, by the tests that are there."""
+    found = {basis for basis, folder in PROOFS.items() if (folder / proof_of(slug)).exists()}
+    if slug in json.loads(ON_CUDA.read_text())["passed"]:
+        found.add(Basis.CUDA)
+    if list((TESTS / "cases/recorded").glob(f"{slug}.*")):
+        found.add(Basis.TRACE)
+    return found
+
+
+def proof_of(slug: str) -> str:
+    return f"test_{slug.replace('-', '_')}.py"
+
+
 @every_page
-def test_the_harm_is_proven_or_the_page_says_why_not(each: page.Page) -> None:
-    proof = PROOFS / f"test_{each.fault.slug.replace('-', '_')}.py"
-    assert proof.exists() == (each.fault.proof == "cpu"), each.fault.proof
+def test_a_page_names_what_has_proven_its_harm_or_says_why_nothing_has(each: page.Page) -> None:
+    assert set(each.fault.proven_on) == bases(each.fault.slug)
+    assert each.fault.proven_on or len(each.fault.proof.split()) >= 5
+
+
+@pytest.mark.parametrize("proof", sorted(PROOFS[Basis.SIM].glob("test_*.py")), ids=lambda path: path.stem)
+def test_a_proof_on_the_simulated_device_runs_there(proof: Path) -> None:
+    """Each of its tests asks for the device by a fixture, and one for the code of the page."""
+    tree = ast.parse(proof.read_text())
+    tests = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
+    on_device = [{each.arg for each in test.args.args} & {"device", "simulated", "ranks", "found"} for test in tests]
+    assert on_device
+    assert all(on_device)
+    slug = proof.stem.removeprefix("test_").replace("_", "-")
+    assert any(isinstance(each, ast.Constant) and each.value == slug for each in ast.walk(tree))
+
+
+@pytest.mark.parametrize("trace", sorted((TESTS / "cases/recorded").glob("*")), ids=lambda path: path.name)
+def test_a_recorded_trace_shows_its_fault(trace: Path) -> None:
+    assert trace.name.partition(".")[0] in slugs(triage.read([trace]))
 
 
 @every_page
@@ -131,8 +169,8 @@ def test_a_remedy_is_verified_by_something_one_can_do(each: page.Page) -> None:
 
 
 def test_no_proof_stands_without_its_page() -> None:
-    proven = {path.stem.removeprefix("test_").replace("_", "-") for path in PROOFS.glob("test_*.py")}
-    assert proven <= set(walk.pages())
+    proofs = {path.name for folder in PROOFS.values() for path in folder.glob("test_*.py")}
+    assert proofs <= {proof_of(slug) for slug in walk.pages()}
 
 
 def test_every_specialist_shows_a_fault_in_the_source_or_a_run() -> None:

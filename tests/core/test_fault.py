@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from torchtriage.core.evidence import Evidence
-from torchtriage.core.fault import Confidence, Fault, FaultClass, Remedy, Severity, Sign
+from torchtriage.core.fault import Basis, Confidence, Fault, FaultClass, Remedy, Severity, Sign
 from torchtriage.core.finding import Finding
 
 
@@ -51,6 +51,22 @@ def test_a_sign_is_deaf_to_other_detectors_and_a_sign_without_bound_needs_only_t
     assert not Sign("run/x", 0.3).shows_in(seen("run/y", value=0.9))
     assert Sign("run/x").shows_in(seen("run/x"))
     assert not Sign("run/x").straddled_by(seen("run/x", value=0.5, spread=(0.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    ("proof", "proven_on"),
+    [("cpu", (Basis.CPU,)), ("cpu, sim", (Basis.CPU, Basis.SIM)), ("needs cuDNN, which the CPU lacks", ())],
+)
+def test_a_proof_names_what_has_shown_the_harm_or_says_why_nothing_has(
+    fault: Fault, proof: str, proven_on: tuple[Basis, ...]
+) -> None:
+    assert replace(fault, proof=proof).proven_on == proven_on
+
+
+@pytest.mark.parametrize("proof", ["", "gpu", "cpu, gpu", "sim;cpu", "cpu, needs CUDA"])
+def test_a_proof_that_is_neither_is_refused(fault: Fault, proof: str) -> None:
+    with pytest.raises(ValueError, match="in words why none has"):
+        replace(fault, proof=proof)
 
 
 @pytest.mark.parametrize("missing", ["id", "title", "when", "cost", "verify"])

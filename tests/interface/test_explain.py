@@ -32,6 +32,20 @@ def test_a_faults_page_has_its_head_and_its_sections(call: Any) -> None:
     assert all(section in text for section in page["sections"])
 
 
+@pytest.mark.parametrize(
+    ("name", "proven_on", "sentence"),
+    [
+        ("gradients-not-zeroed", ["cpu"], "Tests show the harm on the CPU."),
+        ("sync-bound", ["sim"], "Tests show the harm on the simulated accelerator."),
+        ("bce-under-autocast", ["cpu", "sim"], "Tests show the harm on the CPU and the simulated accelerator."),
+        ("benchmark-with-deterministic", [], "No test shows the harm: needs cuDNN on a GPU"),
+    ],
+)
+def test_a_faults_page_says_what_has_shown_its_harm(name: str, proven_on: list[str], sentence: str, call: Any) -> None:
+    assert json.loads(call("explain", name, "--json").out)["proven_on"] == proven_on
+    assert sentence in " ".join(call("explain", name).out.split())
+
+
 def test_a_symptom_names_the_faults_that_explain_it(call: Any) -> None:
     page = json.loads(call("explain", "not-learning", "--json").out)
     assert "gradients-not-zeroed" in [fault["fault"] for fault in page["faults"]]

@@ -45,6 +45,18 @@ class Severity(Enum):
     INFO = "info"
 
 
+class Basis(Enum):
+    """What has shown the harm of a fault: a job on the CPU, on the simulated accelerator or on CUDA, or a trace of one.
+
+    A trace counts when it was recorded on a real device.
+    """
+
+    CPU = "cpu"
+    SIM = "sim"
+    TRACE = "trace"
+    CUDA = "cuda"
+
+
 class EditSafety(Enum):
     """Whether an edit may be applied without a look: safe keeps the meaning that was intended."""
 
@@ -112,7 +124,7 @@ class Fault(Struct, frozen=True, rename={"kind": "class"}):
 
     kind: its class ("class" in JSON). explains: the symptoms (slugs) that it can cause. refines: the faults (slugs) of
     which it is a special case; where the message of one ended a job and this is found too, this is what is said of it.
-    proof: "cpu" when a proof on real torch shows the harm, else why there is none ("needs CUDA").
+    proof: what has shown the harm, values of Basis ("cpu", "cpu, sim"), else in words why nothing has.
     torch: the versions that have the fault and what its remedies need (">=2.4"); "" for all.
     """
 
@@ -136,6 +148,19 @@ class Fault(Struct, frozen=True, rename={"kind": "class"}):
             raise ValueError(f"fault {self.slug}: needs a sign that shows it and a remedy that treats it")
         if [remedy.order for remedy in self.remedies] != list(range(1, len(self.remedies) + 1)):
             raise ValueError(f"fault {self.slug}: remedies are numbered from 1 in the order they stand")
+        known = [each.value for each in Basis]
+        has_basis = any(part in known for part in self.proof.split(", "))
+        if not self.proven_on and (has_basis or " " not in self.proof):
+            raise ValueError(
+                f"fault {self.slug}: proof {self.proof!r}: write some of {known}, or in words why none has"
+            )
+
+    @property
+    def proven_on(self) -> tuple[Basis, ...]:
+        """What has shown the harm; empty where nothing has, and `proof` is the reason."""
+        known = {each.value: each for each in Basis}
+        named = tuple(known.get(part) for part in self.proof.split(", "))
+        return tuple(each for each in named if each) if all(named) else ()
 
     @property
     def severity(self) -> Severity:

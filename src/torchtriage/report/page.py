@@ -9,7 +9,7 @@ from torchtriage.catalog.load import Catalog, Topic
 from torchtriage.catalog.page import Page
 from torchtriage.catalog.room import Room, VerdictKind
 from torchtriage.catalog.symptom import Symptom
-from torchtriage.core.fault import Fault, Sign
+from torchtriage.core.fault import Basis, Fault, Sign
 from torchtriage.core.plain import SCHEMA, plain
 from torchtriage.report.paper import PLAIN, Paper
 from torchtriage.report.text import inert, line
@@ -36,6 +36,7 @@ def _page(page: Page) -> dict[str, Any]:
         "fault": fault.pop("slug"),
         "severity": page.fault.severity.value,
         **fault,
+        "proven_on": [basis.value for basis in page.fault.proven_on],
         "signs": _signs(page.fault.signs),
         "sections": dict(page.sections),
     }
@@ -89,6 +90,8 @@ def _faults(faults: Iterable[Fault]) -> list[dict[str, Any]]:
 def render(topic: Topic, catalog: Catalog, paper: Paper = PLAIN) -> str:
     """TOPIC as text."""
     said = as_dict(topic, catalog)
+    if isinstance(topic, Page):
+        said["proof"] = _proof(topic.fault)
     name = said[said["kind"]]
     body = [f"{paper.ink(name, 'bold')}  {paper.ink(said['kind'], 'dim')}"]
     body += [line(said["title"]), ""] if "title" in said else [""]
@@ -96,6 +99,22 @@ def render(topic: Topic, catalog: Catalog, paper: Paper = PLAIN) -> str:
     body += [part for remedy in said.get("remedies", ()) for part in _remedy(remedy, paper)]
     body += [part for title, prose in said.get("sections", {}).items() for part in _section(title, prose, paper)]
     return "\n".join(body).rstrip("\n") + "\n"
+
+
+_BASES = {
+    Basis.CPU: "the CPU",
+    Basis.SIM: "the simulated accelerator",
+    Basis.TRACE: "recorded traces",
+    Basis.CUDA: "CUDA",
+}
+
+
+def _proof(fault: Fault) -> str:
+    """What has shown the harm, as a sentence."""
+    *first, last = [_BASES[basis] for basis in fault.proven_on] or [""]
+    if not last:
+        return f"No test shows the harm: {fault.proof}."
+    return f"Tests show the harm on {', '.join(first)}{' and ' if first else ''}{last}."
 
 
 _FACTS = (
