@@ -10,7 +10,7 @@ from pathlib import Path
 from torchtriage.catalog.load import Catalog, catalog
 from torchtriage.catalog.page import read
 from torchtriage.catalog.walk import pages
-from torchtriage.core.fault import Basis
+from torchtriage.core.fault import Basis, Sign
 
 TESTS = Path(__file__).parent.parent / "tests"
 _MARK = re.compile(r"# expect: ([a-z0-9-]+)")
@@ -30,9 +30,11 @@ def readings() -> dict[str, tuple[set[str], set[Basis]]]:
 
 
 def _shown_by(known: Catalog) -> dict[str, set[str]]:
+    signs: dict[str, tuple[Sign, ...]] = {slug: fault.signs for slug, fault in known.faults.items()}
+    signs.update({slug: verdict.signs for slug, verdict in known.verdicts.items()})
     shows: dict[str, set[str]] = {}
-    for slug, signs in [(each.slug, each.signs) for each in (*known.faults.values(), *known.verdicts.values())]:
-        for sign in signs:
+    for slug, those in signs.items():
+        for sign in those:
             if sign.detector.startswith("run/"):
                 shows.setdefault(sign.detector, set()).add(slug)
     return shows

@@ -68,23 +68,23 @@ def group(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.fixture
 def ranks(device: Device, two: None, tmp_path: Path) -> Ranks:
-    """What a piece of code leaves in `result` on two ranks, by section and rank: ranks(slug, body, sizes).
+    """What a piece of code leaves in `result` on two ranks, by section and rank: ranks(slug, body).
 
-    The body sees device, shown (what the section defines), rank, section, distributed and torch.
+    The body sees device, shown (what the section defines), rank, section and torch.
     """
 
-    def run(slug: str, body: str, sizes: dict[int, int] | None = None) -> dict[str, list[Any]]:
-        given = {"device": device.name, "slug": slug, "body": body, "sizes": sizes or {}}
+    def run(slug: str, body: str) -> dict[str, list[Any]]:
+        given = {"device": device.name, "slug": slug, "body": body}
         started = [
             subprocess.Popen(
-                [sys.executable, str(RANK), json.dumps(given | {"section": section, "rank": rank}), str(tmp_path)],
+                [sys.executable, str(RANK), json.dumps(given | {"rank": rank}), str(tmp_path)],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )
-            for section in ("Bad", "Good") for rank in (0, 1)
+            for rank in (0, 1)
         ]  # fmt: skip
         said = [each.communicate(timeout=240) for each in started]
         assert {each.returncode for each in started} == {0}, "\n".join(errors for _, errors in said)
         results = [json.loads(out.splitlines()[-1]) for out, _ in said]
-        return {"Bad": results[:2], "Good": results[2:]}
+        return {section: [each[section] for each in results] for section in ("Bad", "Good")}
 
     return run

@@ -14,9 +14,9 @@ STEPS = 10
 
 @pytest.fixture
 def train(device: Device) -> Callable[[str], None]:
-    model = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512)).to(device.name)
+    model = nn.Sequential(nn.Linear(128, 2048), nn.ReLU(), nn.Linear(2048, 128)).to(device.name)
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
-    batches = [(torch.randn(256, 512), torch.randn(256, 512))] * STEPS
+    batches = [(torch.randn(256, 128), torch.randn(256, 128))] * STEPS
     return lambda section: device.shown("empty-cache-in-loop", section).train(model, batches, optimizer)
 
 
