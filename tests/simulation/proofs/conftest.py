@@ -6,6 +6,7 @@ import gc
 import json
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import torch
 from devices import CudaDevice, Device, SimulatedDevice
 from torch import distributed
 
+from torchtriage import triage
 from torchtriage.simulation import Simulator
 
 RANK = Path(__file__).with_name("rank.py")
@@ -46,6 +48,21 @@ def simulated(simulator: Simulator) -> SimulatedDevice:
     gc.collect()
     simulator.reset()
     return SimulatedDevice(simulator)
+
+
+Logged = Callable[[BaseException], set[str]]
+
+
+@pytest.fixture
+def logged(tmp_path: Path) -> Logged:
+    """The faults that are read from the log of a job which an error has ended."""
+
+    def find(error: BaseException) -> set[str]:
+        log = tmp_path / "job.log"
+        log.write_text("step 0 loss 0.5\n" + "".join(traceback.format_exception(error)))
+        return {finding.fault.slug for finding in triage.read([log]).findings}
+
+    return find
 
 
 @pytest.fixture

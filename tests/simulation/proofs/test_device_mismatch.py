@@ -11,9 +11,10 @@ from torch.utils.data import TensorDataset
 DATA = TensorDataset(torch.randn(64, 8), torch.randint(3, (64,)))
 
 
-def test_the_first_loss_of_two_devices_is_refused(device: Device) -> None:
-    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+def test_the_first_loss_of_two_devices_is_refused_in_words_that_a_log_is_read_for(device: Device, logged) -> None:
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device") as raised:
         device.shown("device-mismatch", "Bad").train(nn.Linear(8, 3), DATA)
+    assert logged(raised.value) == {"device-mismatch"}
 
 
 def test_with_both_on_the_device_it_trains(device: Device) -> None:
