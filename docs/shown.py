@@ -1,14 +1,14 @@
-"""On what the readings of a run have been shown to work, as the tests declare it."""
+"""On what the readings of a run and of its log have been shown to work, as the tests declare it."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from torchtriage.catalog.load import Catalog, catalog
-from torchtriage.catalog.page import read
+from torchtriage.catalog.load import catalog
+from torchtriage.catalog.page import Page, read
 from torchtriage.catalog.walk import pages
 from torchtriage.core.fault import Basis, Sign
 
@@ -17,25 +17,37 @@ _MARK = re.compile(r"# expect: ([a-z0-9-]+)")
 
 
 def readings() -> dict[str, tuple[set[str], set[Basis]]]:
-    """For each detector of a run the faults and verdicts that it shows, and what it has been shown on.
+    """For each detector of runs and logs the faults and verdicts that it shows, and what it has been shown on.
 
     A test declares it by the name of the detector, or by that of the fault or verdict.
     """
-    named = {Basis.CPU: set(_marks()) | set(_run_pages()), Basis.SIM: set(_named_on_sim())}
-    shows = _shown_by(catalog())
+    named = {
+        ("run", Basis.CPU): {*_marks(), *(page.fault.slug for page in _pages() if _is_run(page))},
+        ("run", Basis.SIM): {*_named_on_sim()},
+        ("log", Basis.CPU): {*_provoked(), *(page.fault.slug for page in _pages() if _is_logged(page))},
+        ("log", Basis.SIM): {*_logged_on_sim()},
+    }
     return {
-        detector: (slugs, {basis for basis, names in named.items() if names & {detector, *slugs}})
-        for detector, slugs in sorted(shows.items())
+        detector: (
+            slugs,
+            {basis for (looker, basis), names in named.items() if _is_named(detector, slugs, looker, names)},
+        )
+        for detector, slugs in sorted(_shown().items())
     }
 
 
-def _shown_by(known: Catalog) -> dict[str, set[str]]:
-    signs: dict[str, tuple[Sign, ...]] = {slug: fault.signs for slug, fault in known.faults.items()}
-    signs.update({slug: verdict.signs for slug, verdict in known.verdicts.items()})
+def _is_named(detector: str, slugs: set[str], looker: str, names: set[str]) -> bool:
+    return detector.startswith(f"{looker}/") and not names.isdisjoint({detector, *slugs})
+
+
+def _shown() -> dict[str, set[str]]:
+    """The faults and verdicts that each detector of runs and logs shows."""
+    signs: dict[str, tuple[Sign, ...]] = {slug: fault.signs for slug, fault in catalog().faults.items()}
+    signs.update({slug: verdict.signs for slug, verdict in catalog().verdicts.items()})
     shows: dict[str, set[str]] = {}
     for slug, those in signs.items():
         for sign in those:
-            if sign.detector.startswith("run/"):
+            if sign.detector.startswith(("run/", "log/")):
                 shows.setdefault(sign.detector, set()).add(slug)
     return shows
 
@@ -47,24 +59,55 @@ def _marks() -> Iterator[str]:
             yield from _MARK.findall(path.read_text(encoding="utf-8"))
 
 
-def _run_pages() -> Iterator[str]:
-    """The faults whose pages are run under probes (tests/test_pages.py)."""
-    for slug, path in pages().items():
-        page = read(path)
-        lookers = {sign.detector.partition("/")[0] for sign in page.fault.signs}
-        is_run = "run" in lookers and "source" not in lookers and Basis.CPU in page.fault.proven_on
-        if is_run or page.ranks > 1:
-            yield slug
+def _pages() -> Iterator[Page]:
+    return map(read, pages().values())
+
+
+def _lookers(page: Page) -> set[str]:
+    return {sign.detector.partition("/")[0] for sign in page.fault.signs}
+
+
+def _is_run(page: Page) -> bool:
+    """Whether tests/test_pages.py runs its code under probes."""
+    has_proof = Basis.CPU in page.fault.proven_on
+    return page.ranks > 1 or (has_proof and "run" in _lookers(page) and "source" not in _lookers(page))
+
+
+def _is_logged(page: Page) -> bool:
+    """Whether tests/test_pages.py reads what its code prints."""
+    return Basis.CPU in page.fault.proven_on and _lookers(page) == {"log"}
+
+
+def _provoked() -> Iterator[str]:
+    """The faults of messages that tests provoke."""
+    names = {*_texts(TESTS / "routing/test_messages.py")}
+    for symptom in catalog().symptoms.values():
+        for signature in symptom.signatures:
+            if signature.name in names:
+                yield from signature.faults
 
 
 def _named_on_sim() -> Iterator[str]:
-    """What the tests of jobs on the simulated device name, but for what they say is not found."""
+    """What the tests of jobs on the simulated device name."""
     for path in (TESTS / "simulation").rglob("*.py"):
         if path.parent.name != "proofs":  # of faults, not of readings
-            yield from _texts(ast.parse(path.read_text(encoding="utf-8")))
+            yield from _texts(path)
 
 
-def _texts(tree: ast.AST) -> Iterable[str]:
+def _logged_on_sim() -> Iterator[str]:
+    """The faults whose proofs also read the log."""
+    for path in (TESTS / "simulation/proofs").glob("test_*.py"):
+        if any(isinstance(each, ast.arg) and each.arg == "logged" for each in ast.walk(_tree(path))):
+            yield path.stem.removeprefix("test_").replace("_", "-")
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The string constants of a test, but for what it says is not in something."""
+    tree = _tree(path)
     denied = {
         id(each.left)
         for each in ast.walk(tree)

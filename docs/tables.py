@@ -41,7 +41,7 @@ def faults() -> None:
 
 
 def readings() -> None:
-    """On what the readings of a run have been shown."""
+    """On what the readings of a run and its log have been shown."""
     say("| reading | shows | on |")
     say("|---|---|---|")
     for detector, (slugs, bases) in shown.readings().items():
