@@ -150,7 +150,7 @@ def test_a_proof_on_the_simulated_device_runs_there(proof: Path) -> None:
     """Each of its tests asks for the device by a fixture, and one for the code of the page."""
     tree = ast.parse(proof.read_text())
     tests = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
-    on_device = [{each.arg for each in test.args.args} & {"device", "simulated", "ranks", "found"} for test in tests]
+    on_device = [{each.arg for each in test.args.args} & {"device", "simulated", "ranks"} for test in tests]
     assert on_device
     assert all(on_device)
     slug = proof.stem.removeprefix("test_").replace("_", "-")

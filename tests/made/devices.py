@@ -59,9 +59,12 @@ class Device(ABC):
     def waits(self, work: Work) -> int:
         """How often the host waits for the device, but for calls of synchronize()."""
 
-    @abstractmethod
     def limit(self, size: int) -> None:
-        """Leaves SIZE bytes of memory to the device, until the test ends."""
+        """Leaves SIZE bytes of memory beside what is taken, until the test ends."""
+        self._limit(size + self.module.memory_reserved())
+
+    @abstractmethod
+    def _limit(self, size: int) -> None: ...
 
 
 class SimulatedDevice(Device):
@@ -93,7 +96,7 @@ class SimulatedDevice(Device):
         waits = self.simulator.ledger.synchronisations[before:]
         return sum(each.call not in {"device", "stream", "event"} for each in waits)
 
-    def limit(self, size: int) -> None:
+    def _limit(self, size: int) -> None:
         start(devices=torch.accelerator.device_count(), memory=size, costs=self.simulator.costs)
 
 
@@ -129,5 +132,5 @@ class CudaDevice(Device):
             torch.cuda.set_sync_debug_mode("default")
         return sum("synchronizing CUDA operation" in str(each.message) for each in said)
 
-    def limit(self, size: int) -> None:
+    def _limit(self, size: int) -> None:
         torch.cuda.set_per_process_memory_fraction(size / torch.cuda.get_device_properties(0).total_memory)

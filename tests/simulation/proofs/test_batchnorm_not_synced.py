@@ -34,12 +34,8 @@ result = {
 """
 
 
-@pytest.fixture
-def found(ranks) -> dict[str, list[dict]]:
-    return ranks("batchnorm-not-synced", BODY)
-
-
-def test_ranks_train_like_one_process_with_the_whole_batch_only_where_they_share_their_statistics(found) -> None:
+def test_ranks_train_like_one_process_with_the_whole_batch_only_where_they_share_their_statistics(ranks) -> None:
+    found = ranks("batchnorm-not-synced", BODY)
     for each in found["Bad"]:
         assert each["statistics"] > 0.05
         assert each["gradients"] > 0.01

@@ -40,9 +40,10 @@ def train(device: Device, section: str, lengths: list[int]) -> None:
 def room(device: Device) -> int:
     """What the allocator takes for the longer batch alone."""
     device.module.empty_cache()
+    before = int(device.module.memory_reserved())
     device.module.reset_peak_memory_stats()
     train(device, "Good", [LONG])
-    taken = int(device.module.max_memory_reserved())
+    taken = int(device.module.max_memory_reserved()) - before
     device.module.empty_cache()
     return taken
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from devices import Device
+from devices import Device, SimulatedDevice
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -25,7 +25,7 @@ def test_the_host_waits_for_each_copy_that_blocks(device: Device) -> None:
     assert waits["Bad"] - waits["Good"] == STEPS
 
 
-def test_without_the_wait_launching_runs_beside_the_copy(device: Device) -> None:
-    device.cost(kernel=10_000, launch=5_000, pinned=Transfer(10_000, 1e9))
-    bad, good = (device.seconds(lambda section=section: train(device, section)) for section in ("Bad", "Good"))
+def test_without_the_wait_launching_runs_beside_the_copy(simulated: SimulatedDevice) -> None:
+    simulated.cost(kernel=10_000, launch=5_000, pinned=Transfer(10_000, 1e9))
+    bad, good = (simulated.seconds(lambda section=section: train(simulated, section)) for section in ("Bad", "Good"))
     assert good < bad

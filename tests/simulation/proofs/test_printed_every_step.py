@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from devices import Device
+from devices import Device, SimulatedDevice
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -22,10 +22,12 @@ def test_the_host_waits_once_a_step(device: Device) -> None:
     assert waits["Bad"] - waits["Good"] == STEPS - 1
 
 
-def test_a_step_of_long_kernels_loses_less_of_its_time(device: Device) -> None:
+def test_a_step_of_long_kernels_loses_less_of_its_time(simulated: SimulatedDevice) -> None:
     def lost(kernel: int) -> float:
-        device.cost(kernel=kernel, launch=5_000)
-        bad, good = (device.seconds(lambda section=section: train(device, section)) for section in ("Bad", "Good"))
+        simulated.cost(kernel=kernel, launch=5_000)
+        bad, good = (
+            simulated.seconds(lambda section=section: train(simulated, section)) for section in ("Bad", "Good")
+        )
         return (bad - good) / bad
 
     assert 0 < lost(1_000_000) < 0.01 < lost(10_000) < 0.15

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from devices import Device
+from devices import Device, SimulatedDevice
 from torch import nn
 from torch.utils.data import TensorDataset
 
@@ -24,9 +24,9 @@ def test_the_host_waits_for_each_number(device: Device) -> None:
     assert waits["Bad"] - waits["Good"] == READ * (STEPS - 1)
 
 
-def test_the_loop_takes_a_sixth_longer_for_the_same_weights(device: Device) -> None:
-    device.cost(kernel=10_000, launch=5_000)
-    bad, good = (device.seconds(lambda section=section: train(device, section)) for section in ("Bad", "Good"))
+def test_the_loop_takes_a_sixth_longer_for_the_same_weights(simulated: SimulatedDevice) -> None:
+    simulated.cost(kernel=10_000, launch=5_000)
+    bad, good = (simulated.seconds(lambda section=section: train(simulated, section)) for section in ("Bad", "Good"))
     assert bad > good / (1 - 0.15)
-    (left, _), (right, _) = train(device, "Bad"), train(device, "Good")
+    (left, _), (right, _) = train(simulated, "Bad"), train(simulated, "Good")
     assert all(torch.equal(*pair) for pair in zip(left.parameters(), right.parameters(), strict=True))
