@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 import torch
 
+from torchtriage import simulation
 from torchtriage.catalog.load import catalog
 from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.load import read
+from torchtriage.simulation import Costs, Simulator
 from torchtriage.triage import detectors, probes
 
 HERE = Path(__file__).parent
@@ -110,6 +112,15 @@ def test_what_limits_a_step_is_found_on_cuda(name: str, tmp_path: Path) -> None:
     limited = module("trainings/limited")
     job = limited.JOBS[name]
     assert judged(limited, name, Host(), tmp_path, 60) == (set(job.faults), set(job.verdicts))
+
+
+def test_the_same_way_a_loop_is_judged_on_the_simulated_device_in_real_time(
+    simulator: Simulator, tmp_path: Path
+) -> None:
+    limited = module("trainings/limited", "sim")
+    products = {name: cost // SCALE for name, cost in limited.PRODUCTS.items()}
+    simulation.start(devices=2, costs=Costs.free(kernels=products), realtime=True)
+    assert judged(limited, "two items", Host(), tmp_path, 30) == ({"sync-bound"}, set())
 
 
 @pytest.mark.gpu
