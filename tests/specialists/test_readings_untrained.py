@@ -144,6 +144,15 @@ def test_the_schedule_whose_end_is_known_is_where_it_is_told() -> None:
     )
 
 
+def test_the_line_that_steps_a_schedule_is_told_whether_or_not_its_end_is_known() -> None:
+    stepped = {"further": [("PolynomialLR is stepped here", "t.py", 30)]}
+    known = evidence(schedules.schedule_exceeded, [rate(99, 0.0, **SPENT), {**PLAN, **stepped}])
+    assert [each.place.line for each in known] == [5, 30, 4]
+    unknown = evidence(schedules.schedule_exceeded, [rate(99, 0.0, **SPENT), {**PLAN, "end": 0, **stepped}])
+    assert [each.place.line for each in unknown] == [30, 4]
+    assert unknown[0].fact.startswith("the learning rate of SGD, 0.1 at most, was 0 from step 20 on")
+
+
 def test_a_loss_that_a_negative_rate_drives_up_is_blamed_on_the_schedule_alone() -> None:
     losses = [{**each, "loss": 2.0 * 1.05 ** each["step"]} for each in steps(140)]
     told = {"kind": "classes", "at": 5, "alone": True, "classes": 4, "value": 2.0, "prior": 1.4, "even": 1.4}

@@ -314,7 +314,9 @@ class Betas(Event):
 
 
 class Planned(Event):
-    """A schedule that is made for a number of calls (end), when it was gone or the job ended. turns: of optimizers."""
+    """A schedule when it was gone or the job ended. end: the calls that it was made for, 0 where that is not known.
+    turns: of optimizers. further: the line of its first call.
+    """
 
     schedule: str
     end: int
@@ -323,6 +325,7 @@ class Planned(Event):
     turns: int
     path: str
     line: int
+    further: Further = ()
 
 
 class ScheduleLed(Event):

@@ -30,7 +30,7 @@ def schedule_unfinished(record: RankRecord) -> Iterator[Sighting]:
         if abs(turns - end) <= SAME * end and calls * 2 <= turns:
             fact += f"; the optimizer made {turns} steps: the schedule counts steps, and is called once for many"
         place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
-        yield Sighting(place, fact, 1 - calls / end, "of the schedule")
+        yield from further(Sighting(place, fact, 1 - calls / end, "of the schedule"), event.further)
 
 
 @detector("run/schedule-exceeded")
@@ -52,6 +52,7 @@ def schedule_exceeded(record: RankRecord) -> Iterator[Sighting]:
             (f"{each.schedule}, made here for {each.end} calls, got {each.calls}", each.path, each.line)
             for each in plans
         ]
+        says += [each for plan in plans or record.all(Planned) for each in plan.further]
         says.append((f"{rate.optimizer} is built here", rate.path, rate.line))
         says[0] = (f"{fact}; {says[0][0]}" if plans else fact, *says[0][1:])
         (fact, path, line), *others = says
