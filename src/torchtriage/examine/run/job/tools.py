@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .code import frames, tracing
+from .code import frames, numbers, tracing
 from .inventory import ledger, modules
 from .origin import nonfinite, replay
 from .origin.replay import Call, Calls
@@ -15,6 +15,7 @@ from .watch import cpu
 from .watch.session import Session
 
 if TYPE_CHECKING:
+    import re
     import weakref
     from collections.abc import Callable
     from types import CodeType, FrameType
@@ -45,6 +46,12 @@ class Tools(Session):
     def callers(self, most: int) -> list[tuple[str, int]]:
         """As `caller`, the nearest MOST frames of the user's code, the innermost first."""
         return frames.callers(most)
+
+    def line_of(self, number: float, near: re.Pattern[str]) -> tuple[str, int]:
+        """The one line of the user's files that writes NUMBER, of several the one that NEAR is found in; ("", 0) where
+        there is none. It reads all files that are loaded.
+        """
+        return numbers.line_of(number, near)
 
     def follow(self, changed: Callable[[], bool]) -> tracing.Follower:
         """Follows the user's lines until CHANGED says that one of them has done it, or until it is stopped: dear."""

@@ -38,6 +38,7 @@ def unowned(job: Job) -> None:
     job.wrap(torch.optim.Optimizer, "add_param_group", watch.adding)
     job.wrap(torch.nn.Module, "register_parameter", watch.registering)
     job.wrap(torch.nn.Module, "load_state_dict", watch.loading)
+    job.wrap(torch.nn.Parameter, "__deepcopy__", watch.copying)
 
 
 class _Noted(dict[int, "tuple[weakref.ref[Any], Any]"]):
@@ -60,7 +61,7 @@ class _Noted(dict[int, "tuple[weakref.ref[Any], Any]"]):
 class _Orphan:
     """One such parameter: in how many looks it had a new gradient; settled once it is clear that it has a home.
 
-    steps: those made when it was met. born: where it was made, if that was after the first optimizer.
+    steps: those made when it was met. born: where it was made or copied, if that was after the first optimizer.
     """
 
     def __init__(self, parameter: Any, name: str, root: str, steps: int, born: tuple[str, int] | None) -> None:
@@ -138,6 +139,17 @@ class _Unowned:
             return result
 
         return load_state_dict
+
+    def copying(self, original: Any) -> Any:
+        """A copy is made by no constructor."""
+
+        def __deepcopy__(parameter: Any, *args: Any) -> Any:  # noqa: N807 - it is one
+            result = original(parameter, *args)
+            if self.job.built:
+                self.born.note(result, self.job.caller())
+            return result
+
+        return __deepcopy__
 
     def asking(self, original: Any) -> Any:
         """Who asks for a gradient by itself has a use for it: a dummy weight of a penalty stays as it is."""

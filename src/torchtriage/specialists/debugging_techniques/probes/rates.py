@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import deque
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from torchtriage.examine.run.job.events import Rate
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.events import Further
     from torchtriage.examine.run.job.job import Job
 
 _CHANGED = 1.25  # times: a rate that has changed by less is not written down again
 _LINES = 200  # of one optimizer, at most
 _FIRST, _LAST = 5, 32  # losses of each optimizer that are kept
 _MANY = 8  # optimizers
+_NAMES = re.compile(r"(?i)(?<![a-z])lr(?![a-z])|learning.?rate|(?<![a-z])rate(?![a-z])")
 _NOTHING = 1e-7  # of the highest rate, moves no weight; OneCycleLR ends at 4e-6 of it
 
 
@@ -33,6 +36,7 @@ class _Rate:
 
     def __init__(self, optimizer: Any, number: int, built: tuple[str, int]) -> None:
         self.optimizer, self.number, self.built = type(optimizer).__name__, number, built
+        self.built_with = optimizer.defaults.get("lr")
         self.maximizes = any(group.get("maximize") for group in optimizer.param_groups)
         self.written: float | None = None
         self.latest: float | None = None
@@ -63,7 +67,7 @@ class _Rate:
             self.returns += self.turns > 2  # from the second on: a warm-up may begin at 0
             self.since = None
 
-    def event(self) -> Rate:
+    def event(self, further: Further = ()) -> Rate:
         return Rate(
             at=self.at,
             turns=self.turns,
@@ -78,6 +82,7 @@ class _Rate:
             returns=self.returns,
             scheduled=self.scheduled,
             losses={"first": self.first, "last": list(self.last)},
+            further=further,
         )
 
 
@@ -110,7 +115,15 @@ class _Rates:
 
     def ending(self) -> None:
         for rate in self.every:
-            self.job.record(rate.event())
+            self.job.record(rate.event(self.written(rate)))
+
+    def written(self, rate: _Rate) -> Further:
+        """The line that writes the learning rate with which the optimizer was built, or the highest one."""
+        for each in (rate.built_with, rate.highest):
+            path, line = self.job.line_of(each, _NAMES) if isinstance(each, float) else ("", 0)
+            if line:
+                return [(f"the learning rate {each:g} is written here", path, line)]
+        return []
 
 
 def _highest(optimizer: Any) -> float | None:

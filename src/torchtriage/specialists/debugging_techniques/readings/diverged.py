@@ -141,7 +141,7 @@ def _told(record: RankRecord, end: End, why: str) -> Iterator[Sighting]:
         yield seen
         return
     says = f"{rate.optimizer} is built here, with a learning rate of {rate.highest:g}"
-    yield from further(seen, [(says, rate.path, rate.line)])
+    yield from further(seen, [(says, rate.path, rate.line), *rate.further])
 
 
 def _end(record: RankRecord) -> End | None:

@@ -57,7 +57,7 @@ def learning_rate_too_low(record: RankRecord) -> Iterator[Sighting]:
     place = Place(path=rate.path or None, line=rate.line or None, rank=record.rank)
     seen = Sighting(place, fact, way.share, "of the lengths of the updates")
     says = f"this is the loss; {rate.optimizer} has a learning rate of {rate.highest:g} at most"
-    yield from further(seen, [(says, first.path or "", first.line or 0)])
+    yield from further(seen, [(says, first.path or "", first.line or 0), *rate.further])
 
 
 def _way(sizes: Sequence[UpdateSize]) -> Way | None:

@@ -253,7 +253,7 @@ class Rate(Event):
     """The learning rate of an optimizer, when it has changed and at the end; losses: the first and the last.
 
     since: the step since which it has been next to nothing, or below 0; returns: how often it has come back from there.
-    scheduled: a schedule of torch sets it.
+    scheduled: a schedule of torch sets it. further: at the end, where the number is written.
     """
 
     at: int
@@ -269,6 +269,7 @@ class Rate(Event):
     since: int | None = None
     returns: int = 0
     scheduled: bool = False
+    further: Further = ()
 
 
 class Sharded(Event):
