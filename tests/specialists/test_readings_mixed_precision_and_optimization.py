@@ -141,6 +141,30 @@ def test_a_scaler_that_is_off_is_told() -> None:
     )
 
 
+CAST = {"kind": "cast", **WHERE, "module": "Net", "format": "float16"}
+DTYPES = "mat1 and mat2 must have the same dtype, but got Float and Half"
+
+
+@pytest.mark.parametrize(
+    ("cast", "error", "message", "slugs"),
+    [
+        pytest.param("float16", "RuntimeError", DTYPES, {"dtype-mismatch"}, id="of the type that the error names"),
+        pytest.param(
+            "float64", "RuntimeError", "expected scalar type Double but found Float", {"dtype-mismatch"}, id="double"
+        ),
+        pytest.param("bfloat16", "RuntimeError", DTYPES, set(), id="of another type"),
+        pytest.param("float16", "RuntimeError", "value cannot be converted to type Half", set(), id="of one type only"),
+        pytest.param("float16", "ValueError", DTYPES, set(), id="of an error that is not torch's"),
+        pytest.param("float16", "RuntimeError", "DataLoader worker exited", set(), id="of an error of another thing"),
+    ],
+)
+def test_the_line_that_casts_a_module_is_told_where_the_error_names_its_type(
+    cast: str, error: str, message: str, slugs: set[str]
+) -> None:
+    events = [*steps(9), {**CAST, "format": cast}, {"kind": "error", "step": 9, "error": error, "message": message}]
+    assert found(formats.dtype_mismatch, events) == slugs
+
+
 def test_a_backward_in_a_region_is_counted() -> None:
     inside = {"kind": "autocast-backward", **WHERE, "format": "bfloat16"}
     (item,) = evidence(formats.backward_in_autocast, [{**inside, "times": 1}, {**inside, "step": 9, "times": 10}])

@@ -115,6 +115,15 @@ class UnscaledFloat16(Recurrence):
     further: Further = ()
 
 
+class Cast(Event):
+    """A module whose parameters got another format ("float16"), and the line that asked for it."""
+
+    module: str
+    format: str
+    path: str
+    line: int
+
+
 class HalfTrained(Event):
     """An optimizer of torch's is about to update float16 parameters: how many OF those with a gradient, and the first.
 

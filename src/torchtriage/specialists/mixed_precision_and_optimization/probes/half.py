@@ -1,15 +1,16 @@
-"""What a run writes down about parameters in float16 that an optimizer trains."""
+"""What a run writes down about modules that are cast, and parameters in float16 that an optimizer trains."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .events import HalfMoved, HalfTrained
+from .events import Cast, HalfMoved, HalfTrained
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _LOOKS = 3  # steps whose effect on the weights is looked at
+_CASTS = 16  # that are written down
 _SAMPLE = 4096  # weights of one parameter
 
 
@@ -19,7 +20,7 @@ def half(job: Job) -> None:
 
     job.sampled()
     watch = _Half(job)
-    for name in ("half", "to", "type"):
+    for name in ("half", "bfloat16", "double", "to", "type"):
         job.wrap(torch.nn.Module, name, watch.cast)
     for name in ("unscale_", "step"):
         job.wrap(torch.amp.GradScaler, name, watch.asked)
@@ -36,16 +37,22 @@ class _Half:
         self.casts: list[tuple[Any, tuple[str, int]]] = []
         self.looks: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.before: tuple[Any, Any] | None = None
+        self.written = 0  # casts
 
     def cast(self, original: Any) -> Any:
         import weakref
 
         def casting(module: Any, *args: Any, **kwargs: Any) -> Any:
-            was = _is_half(module)
+            before = _formats(module)
             result = original(module, *args, **kwargs)
-            if not was and _is_half(module):
+            after = _formats(module)
+            if "float16" in after - before:
                 self.casts.append((weakref.ref(module), self.job.caller()))
                 del self.casts[:-32]
+            for each in after - before if self.written < _CASTS else ():
+                self.written += 1
+                path, line = self.job.caller()
+                self.job.record(Cast(module=type(module).__name__, format=each, path=path, line=line))
             return result
 
         return casting
@@ -108,10 +115,9 @@ class _Half:
         )
 
 
-def _is_half(module: Any) -> bool:
-    import torch
-
-    return any(p.dtype is torch.float16 for p in module.parameters())
+def _formats(module: Any) -> set[str]:
+    """Of its parameters, by the names of torch."""
+    return {str(each.dtype).removeprefix("torch.") for each in module.parameters()}
 
 
 def _holds(module: Any, parameter: Any) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TypeVar
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
-from torchtriage.examine.run.job.events import replace
+from torchtriage.examine.run.job.events import Error, replace
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.mixed_precision_and_optimization.probes.events import (
     AutocastBackward,
     AutocastUnused,
     AutocastUsed,
+    Cast,
     HalfMoved,
     HalfTrained,
     Recurrence,
@@ -22,6 +24,8 @@ from torchtriage.specialists.mixed_precision_and_optimization.probes.events impo
 )
 
 R = TypeVar("R", bound=Recurrence)
+_FORMATS = re.compile(r"(?i)\b(half|bfloat16|float(?:16|32|64)?|double)(?:tensor)?\b")  # in messages of torch
+_SPELT = {"half": "float16", "float": "float32", "double": "float64"}
 AGAIN = 3  # times that make a habit of what may have happened once
 
 
@@ -81,6 +85,20 @@ def half_model_trained(record: RankRecord) -> Iterator[Sighting]:
             fact += f"; a step changed {share:.0%} of the weights of {moved[0].parameter} that had a gradient"
         fact += "" if event.cast else "; where they were cast was not seen"
         yield Sighting(_place(record, event, event.first), fact)
+
+
+@detector("run/dtype-mismatch")
+def dtype_mismatch(record: RankRecord) -> Iterator[Sighting]:
+    """A module was cast to the one of two types that the error names, and its input was not."""
+    error = record.first(Error)
+    message = error.message if error is not None and error.error == "RuntimeError" else ""
+    said = (each.lower() for each in _FORMATS.findall(message))
+    named = {_SPELT.get(each, each) for each in said}
+    for event in record.all(Cast) if len(named) > 1 else ():
+        if event.format in named:
+            place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
+            fact = f"{event.module} was cast to {event.format} here; the error names {' and '.join(sorted(named))}"
+            yield Sighting(place, fact)
 
 
 def _habits(record: RankRecord, kind: type[R]) -> list[R]:
