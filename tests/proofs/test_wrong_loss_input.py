@@ -29,3 +29,29 @@ def test_a_target_of_minus_one_has_no_least_loss() -> None:
         nn.functional.binary_cross_entropy_with_logits(torch.tensor([x]), torch.tensor([-1.0])) for x in (0.0, -50.0)
     ]
     assert loss[1] < -49 < loss[0]
+
+
+def test_a_logit_that_a_relu_cuts_off_gets_no_gradient_and_the_loss_of_the_other_classes_stays() -> None:
+    """However sure the network is of one class, those that are cut off keep their share: log(1 + 3 / e^z) of four."""
+    raw = torch.tensor([[2.0, -1.0, -2.0, -3.0]], requires_grad=True)
+    nn.functional.cross_entropy(torch.relu(raw), torch.tensor([0])).backward()
+    assert raw.grad is not None
+    assert raw.grad[0, 1:].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_relu_on_the_logits_ends_at_a_higher_loss() -> None:
+    def last(cut: nn.Module) -> float:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 4), cut)
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        losses = []
+        for _ in range(80):
+            x = torch.randn(64, 8)
+            loss = nn.functional.cross_entropy(model(x), x[:, :4].argmax(1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return sum(losses[-10:]) / 10
+
+    assert last(nn.ReLU()) > 1.2 * last(nn.Identity())

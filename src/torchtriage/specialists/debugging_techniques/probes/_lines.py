@@ -63,7 +63,7 @@ class Lines:
         import torch
 
         for owner in (torch, torch.Tensor):
-            for name in ("softmax", "sigmoid"):
+            for name in ("softmax", "sigmoid", "relu", "relu_"):
                 job.wrap(owner, name, self.noting)
         job.wrap(torch, "binary_cross_entropy_with_logits", self.noting)
         self.entropies(job)

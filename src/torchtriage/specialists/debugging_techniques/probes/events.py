@@ -47,6 +47,10 @@ class Probabilities(Event):
     further: Further = ()
 
 
+class Rectified(Probabilities):
+    """The same of a loss of logits that was given the output of a ReLU (word), which has none below 0."""
+
+
 class Broadcast(Event):
     """A prediction and a target of different shapes were compared all with all. loss: the operation of the graph.
 

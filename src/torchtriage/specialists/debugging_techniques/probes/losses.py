@@ -15,7 +15,7 @@ from torchtriage.examine.run.job.events import replace
 from . import _nodes
 from ._data import orders, samples
 from ._lines import Lines
-from .events import Broadcast, Probabilities, Samples
+from .events import Broadcast, Probabilities, Rectified, Samples
 
 if TYPE_CHECKING:
     from torchtriage.examine.run.job.events import Guess
@@ -98,9 +98,10 @@ class _Losses:
                 if name in _nodes.ENTROPIES:
                     self.look_at_entropy(node)
                 elif name == "BinaryCrossEntropyWithLogits":
-                    self.look_at_activation(node, ("Sigmoid", "Softmax"), "binary_cross_entropy_with_logits", node)
+                    words = ("Sigmoid", "Softmax", "Relu")
+                    self.look_at_activation(node, words, "binary_cross_entropy_with_logits", node)
                 elif name == "LogSoftmax":
-                    self.look_at_activation(node, ("Softmax",), "cross_entropy", node)
+                    self.look_at_activation(node, ("Softmax", "Relu"), "cross_entropy", node)
                 elif name in _POINTWISE or name in _PAIRED:
                     self.look_at_shapes(node, name)
 
@@ -123,7 +124,7 @@ class _Losses:
                 self.lines.follow("entropies")
         if below is None or _nodes.kind(below) != "LogSoftmax":
             return
-        self.look_at_activation(below, ("Softmax",), "cross_entropy", node)
+        self.look_at_activation(below, ("Softmax", "Relu"), "cross_entropy", node)
         shape = _nodes.shape(below)
         if len(shape) > 1:
             self.count(shape[1])
@@ -142,7 +143,7 @@ class _Losses:
             self.lines.follow("distances")
 
     def look_at_activation(self, node: Any, words: tuple[str, ...], loss: str, consumer: Any) -> None:
-        """NODE takes the softmax or sigmoid of its input: is that one already?"""
+        """NODE takes the softmax or sigmoid of its input: is that one already, or cut off below 0?"""
         made, _ = _nodes.source(node, 0)
         while made is not None and _nodes.kind(made) in _nodes.LIMITS:  # kept from 0 and 1, they are what they were
             made, _ = _nodes.source(made, 0)
@@ -157,7 +158,7 @@ class _Losses:
         called = _nodes.marked(consumer)
         path, line = (called.path or "", called.line or 0) if called is not None else ("", 0)
         place = told if told is not None and told.line else called or _nodes.Mark()
-        event = Probabilities(
+        event = (Rectified if word == "Relu" else Probabilities)(
             word=word.lower(),
             loss=loss,
             loss_line=line,

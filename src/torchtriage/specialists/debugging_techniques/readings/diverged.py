@@ -27,6 +27,7 @@ from torchtriage.specialists.debugging_techniques.probes.events import (
     Ascent,
     Broadcast,
     Probabilities,
+    Rectified,
     UpdateSize,
     Zeroed,
 )
@@ -55,7 +56,7 @@ SPELT = {
     "BinaryCrossEntropy": "the binary cross entropy",
     "BinaryCrossEntropyWithLogits": "the binary cross entropy",
 }
-TOLD = (Zeroed, Probabilities, Broadcast, NonFinite, ClipScaled, EditedByHand, ClippedByHook)
+TOLD = (Zeroed, Probabilities, Rectified, Broadcast, NonFinite, ClipScaled, EditedByHand, ClippedByHook)
 """Events that themselves explain a loss that rises or stays at chance."""
 
 

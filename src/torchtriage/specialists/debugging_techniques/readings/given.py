@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Classes
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.debugging_techniques.probes.events import Scores
+from torchtriage.specialists.debugging_techniques.probes.events import Rectified, Scores
 
 LOOKS = 2  # calls of one loss, at least, that must all look so
 ROWS = 0.9  # of a call: padding may hold anything
@@ -17,12 +18,18 @@ BELOW = 1e-3  # rounding leaves a cross entropy of nothing a little below 0
 
 @detector("run/wrong-loss-input")
 def wrong_loss_input(record: RankRecord) -> Iterator[Sighting]:
-    """A likelihood that gets no log-probabilities, or targets of yes-or-no questions beyond 0 and 1."""
+    """A likelihood that gets no log-probabilities, logits without any below 0, or targets beyond 0 and 1."""
     for looks in _by_call(record, Scores):
         if len(looks) >= LOOKS and all((each.above or 0.0) >= ROWS for each in looks):
             fact = "`nll_loss` expects log-probabilities, and the exponentials of its inputs sum to more than 1 in all "
             fact += f"{len(looks)} calls that were looked at: it got probabilities or logits{_reached(looks)}"
             yield Sighting(_place(record, looks), fact, float(len(looks)), "calls")
+    for event in {each.loss: each for each in record.all(Rectified)}.values():
+        line = f" in line {event.loss_line}" if event.loss_line else ""
+        fact = f"{event.loss}{line} expects logits and is given the output of a ReLU, in {event.times} steps that were "
+        fact += "watched: no logit is below 0, and one that is cut off gets no gradient"
+        place = Place(event.path or None, event.line or None, rank=record.rank, step=event.first, module=event.module)
+        yield from further(Sighting(place, fact, float(event.times), "steps"), event.further)
     for looks in _by_call(record, Classes):
         outside = [each.outside or 0.0 for each in looks]
         if len(looks) >= LOOKS and min(outside) > 0 and all(each.whole for each in looks):
