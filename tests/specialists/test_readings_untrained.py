@@ -177,6 +177,11 @@ def untrained(first: float = 1.4, last: float = 1.38, count: int = 150) -> Event
     return [*[{**each, "loss": loss} for each, loss in zip(steps(count), losses, strict=True)], *notes]
 
 
+def unknown(first: float, last: float, count: int = 150) -> Events:
+    """A loss of which nobody knows what a guess costs."""
+    return [{**each, "loss": first + (last - first) * each["step"] / count} for each in steps(count)]
+
+
 @pytest.mark.parametrize(
     ("losses", "updates", "rows", "slugs"),
     [
@@ -201,6 +206,11 @@ def untrained(first: float = 1.4, last: float = 1.38, count: int = 150) -> Event
         pytest.param(
             untrained(), way(3e-5, 0.85), [rate(0, 1e-5), rate(1, 1e-5, number=1)], set(), id="several optimizers"
         ),
+        pytest.param(unknown(99.5, 99.1), way(3e-5, 0.85), [rate(0, 1e-5)], {"learning-rate-too-low"}, id="of terms"),
+        pytest.param(unknown(99.5, 92.0), way(3e-5, 0.85), [rate(0, 1e-5)], set(), id="of terms, which fall"),
+        pytest.param(unknown(99.5, 99.1), way(3e-5, 0.75), [rate(0, 1e-5)], set(), id="of terms, on a way with turns"),
+        pytest.param(unknown(0.1, -0.1), way(3e-5, 0.85), [rate(0, 1e-5)], set(), id="of terms that may be below 0"),
+        pytest.param(unknown(99.5, 99.1), way(1e-3, 0.85), [rate(0, 1e-3)], set(), id="of terms, and weights move"),
     ],
 )  # fmt: skip
 def test_a_rate_is_too_low_where_all_updates_point_one_way_and_come_to_nothing(
@@ -227,3 +237,30 @@ def test_betas_are_swapped_where_gradients_are_averaged_over_many_more_steps(
 ) -> None:
     event = {"kind": "betas", "step": 0, "optimizer": "AdamW", "first": first, "second": second, "path": "t.py"}
     assert found(rates.betas_swapped, [*steps(9), {**event, "line": 3}]) == slugs
+
+
+def update(ratio: float, at: int = 0) -> dict[str, Any]:
+    return {"kind": "update-size", "optimizer": 0, "step": at, "at": at, "ratio": ratio}
+
+
+@pytest.mark.parametrize(
+    ("losses", "events", "slugs"),
+    [
+        pytest.param(unknown(3.5, 240.0), [update(70.0)], {"learning-rate-too-high"}, id="seventy times the weights"),
+        pytest.param(unknown(3.5, 240.0), [update(0.05)], set(), id="a term that is annealed in"),
+        pytest.param(unknown(3.5, 240.0), [update(0.3)], set(), id="a third of the weights"),
+        pytest.param(unknown(3.5, 240.0), [update(70.0, at=40)], set(), id="later"),
+        pytest.param(unknown(3.5, 4.0), [update(70.0)], set(), id="it is hardly worse"),
+        pytest.param(unknown(3.5, 0.4), [update(0.98)], set(), id="it learns nevertheless, as Adam at 0.1 may"),
+        pytest.param(unknown(-1.0, 240.0), [update(70.0)], set(), id="a loss that may be below 0"),
+        pytest.param(unknown(3.5, 240.0, 60), [update(70.0)], set(), id="sixty steps"),
+        pytest.param(
+            unknown(3.5, 240.0), [update(70.0), rate(1, 0.1, number=1)], set(), id="two optimizers, of a game"
+        ),
+        pytest.param(unknown(3.5, 240.0), [update(70.0), rate(99, 0.1, maximizes=True)], set(), id="an ascent"),
+    ],
+)
+def test_a_rate_is_too_high_where_a_loss_of_terms_ends_far_above_its_start(
+    losses: Events, events: Events, slugs: set[str]
+) -> None:
+    assert found(diverged.learning_rate_too_high, [*losses, rate(0, 0.1), *events]) == slugs

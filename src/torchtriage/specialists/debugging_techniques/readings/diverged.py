@@ -44,6 +44,7 @@ AT_GUESS, NEAR_GUESS = (
 )  # of a constant guess: whose median, and three in four losses, end above has learned nothing
 LARGE = 0.1  # of the weights, in one update; healthy ones are a thousandth to a hundredth, 0.03 in a first step of Adam
 HALF = 0.5  # of the weights, in one update: what they were is gone, whether or not the loss leaps
+RISEN = 2.0  # times the first loss, where nobody knows what a guess costs
 FIRST = 10  # steps in which updates are that large, where the rate is to blame
 ASCENTS, GROWN = 20, 1.2  # passes that are seen, and times by which the loss has grown
 GAME = 3  # changes of the optimizer that steps: two that train against each other take turns, be it by epochs
@@ -101,16 +102,31 @@ def learning_rate_too_high(record: RankRecord) -> Iterator[Sighting]:
     if any(is_beyond(each) for each in record.all(Rate)[-1:]):
         return  # the schedule is to blame
     large = [each.ratio for each in record.all(UpdateSize) if each.at < FIRST and isfinite(each.ratio)]
-    if end is None or rate is None or rate.lr is None or not large or max(large) < LARGE:
+    if rate is None or rate.lr is None or not large or max(large) < LARGE:
+        return
+    size = f"{max(large):.2g} times" if max(large) >= 1 else f"{max(large):.0%} of".replace("%", " %")
+    fact = f"with a learning rate of {rate.highest:g} ({rate.optimizer}) an update was {size} the size of the weights"
+    if end is None:
+        yield from _risen(record, rate, fact) if max(large) >= HALF else ()
         return
     leaps = _peak(end) >= LEAP * max(end.start, end.even)
     learned = end.last < AT_GUESS * end.guess or end.low < NEAR_GUESS * end.guess
     if learned or not (leaps or max(large) >= HALF):
         return
-    size = f"{max(large):.2g} times" if max(large) >= 1 else f"{max(large):.0%} of".replace("%", " %")
-    fact = f"with a learning rate of {rate.highest:g} ({rate.optimizer}) an update was {size} the size of the "
     rose = f", and the loss rose to {_peak(end):.3g} at first" if leaps else ""
-    yield from _told(record, end, f"{fact}weights{rose}")
+    yield from _told(record, end, f"{fact}{rose}")
+
+
+def _risen(record: RankRecord, rate: Rate, fact: str) -> Iterator[Sighting]:
+    """A loss of several terms, of which nobody knows what a guess costs, that ends far above its start."""
+    values = [row.loss for row in record.every_step if row.boundary == "optimizer" and row.loss is not None]
+    if sole_loss(record) is not None or len(values) < ENOUGH or _is_explained(record) or min(values) <= 0:
+        return
+    start, low = values[0], quantile(sorted(values[-len(values) // LATE :]), 0.25)
+    if all(map(isfinite, values)) and low >= RISEN * start:
+        fact = f"the loss was {start:.3g} at the start, and above {low:.3g} in three of four steps at the end; {fact}"
+        place = Place(rate.path or None, rate.line or None, rank=record.rank)
+        yield from further(Sighting(place, fact, low / start, "times its start"), rate.further)
 
 
 def _ascents(record: RankRecord) -> Iterator[Sighting]:
@@ -148,11 +164,8 @@ def _told(record: RankRecord, end: End, why: str) -> Iterator[Sighting]:
 def _end(record: RankRecord) -> End | None:
     """None where the loss is not one that a guess can be held against, something else explains it, or it is soon."""
     sole = sole_loss(record)
-    rates = record.all(Rate)
-    if sole is None or any(record.has(kind) for kind in TOLD):
+    if sole is None or _is_explained(record):
         return None
-    if len({each.number for each in rates}) > 1 or any(each.maximizes for each in rates):
-        return None  # a game, or an ascent
     rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
     values = [loss * sole.divided for loss in rows if loss is not None]
     guess = [each.prior for each in sole.told if each.prior and isfinite(each.prior)]
@@ -166,6 +179,13 @@ def _end(record: RankRecord) -> End | None:
     if min(guess) <= 0 or values[0] <= 0:
         return None
     return End(sole.kind, values, values[0], quantile(late, 0.25), median(late), cost, max([*even, cost]), place)
+
+
+def _is_explained(record: RankRecord) -> bool:
+    """By an event that tells why; or a loss that rises is meant: a game, or an ascent."""
+    rates = record.all(Rate)
+    is_meant = len({each.number for each in rates}) > 1 or any(each.maximizes for each in rates)
+    return is_meant or any(record.has(kind) for kind in TOLD)
 
 
 def _even(guess: Guess) -> float | None:

@@ -21,6 +21,7 @@ PACE = 1e-4  # of the weights' size a step, in the sum of all updates: learning-
 STRAIGHT = 0.7  # of the lengths of all updates together, what they come to: an optimizer that has got anywhere turns
 BEGUN = 0.9  # of what a constant guess costs, at least, a network pays that has learned nothing yet
 FALLEN = 0.75  # of its start, above which the loss still is
+STRAIGHTER, STOOD = 0.8, 0.95  # the same of a sum of losses, of which nobody knows what a guess costs
 BETA = 0.95  # of the mean of gradients: an average over 20 steps does no harm, whatever that of the squares is
 WARM = 0.5, 0.9  # of the highest rate: below the first at the start, and above the second at the end, it is warming up
 
@@ -36,28 +37,44 @@ class Way(NamedTuple):
 @detector("run/learning-rate-too-low")
 def learning_rate_too_low(record: RankRecord) -> Iterator[Sighting]:
     """A training from scratch whose updates all point one way, and are so small that the loss hardly falls."""
-    sole, rates = sole_loss(record), record.all(Rate)
-    way = _way(record.recent(UpdateSize))
-    if sole is None or way is None or not rates or len({each.number for each in rates}) > 1 or _is_warming(rates):
+    rates, way, loss = record.all(Rate), _way(record.recent(UpdateSize)), _loss(record)
+    if loss is None or way is None or not rates or len({each.number for each in rates}) > 1 or _is_warming(rates):
         return
-    rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
-    values = [loss * sole.divided for loss in rows if loss is not None]
-    guesses = [each.prior for each in sole.told if each.prior and isfinite(each.prior)]
-    if len(values) < ENOUGH or not guesses or way.share < STRAIGHT or way.moved > PACE * way.steps:
+    straight, begun, fallen = (STRAIGHT, BEGUN * loss.guess, FALLEN) if loss.guess else (STRAIGHTER, 0.0, STOOD)
+    if way.share < straight or way.moved > PACE * way.steps or loss.first < begun or loss.last < fallen * loss.first:
         return
-    before, after = median(values[:5]), median(values[-len(values) // 4 :])
-    if before < BEGUN * min(guesses) or after < FALLEN * before:
-        return
-    rate, first = rates[-1], sole.told[0]
+    rate = rates[-1]
     fact = (
         f"{way.steps} updates have moved the weights by {way.moved:.2%} of their size, and point one way (what they "
-        f"come to is {way.share:.0%} of their lengths together); the loss was {before:.3g} at the start and "
-        f"{after:.3g} at the end: longer steps would go the same way"
+        f"come to is {way.share:.0%} of their lengths together); the loss was {loss.first:.3g} at the start and "
+        f"{loss.last:.3g} at the end: longer steps would go the same way"
     )
     place = Place(path=rate.path or None, line=rate.line or None, rank=record.rank)
     seen = Sighting(place, fact, way.share, "of the lengths of the updates")
     says = f"this is the loss; {rate.optimizer} has a learning rate of {rate.highest:g} at most"
-    yield from further(seen, [(says, first.path or "", first.line or 0), *rate.further])
+    yield from further(seen, [(says, loss.path, loss.line), *rate.further])
+
+
+class Loss(NamedTuple):
+    """The loss at the start and at the end of a run. guess: what a constant one costs; 0 where that is not known."""
+
+    first: float
+    last: float
+    guess: float
+    path: str
+    line: int
+
+
+def _loss(record: RankRecord) -> Loss | None:
+    """None of too few steps, and where no guess is known and the loss is not above 0 throughout."""
+    sole = sole_loss(record)
+    rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
+    values = [loss * (sole.divided if sole else 1) for loss in rows if loss is not None]
+    guesses = [each.prior for each in sole.told if each.prior and isfinite(each.prior)] if sole else []
+    if len(values) < ENOUGH or bool(sole) > bool(guesses) or (not sole and min(values) <= 0):
+        return None
+    path, line = (sole.told[0].path or "", sole.told[0].line or 0) if sole else ("", 0)
+    return Loss(median(values[:5]), median(values[-len(values) // 4 :]), min(guesses, default=0.0), path, line)
 
 
 def _way(sizes: Sequence[UpdateSize]) -> Way | None:
