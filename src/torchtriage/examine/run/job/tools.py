@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .code import frames, numbers, tracing
+from .code import frames, searching, tracing
 from .inventory import ledger, modules
 from .origin import nonfinite, replay
 from .origin.replay import Call, Calls
@@ -51,7 +51,11 @@ class Tools(Session):
         """The one line of the user's files that writes NUMBER, of several the one that NEAR is found in; ("", 0) where
         there is none. It reads all files that are loaded.
         """
-        return numbers.line_of(number, near)
+        return searching.line_of(number, near)
+
+    def lines_with(self, pattern: re.Pattern[str], most: int) -> list[tuple[str, int]]:
+        """The lines of the user's files in which PATTERN is found; none where these are more than MOST."""
+        return searching.lines_with(pattern, most)
 
     def follow(self, changed: Callable[[], bool]) -> tracing.Follower:
         """Follows the user's lines until CHANGED says that one of them has done it, or until it is stopped: dear."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchtriage.examine.run.job.events import Event
+from torchtriage.examine.run.job.events import Event, Further
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -157,7 +157,8 @@ class FrozenAtRandom(Event):
 
     names, kinds: of the frozen layers, and the classes of all modules. matrices: weights of theirs of two dimensions or
     more. drawn: how many of them are distributed as an initialisation draws them. layers: how many take part in the
-    pass. frozen: numbers of these, OF all of the model. path, line: where the first one is made.
+    pass. frozen: numbers of these, OF all of the model; told: those of weights that have enough for that. tables: they
+    are embeddings, all that the model has. path, line: where the first one is made. further: the lines that freeze.
     """
 
     model: str
@@ -171,6 +172,9 @@ class FrozenAtRandom(Event):
     steps: int = 0
     path: str
     line: int
+    told: int = 0
+    tables: bool = False
+    further: Further = ()
 
 
 class Unused(Event):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from functools import partial
 from math import isclose, prod, sqrt
@@ -23,7 +24,9 @@ _LEAST = 256  # numbers: of fewer nobody can tell how they are distributed
 _WRITES = 6  # in place, that an initialisation takes at most: four for an embedding of transformers, with its padding
 _CLASSES = 12
 _SIGMAS = 4.5  # by which a figure of numbers at random may lie beside what is expected
-_STDS = (1.0, 0.02, 0.01)  # of normal numbers, whatever the size: an embedding's, and those of transformers
+_STDS = (1.0, 0.1, 0.05, 0.02, 0.01)  # of normal numbers, whatever the size: embeddings', and those of transformers
+_FREEZING = re.compile(r"requires_grad\s*=\s*False|requires_grad_\(\s*(?:requires_grad\s*=\s*)?False")
+_LINES = 3  # that freeze, at most, where they are named
 _INNER = "module_design_patterns/frozen within"
 
 
@@ -139,6 +142,8 @@ class _Frozen:
             self.job.withdraw(self.probe)
 
     def look(self, root: Any) -> None:
+        import torch
+
         layers = [(name, each) for name, each in root.named_modules() if _own(each)]
         held = [(name, each) for name, each in layers if not any(one.requires_grad for one in _own(each))]
         trained = [each for _, each in layers if all(one.requires_grad for one in _own(each))]
@@ -162,6 +167,8 @@ class _Frozen:
             path=path,
             line=line,
         )
+        tables = [each for _, each in layers if isinstance(each, torch.nn.Embedding)]
+        self.event.tables = tables == [each for each, _ in matrices]
         self.matrices = [_Matrix(each, one) for each, one in matrices]
         self.passed = _Pass([each for _, each in held], trained)
         self.read()
@@ -201,6 +208,9 @@ class _Frozen:
             used = [each for each in self.matrices if each.layer in passed.ran]
             event.layers, event.frozen = len(used), sum(each.size for each in used)
             event.drawn = sum(each.drawn for each in self.matrices)
+            event.told = sum(each.size for each in used if each.size >= _LEAST)
+            lines = self.job.lines_with(_FREEZING, _LINES)
+            event.further = [("parameters are frozen here", *where) for where in lines]
             self.job.record(event)
 
 

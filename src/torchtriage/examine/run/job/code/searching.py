@@ -1,4 +1,4 @@
-"""The one line of the user's files on which a number is written: a learning rate is mostly a default of an option."""
+"""Lines of the user's files, of all that are loaded, by what is written there: a number, or a pattern."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import re
 import sys
 import sysconfig
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import frames, source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _NUMBER = re.compile(r"(?<![\w.])(?=\.?\d)[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 _MAIN = getattr(sys.modules.get("__main__"), "__file__", None)  # which it forgets when the script has come to its end
@@ -21,27 +25,27 @@ def line_of(value: float, near: re.Pattern[str]) -> tuple[str, int]:
     """
     if value in (0.0, 1.0) or any(_is(value, word.rpartition("=")[2]) for word in sys.argv[1:]):
         return "", 0
-    found = list(_lines(value))
+    found = [each for each in _lines() if _writes(value, each[2])]
     named = [each for each in found if near.search(each[2])]
     only = found if len(found) == 1 else named
     return only[0][:2] if len(only) == 1 else ("", 0)
 
 
-def _lines(value: float) -> list[tuple[str, int, str]]:
-    found, left = [], _CHARACTERS
+def lines_with(pattern: re.Pattern[str], most: int) -> list[tuple[str, int]]:
+    """Files and lines in which PATTERN is found; none where these are more than MOST."""
+    found = [(path, number) for path, number, text in _lines() if pattern.search(text)]
+    return found if len(found) <= most else []
+
+
+def _lines() -> Iterator[tuple[str, int, str]]:
+    """File, number and text of each line, without comments; nothing of a program that is too long to read."""
+    left = _CHARACTERS
     for file in _files():
         path, lines = frames.path_of(file), source.lines_at(file)
         left -= sum(map(len, lines))
-        if left < 0:
-            return []
-        if path is not None:
-            texts = ((number, text.partition("#")[0]) for number, text in enumerate(lines, start=1))
-            found += [
-                (path, number, text)
-                for number, text in texts
-                if any(_is(value, each) and not each.isdigit() for each in _NUMBER.findall(text))
-            ]
-    return found
+        if left < 0 or path is None:
+            return
+        yield from ((path, number, text.partition("#")[0]) for number, text in enumerate(lines, start=1))
 
 
 def _files() -> list[str]:
@@ -52,6 +56,10 @@ def _files() -> list[str]:
     plain = {each for each in files if "-packages" not in each and not each.startswith(apart)}
     near = {each for each in plain if Path(each).is_absolute()}  # some modules of torch's have no folder
     return sorted(each for each in near | _SCRIPT if frames.path_of(each) is not None)
+
+
+def _writes(value: float, text: str) -> bool:
+    return any(_is(value, each) and not each.isdigit() for each in _NUMBER.findall(text))
 
 
 def _is(value: float, text: str) -> bool:

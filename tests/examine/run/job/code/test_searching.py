@@ -1,4 +1,4 @@
-"""The line on which a number is written, in the files that a job has loaded."""
+"""Lines of the files that a job has loaded, by what is written there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from torchtriage.examine.run.job.code import numbers
+from torchtriage.examine.run.job.code import searching
 
 RATE = re.compile(r"\blr\b")
 
@@ -36,8 +36,8 @@ def test_a_number_stands_where_only_one_line_writes_it(
     module.__file__ = str(tmp_path / "settings.py")
     monkeypatch.setitem(sys.modules, "settings", module)
     monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(numbers, "_files", lambda: [str(tmp_path / "settings.py")])
-    path, found = numbers.line_of(6e-06, RATE)
+    monkeypatch.setattr(searching, "_files", lambda: [str(tmp_path / "settings.py")])
+    path, found = searching.line_of(6e-06, RATE)
     assert (Path(path).name, found) == ("settings.py" if line else "", line)
 
 
@@ -53,6 +53,14 @@ def test_what_is_installed_is_not_read_and_no_lazy_module_is_woken(
     mine.__file__ = str(tmp_path / "mine.py")
     monkeypatch.setitem(sys.modules, "mine", mine)
     monkeypatch.setitem(sys.modules, "lazy", Lazy("lazy"))
-    found = numbers._files()
+    found = searching._files()
     assert str(tmp_path / "mine.py") in found
     assert not [each for each in found if "-packages" in each or "torchtriage/examine" in each]
+
+
+def test_lines_with_a_pattern_are_told_unless_they_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "settings.py").write_text("p.requires_grad = False\n# requires_grad = False\nq.requires_grad = False\n")
+    monkeypatch.setattr(searching, "_files", lambda: [str(tmp_path / "settings.py")])
+    pattern = re.compile(r"requires_grad = False")
+    assert [line for _, line in searching.lines_with(pattern, most=2)] == [1, 3]
+    assert searching.lines_with(pattern, most=1) == []
