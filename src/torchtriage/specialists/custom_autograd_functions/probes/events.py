@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torchtriage.examine.run.job.events import Event
+from torchtriage.examine.run.job.events import Event, Further
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Flat(Event):
 
     ops: which. parameters: how many of those that an optimizer is to move, and that found no gradient but zero in so
     many STEPS; of: all that the loss is reached from. names: of the first. path, line: of the backward; root: the line
-    that made the loss.
+    that made the loss. further: the lines that call the operations.
     """
 
     ops: Sequence[str]
@@ -60,3 +60,4 @@ class Flat(Event):
     line: int
     root: int = 0
     steps: int = 0
+    further: Further = ()

@@ -12,12 +12,15 @@ from torchtriage.examine.run.job.events import replace
 from .events import Flat
 
 if TYPE_CHECKING:
+    from torchtriage.examine.run.job.events import Further
     from torchtriage.examine.run.job.job import Job
 
 _LOOKS = 3  # backward passes of each line that are looked at: a loss is made of the same operations each time
 _LINES = 16
 _NODES = 20_000  # operations of a graph, beyond which nothing is said of it: some 20 ms
 _NAMED = 3
+_FOLLOWED = 3  # steps: the first may end before the loss is made again
+_TOLD = 4  # lines
 _STEPS = 5  # of an optimizer, that find no gradient but zero
 _FLAT = re.compile(r"(Round|Floor|Ceil|Trunc|Sign)Backward\d")  # torch's own: a Function of the user's has no number
 _LEAF = "torch::autograd::AccumulateGrad"
@@ -30,11 +33,47 @@ def flat(job: Job) -> None:
     job.listen(watch.backward, watch.stepping)
 
 
+class _Calls:
+    """The lines that call flat operations on what has a graph, in the next steps."""
+
+    def __init__(self, job: Job, probe: str, ops: set[str]) -> None:
+        self.job, self.inner, self.ops = job, f"{probe} {' '.join(sorted(ops))}", ops
+        self.lines: dict[tuple[str, int], str] = {}
+        self.left = _FOLLOWED
+        job.place(self.inner, self.follow)
+
+    def follow(self, job: Job) -> None:
+        import torch
+
+        for op in self.ops:
+            for owner, name in ((torch, op), (torch.Tensor, op), (torch.Tensor, f"{op}_")):
+                job.wrap(owner, name, partial(self.noting, op))
+        job.listen(self.iterated)
+
+    def iterated(self, _step: int) -> None:
+        self.left -= 1
+        if not self.left:
+            self.job.withdraw(self.inner)
+
+    def noting(self, op: str, original: Any) -> Any:
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            node = getattr(result, "grad_fn", None)
+            if node is not None and _FLAT.fullmatch(str(node.name())):
+                self.lines.setdefault(self.job.caller(), op)
+            return result
+
+        return noted
+
+    def told(self) -> Further:
+        return [(f"{op} is called here", *where) for where, op in list(self.lines.items())[:_TOLD]]
+
+
 class _Hidden:
     """Parameters that a line's loss reaches only so; steps: of an optimizer, that found no gradient but zero."""
 
-    def __init__(self, event: Flat, owners: list[Any]) -> None:
-        self.event, self.steps = event, 0
+    def __init__(self, event: Flat, owners: list[Any], calls: _Calls) -> None:
+        self.event, self.steps, self.calls = event, 0, calls
         self.owners = {id(each): weakref.ref(each) for each in owners}
 
     def of(self, optimizer: Any) -> list[Any]:
@@ -45,7 +84,7 @@ class _Hidden:
 
 class _Flat:
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.probe = job, job.placing
         self.looks: dict[tuple[str, int], int] = {}
         self.hidden: dict[tuple[str, int], _Hidden] = {}
 
@@ -66,7 +105,7 @@ class _Flat:
             root = self.job.written.root_of(frame) if frame is not None else 0
             path, line = place
             event = Flat(ops=sorted(ops), parameters=0, of=len(every), names=(), path=path, line=line, root=root)
-            self.hidden[place] = _Hidden(event, owners)
+            self.hidden[place] = _Hidden(event, owners, _Calls(self.job, self.probe, ops))
 
     def stepping(self, optimizer: Any) -> None:
         """What something else has given a gradient is trained; of the others theirs is read as it becomes known."""
@@ -87,7 +126,8 @@ class _Flat:
         hidden.steps += bool(dead)
         if dead and hidden.steps == _STEPS:
             names = [name for each in dead[:_NAMED] if (name := self.job.module_name(each))]
-            self.job.record(replace(hidden.event, parameters=len(dead), steps=_STEPS, names=names))
+            calls = hidden.calls.told()
+            self.job.record(replace(hidden.event, parameters=len(dead), steps=_STEPS, names=names, further=calls))
 
 
 def _reached(starts: list[Any], *, through: bool) -> tuple[dict[int, Any], set[str]]:

@@ -22,5 +22,5 @@ def no_gradient_by_design(record: RankRecord) -> Iterator[Sighting]:
             f"zero everywhere: theirs was zero in {event.steps} steps of {event.steps}{named if event.names else ''}"
         )
         place = Place(path=event.path or None, line=event.root or event.line or None, rank=record.rank)
-        says = [("this loss is differentiated here", event.path, event.line)]
+        says = [("this loss is differentiated here", event.path, event.line), *event.further]
         yield from further(Sighting(place, fact, float(event.parameters), "parameters"), says)

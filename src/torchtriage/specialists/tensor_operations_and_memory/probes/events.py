@@ -166,3 +166,15 @@ class WorkersFill(Event):
     """What a loader with workers fills in each of them: the attribute, as it is written there, file and line."""
 
     places: Sequence[tuple[str, str, int]]
+
+
+class Elements(Event):
+    """How many numbers a line read one by one out of larger tensors in the step AT, the most of all lines, and the
+    seconds that one read takes.
+    """
+
+    at: int
+    path: str
+    line: int
+    reads: int
+    seconds: float
