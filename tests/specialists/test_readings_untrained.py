@@ -53,6 +53,22 @@ def test_a_loss_has_no_graph_where_all_passes_begin_at_a_leaf_and_no_step_finds_
     assert found(empty.loss_detached, [*steps(9), {**EMPTY, **change}]) == slugs
 
 
+CUT = {"kind": "cut", "step": 0, "further": [["a graph is cut off here, by `detach`", "m.py", 7]]}
+GRAPHLESS = "element 0 of tensors does not require grad and does not have a grad_fn"
+
+
+@pytest.mark.parametrize(
+    ("events", "lines"),
+    [
+        pytest.param([CUT, {"kind": "error", "step": 0, "message": GRAPHLESS}], [7], id="the job failed by it"),
+        pytest.param([CUT], [], id="it did not fail"),
+        pytest.param([CUT, {"kind": "error", "step": 9, "message": "out of memory"}], [], id="it failed otherwise"),
+    ],
+)
+def test_what_cut_the_graph_off_is_told_where_the_job_failed_by_that(events: Events, lines: list[int]) -> None:
+    assert [each.place.line for each in evidence(empty.loss_detached, [*steps(9), *events])] == lines
+
+
 def test_what_made_the_tensor_that_is_differentiated_stands_beside_it() -> None:
     items = evidence(empty.loss_detached, [EMPTY])
     assert [(item.place.path, item.place.line) for item in items] == [("t.py", 9), ("t.py", 8), ("t.py", 3)]

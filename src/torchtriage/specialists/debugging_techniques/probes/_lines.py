@@ -14,12 +14,13 @@ from ._copies import Copies
 from .events import Scores
 
 if TYPE_CHECKING:
-    from torchtriage.examine.run.job.events import Guess
+    from torchtriage.examine.run.job.events import Further, Guess
     from torchtriage.examine.run.job.job import Job
 
 _ENTROPY = ("weight", "reduction", "ignore_index", "label_smoothing")  # what follows logits and targets
 _BINARY = ("weight", "pos_weight", "reduction")
 _PROBABLE = ("weight", "reduction")
+_RETURNS = 3  # lines
 _SUM = 2  # of torch's numbers for reductions
 
 
@@ -30,6 +31,7 @@ class Lines:
         self.job, self.probe = job, job.placing
         self.guesses: dict[tuple[str, int], Guesses] = {}  # by kind of loss and number of classes
         self.copies = Copies()
+        self.latest: tuple[Any, Any] | None = None  # the class of the model that was called last, and its output, weak
 
     def follow(self, what: str, steps: int = 2) -> None:
         """For so many STEPS that are watched the functions of the group WHAT (a method here) note their calls."""
@@ -204,9 +206,20 @@ class Lines:
                 mark, pair = self.note(result), _given(first, second)
                 if _by_mistake(*pair, result):
                     mark.given = [list(each.shape) for each in pair]
+                    mark.returned = self.returned(pair)
             return result
 
         return noted
+
+    def returned(self, tensors: tuple[Any, Any]) -> Further:
+        """The lines on which the model returns, where one of TENSORS is what it returned."""
+        kind, output = self.latest or (None, None)
+        if output is None or not any(each is output() for each in tensors):
+            return []
+        code = self.job.written.code_of(kind.forward)
+        path = self.job.path_of(code) if code is not None else None
+        lines = self.job.written.returns(code) if code is not None and path is not None else []
+        return [(f"{kind.__name__} returns it here", path or "", line) for line in lines[-_RETURNS:]]
 
     def note_guess(self, result: Any, guess: Guess) -> None:
         mark = self.note(result)

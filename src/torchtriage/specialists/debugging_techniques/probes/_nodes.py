@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torchtriage.examine.run.job.events import Guess
+    from torchtriage.examine.run.job.events import Further, Guess
 
 _MOVES = {"Squeeze", "Unsqueeze", "View", "ReshapeAlias", "ToCopy", "Select", "Index", "MaskedSelect", "Clone", "Alias"}
 _SUMS = {"Add", "Sub", "Mul", "Div", "Neg", "Mean", "Sum", "Pow", "Abs", "Sqrt", "Stack", "Cat", "Where", "MaskedFill"}
@@ -31,8 +31,8 @@ class Mark:
     """What is noted on an operation: it lives as long as its graph, and holds nothing alive.
 
     path, line, module: of the call. guess: of a loss, whose numbers may still arrive. given: shapes that were not meant
-    to meet. output: it made the output of a module that hides how. ids: what an embedding was given, which the graph
-    holds itself.
+    to meet. returned: where the model returned one of them. output: it made the output of a module that hides how. ids:
+    what an embedding was given, which the graph holds itself.
     """
 
     path: str | None = None
@@ -40,6 +40,7 @@ class Mark:
     module: str | None = None
     guess: Guess | None = None
     given: Sequence[Sequence[int]] | None = None
+    returned: Further = ()
     output: bool = False
     ids: Any = None
 

@@ -54,7 +54,7 @@ class Rectified(Probabilities):
 class Broadcast(Event):
     """A prediction and a target of different shapes were compared all with all. loss: the operation of the graph.
 
-    times: so often. first: the first step. given: the two shapes.
+    times: so often. first: the first step. given: the two shapes. further: where the model returns one of the two.
     """
 
     loss: str
@@ -64,6 +64,7 @@ class Broadcast(Event):
     path: str | None = None
     line: int | None = None
     module: str | None = None
+    further: Further = ()
 
 
 class Refused(Event):
@@ -188,6 +189,12 @@ class EmptySteps(Event):
     leaves: int = 0
     last: bool = False
     sound: bool = False
+
+
+class Cut(Event):
+    """The first loss that is differentiated has no graph. further: the lines that detached something before."""
+
+    further: Further
 
 
 class Ascent(Event):

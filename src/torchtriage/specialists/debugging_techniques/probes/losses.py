@@ -71,10 +71,11 @@ class _Losses:
         if self.distances:
             self.lines.follow("distances", _WINDOW)
 
-    def forwarded(self, _module: Any, output: Any) -> None:
+    def forwarded(self, module: Any, output: Any) -> None:
         """An output whose making is hidden, in a compiled graph or by hand, is looked at itself."""
         import torch
 
+        self.lines.latest = (type(module), weakref.ref(output)) if type(output) is torch.Tensor else None
         table = type(output) is torch.Tensor and output.dim() >= 2 and output.shape[1] > 1
         if table and output.grad_fn is not None and _nodes.kind(output.grad_fn) in _OPAQUE:
             _nodes.mark(output.grad_fn).output = True
@@ -187,7 +188,10 @@ class _Losses:
             if told is None:
                 self.suspect(seen, _PAIRED.get(name, "losses"))
             elif told.given is not None:
-                event = Broadcast(loss=name, given=told.given, path=told.path, line=told.line, module=told.module)
+                event = Broadcast(
+                    loss=name, given=told.given, path=told.path, line=told.line, module=told.module,
+                    further=told.returned,
+                )  # fmt: skip
                 self.saw(seen, event, sure=1)
 
     def saw(self, seen: _Seen, event: Broadcast | Probabilities, *, sure: int) -> None:

@@ -7,18 +7,24 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
-from torchtriage.examine.run.job.events import PassFailed
+from torchtriage.examine.run.job.events import Error, PassFailed
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.specialists.debugging_techniques.probes.events import EmptySteps
+from torchtriage.specialists.debugging_techniques.probes.events import Cut, EmptySteps
 
 ENOUGH = 10  # steps without a gradient: a phase of warming up or of freezing has fewer, or other optimizers that learn
 OFTEN = 0.95  # of the passes fail: batches without a pair to compare, or too large ones, are left out on purpose
 FAILURES = 5
+WITHOUT_GRAPH = "does not require grad and does not have a grad_fn"
 
 
 @detector("run/loss-detached")
 def loss_detached(record: RankRecord) -> Iterator[Sighting]:
     """Backward reaches no parameter, since the graph of the loss was cut, and no step ever learns."""
+    error = record.first(Error)
+    if error is not None and WITHOUT_GRAPH in error.message:
+        for event in record.all(Cut):
+            for says, path, line in event.further:
+                yield Sighting(Place(path=path, line=line, rank=record.rank), f"{says}, before the loss that has none")
     for event in _empty(record):
         if not event.leaves or event.leaves < event.passes:
             continue

@@ -55,7 +55,8 @@ def loss_broadcast(record: RankRecord) -> Iterator[Sighting]:
     for event in {each.loss: each for each in record.all(Broadcast)}.values():
         first, second = (tuple(shape) for shape in event.given)
         fact = f"{_NAMES[event.loss]} of shapes {first} and {second} compares each prediction with every target, "
-        yield Sighting(_place(record, event), f"{fact}{event.times} times", float(event.times), "times")
+        seen = Sighting(_place(record, event), f"{fact}{event.times} times", float(event.times), "times")
+        yield from further(seen, event.further)
 
 
 @detector("run/loss-at-chance")

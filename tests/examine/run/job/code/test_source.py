@@ -135,6 +135,13 @@ def test_the_call_under_way_is_read_over_several_lines(model: ModuleType) -> Non
     assert [each.arg for each in inner.keywords] == ["key"]
 
 
+def test_the_lines_of_a_function_that_return_are_not_those_of_functions_within_it(model: ModuleType) -> None:
+    texts = SOURCE.splitlines()
+    wrapped, drops = source.returns(model.wrapped.__code__), source.returns(model.Model.drops.__code__)
+    assert [texts[line - 1].strip() for line in [*wrapped, *drops]] == ["return inner", "return kept"]
+    assert source.returns(model.Base.set_up.__code__) == []
+
+
 def test_a_result_that_nobody_takes_is_dropped(model: ModuleType) -> None:
     seen: list[bool] = []
     model.Model().drops(lambda frame: seen.append(source.dropped(frame)))

@@ -90,6 +90,20 @@ def call_in(frame: FrameType) -> ast.Call | None:
     return found if isinstance(found, ast.Call) else None
 
 
+def returns(code: CodeType) -> list[int]:
+    """The lines on which the function that CODE was compiled from returns something, without functions within it."""
+    tree = tree_of(code)
+    waiting, lines = list(ast.iter_child_nodes(tree)) if tree is not None else [], []
+    waiting = [child for each in waiting for child in ast.iter_child_nodes(each)]  # below the function itself
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            lines.append(node.lineno)
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting += ast.iter_child_nodes(node)
+    return sorted(lines)
+
+
 def root_of(frame: FrameType) -> int:
     """The line that last set the variable whose backward FRAME calls, before it does; 0 where there is none."""
     return _set_before(frame, lambda call: [call.func] if getattr(call.func, "attr", "") == "backward" else [])
