@@ -17,7 +17,7 @@ from .watch.session import Session
 if TYPE_CHECKING:
     import re
     import weakref
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence, Set
     from types import CodeType, FrameType
 
     from .events import NonFinite
@@ -60,6 +60,10 @@ class Tools(Session):
     def follow(self, changed: Callable[[], bool]) -> tracing.Follower:
         """Follows the user's lines until CHANGED says that one of them has done it, or until it is stopped: dear."""
         return tracing.Follower(changed)
+
+    def visits(self, wanted: Sequence[tuple[FrameType, Set[int]]]) -> tracing.Visits:
+        """Follows frames that are running, to see which of some lines of each are reached: dear, so stop it soon."""
+        return tracing.Visits(wanted)
 
     def module_name(self, part: Any) -> str | None:
         """The path of a module or parameter below its root module; a root is called by its class."""

@@ -350,6 +350,14 @@ class ScheduleLed(Event):
     further: Further = ()
 
 
+class Uncalled(Event):
+    """A statement that was reached, and names a method without calling it ("scheduler.step")."""
+
+    method: str
+    path: str
+    line: int
+
+
 # Ends
 
 

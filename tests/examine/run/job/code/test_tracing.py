@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 
-from torchtriage.examine.run.job.code.tracing import Follower
+from torchtriage.examine.run.job.code.tracing import Follower, Visits
 
 
 def alone(test: Callable[[], None]) -> Callable[[], None]:
@@ -77,3 +77,29 @@ def test_who_follows_the_lines_already_is_not_disturbed() -> None:
     follower = Follower(lambda: True)
     assert sys.gettrace() is debugger
     assert follower.stop() == []
+
+
+def visited(count: int) -> tuple[int, list[int]]:
+    """The first line of this function, and which of its last four lines are reached while a Visits looks."""
+    frame = sys._getframe()
+    first = frame.f_code.co_firstlineno
+    visits = Visits([(frame, frozenset(range(first + 5, first + 9)))])
+    if count > 1:
+        halve([1.0])
+    halve([2.0])
+    return first, [line for _, line in visits.stop()]
+
+
+@alone
+def test_the_lines_that_are_reached_are_those_of_the_frame_and_not_of_what_it_calls() -> None:
+    first, lines = visited(1)
+    assert lines == [first + 5, first + 7, first + 8]
+    assert sys.gettrace() is None
+
+
+@alone
+def test_no_line_is_reached_where_somebody_else_follows_them() -> None:
+    debugger = lambda *_: None  # noqa: E731
+    sys.settrace(debugger)
+    assert visited(2)[1] == []
+    assert sys.gettrace() is debugger

@@ -1,4 +1,4 @@
-"""Which line of the user's changes something: his lines are followed one by one, until it has changed."""
+"""Which line of the user's changes something, and which are reached: his lines are followed one by one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import frames
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence, Set
     from types import FrameType
 
 _LINES = 4000  # that are followed: some milliseconds, once or twice in a run
@@ -87,3 +87,36 @@ class Follower:
                 break
             outer = frames.nearest(outer.f_back)
         return found
+
+
+class Visits:
+    """Which lines of frames that are running are reached, until `stop`; none where somebody else follows them.
+
+    wanted: the frames, of the user's code, and those lines of each.
+    """
+
+    def __init__(self, wanted: Sequence[tuple[FrameType, Set[int]]]) -> None:
+        self.reached: dict[tuple[str, int], None] = {}
+        self._wanted = dict(wanted)
+        if sys.gettrace() is not None:
+            self._wanted = {}
+        for frame in self._wanted:
+            frame.f_trace = self._local
+        if self._wanted:
+            sys.settrace(self._enter)
+
+    def stop(self) -> list[tuple[str, int]]:
+        if sys.gettrace() == self._enter:
+            sys.settrace(None)
+        for frame in self._wanted:
+            frame.f_trace = None
+        self._wanted = {}
+        return list(self.reached)
+
+    def _enter(self, _frame: FrameType, _event: str, _argument: Any) -> None:
+        """Nothing that is called is followed."""
+
+    def _local(self, frame: FrameType, event: str, _argument: Any) -> Any:
+        if event == "line" and frame.f_lineno in self._wanted.get(frame, ()):
+            self.reached.setdefault((str(frames.path_of(frame.f_code)), frame.f_lineno))
+        return self._local
