@@ -15,12 +15,15 @@ _KEPT = 8  # values at the start and at the end
 _DEPTH = 8  # operations between the root and the loss function
 _LINES = 8  # places that differentiate
 _FEW = 4  # parameters of an optimizer that are looked for in the models
-_PASSED = frozenset({"Mean", "ToCopy", "View", "Clone", "Squeeze", "Alias"})
+_PASSED = frozenset({"Mean", "Sum", "ToCopy", "View", "Clone", "Squeeze", "Alias"})
+_ROOTS = frozenset({"Sqrt"})  # rising, and of what is not negative not negative either
 _SCALED = frozenset({"Mul", "Div"})
 _FLIPPED = frozenset({"Neg", "Rsub", "Sub"})
 _DISTANCES = frozenset(
     {"MseLoss", "SmoothL1Loss", "HuberLoss", "BinaryCrossEntropy", "BinaryCrossEntropyWithLogits"}
 )  # none of them is ever negative, with targets that are none
+_BY_HAND = frozenset({"Pow", "Abs", "Mul", "LinalgVectorNorm", "Norm"})  # of a difference from a target
+_TERMS = 8  # of a sum, at most
 
 
 def ascents(job: Job) -> None:
@@ -107,13 +110,50 @@ def _signed(node: Any, value: float) -> tuple[str, bool]:
         following = [each for each, _ in node.next_functions] if node is not None else []
         below = [number for number, each in enumerate(following) if each is not None]
         name = _nodes.kind(node) if node is not None else ""
-        if name in _DISTANCES or (name in _nodes.ENTROPIES and not _nodes.is_bare(node)):
-            if is_scaled:
-                return ("", False) if _nodes.shape(node) else (name, value < 0)
-            return name, is_negated
-        if len(below) != 1 or name not in _PASSED | _SCALED | _FLIPPED:
+        loss = _distance(node, name)
+        if loss:
+            return loss, value < 0 if is_scaled else is_negated
+        if len(below) == 2 and name in {"Add", "Sub"} and not is_scaled:
+            loss, sign = _summed(node, _TERMS)
+            return loss, is_negated ^ (sign < 0)
+        is_of_each = name in _SCALED and bool(_nodes.shape(node))
+        if len(below) != 1 or is_of_each or name not in _PASSED | _ROOTS | _SCALED | _FLIPPED:
             return "", False
         is_scaled = is_scaled or name in _SCALED
         is_negated ^= name in {"Neg", "Rsub"} or (name == "Sub" and below == [1])
         node = following[below[0]]
     return "", False
+
+
+def _summed(node: Any, most: int) -> tuple[str, int]:
+    """As _signed, of the terms of a sum, MOST at most: the first of them, and the sign of all; ("", 0) where that is
+    not one sign, or not known. A factor of a term is taken to be above 0.
+    """
+    following = [each for each, _ in node.next_functions]
+    name = _nodes.kind(node)
+    if name not in {"Add", "Sub"} or None in following or most < 0:
+        loss, is_negated = _signed(node, 1.0)
+        return (loss, -1 if is_negated else 1) if loss else ("", 0)
+    (loss, first), (other, second) = (_summed(each, most // 2) for each in following)
+    second = -second if name == "Sub" else second
+    return (loss, first) if loss and other and first == second else ("", 0)
+
+
+def _distance(node: Any, name: str) -> str:
+    """NAME, where the operation at NODE is a loss function that is never negative."""
+    if name in _DISTANCES or (name in _nodes.ENTROPIES and not _nodes.is_bare(node)):
+        return name
+    return name if name in _BY_HAND and _is_from_target(node, name) else ""
+
+
+def _is_from_target(node: Any, name: str) -> bool:
+    """Whether it is an even power or a norm of what is predicted minus a target, which needs no gradient. To make the
+    square of anything else large is an aim of its own: a variance, a margin.
+    """
+    following = [each for each, _ in node.next_functions]
+    base = following[0]
+    if base is None or _nodes.kind(base) not in {"Sub", "Rsub"}:
+        return False
+    is_even = name != "Pow" or float(node._saved_exponent) % 2 == 0
+    is_square = name != "Mul" or (len(following) == 2 and following[1] is base)
+    return is_even and is_square and sum(each is not None for each, _ in base.next_functions) == 1

@@ -56,6 +56,11 @@ SPELT = {
     "HuberLoss": "the Huber loss",
     "BinaryCrossEntropy": "the binary cross entropy",
     "BinaryCrossEntropyWithLogits": "the binary cross entropy",
+    "Pow": "a squared difference from the target",
+    "Mul": "a squared difference from the target",
+    "Abs": "an absolute difference from the target",
+    "LinalgVectorNorm": "the distance from the target",
+    "Norm": "the distance from the target",
 }
 TOLD = (Zeroed, Probabilities, Rectified, Broadcast, NonFinite, ClipScaled, EditedByHand, ClippedByHook)
 """Events that themselves explain a loss that rises or stays at chance."""
