@@ -213,9 +213,9 @@ class Lines:
 
     def returned(self, tensors: tuple[Any, Any]) -> Further:
         """The lines on which the model returns, where one of TENSORS is what it returned."""
-        kind, output = self.latest or (None, None)
-        if output is None or not any(each is output() for each in tensors):
+        if self.latest is None or not any(each is self.latest[1]() for each in tensors):
             return []
+        kind = self.latest[0]
         code = self.job.written.code_of(kind.forward)
         path = self.job.path_of(code) if code is not None else None
         lines = self.job.written.returns(code) if code is not None and path is not None else []

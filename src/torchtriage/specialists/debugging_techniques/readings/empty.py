@@ -22,9 +22,8 @@ def loss_detached(record: RankRecord) -> Iterator[Sighting]:
     """Backward reaches no parameter, since the graph of the loss was cut, and no step ever learns."""
     error = record.first(Error)
     if error is not None and WITHOUT_GRAPH in error.message:
-        for event in record.all(Cut):
-            for says, path, line in event.further:
-                yield Sighting(Place(path=path, line=line, rank=record.rank), f"{says}, before the loss that has none")
+        for says, path, line in (each for cut in record.all(Cut) for each in cut.further):
+            yield Sighting(Place(path=path, line=line, rank=record.rank), f"{says}, before the loss that has none")
     for event in _empty(record):
         if not event.leaves or event.leaves < event.passes:
             continue
