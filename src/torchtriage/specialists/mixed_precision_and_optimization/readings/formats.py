@@ -93,7 +93,7 @@ def dtype_mismatch(record: RankRecord) -> Iterator[Sighting]:
     error = record.first(Error)
     message = error.message if error is not None and error.error == "RuntimeError" else ""
     said = (each.lower() for each in _FORMATS.findall(message))
-    named = {_SPELT.get(each, each) for each in said}
+    named = {str(_SPELT.get(each, each)) for each in said}
     for event in record.all(Cast) if len(named) > 1 else ():
         if event.format in named:
             place = Place(path=event.path or None, line=event.line or None, rank=record.rank)
