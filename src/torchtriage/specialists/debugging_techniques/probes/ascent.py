@@ -44,7 +44,7 @@ class _Line:
 
 class _Ascents:
     def __init__(self, job: Job) -> None:
-        self.job = job
+        self.job, self.probe = job, job.placing
         self.lines: dict[tuple[str, int], _Line] = {}
         self.plain: set[tuple[str, int]] = set()  # places that differentiate a loss as it is, too
         self.of = self.steps = self.turns = 0
@@ -73,6 +73,9 @@ class _Ascents:
         line.last.append(-value)
 
     def stepped(self, optimizer: Any) -> None:
+        """What is negated after steps that were none of it is meant, as the reading has it: nobody waits for that."""
+        if not self.lines:
+            self.job.withdraw(self.probe)
         self.steps += 1
         self.turns += self.latest not in (None, id(optimizer))
         self.latest = id(optimizer)

@@ -119,7 +119,7 @@ class _Rates:
 
     def written(self, rate: _Rate) -> Further:
         """The line that writes the learning rate with which the optimizer was built, or the highest one."""
-        for each in (rate.built_with, rate.highest):
+        for each in dict.fromkeys([rate.built_with, rate.highest]):
             path, line = self.job.line_of(each, _NAMES) if isinstance(each, float) else ("", 0)
             if line:
                 return [(f"the learning rate {each:g} is written here", path, line)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import dis
+from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +13,13 @@ from .events import Uncalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
+    from types import CodeType, FrameType
 
     from torchtriage.examine.run.job.job import Job
 
 _STEP, _STEPS = 8, 2  # after which the functions that are running are looked through, and that are followed then
 _DEEP = 6  # functions, the innermost first
+_LOAD, _POP, _CACHE = (dis.opmap.get(name, -1) for name in ("LOAD_ATTR", "POP_TOP", "CACHE"))
 _METHODS = (FunctionType, BuiltinFunctionType, MethodType)
 
 
@@ -59,13 +62,23 @@ class _Uncalled:
             self.visits = self.job.visits(wanted)
 
     def statements(self, frame: FrameType) -> Iterator[tuple[int, str]]:
-        """The lines of the function of FRAME that are only a method of something that it knows, by name."""
+        """The lines of the function of FRAME that are only a method of something that it knows, by name. Few functions
+        have any, so that few are parsed.
+        """
+        if not _drops_attributes(frame.f_code):
+            return
         for node in ast.walk(self.job.written.tree_of(frame.f_code) or ast.Pass()):
             named = node.value if isinstance(node, ast.Expr) else None
             if isinstance(named, ast.Attribute):
                 owner = value_of(named.value, frame)
                 if owner is not None and _is_method(type(owner), named.attr):
                     yield named.lineno, ast.unparse(named)
+
+
+def _drops_attributes(code: CodeType) -> bool:
+    """Whether an attribute is loaded somewhere, and nothing takes it."""
+    operations = (each for each in code.co_code[::2] if each != _CACHE)
+    return any(one == _LOAD and two == _POP for one, two in pairwise(operations))
 
 
 def _is_method(kind: type, name: str) -> bool:
