@@ -20,7 +20,7 @@ _LINES = 16
 _NODES = 20_000  # operations of a graph, beyond which nothing is said of it: some 20 ms
 _NAMED = 3
 _FOLLOWED = 3  # steps: the first may end before the loss is made again
-_TOLD = 4  # lines
+_MOST = 4  # lines
 _STEPS = 5  # of an optimizer, that find no gradient but zero
 _FLAT = re.compile(r"(Round|Floor|Ceil|Trunc|Sign)Backward\d")  # torch's own: a Function of the user's has no number
 _LEAF = "torch::autograd::AccumulateGrad"
@@ -65,8 +65,8 @@ class _Calls:
 
         return noted
 
-    def told(self) -> Further:
-        return [(f"{op} is called here", *where) for where, op in list(self.lines.items())[:_TOLD]]
+    def further(self) -> Further:
+        return [(f"{op} is called here", *where) for where, op in list(self.lines.items())[:_MOST]]
 
 
 class _Hidden:
@@ -126,7 +126,7 @@ class _Flat:
         hidden.steps += bool(dead)
         if dead and hidden.steps == _STEPS:
             names = [name for each in dead[:_NAMED] if (name := self.job.module_name(each))]
-            calls = hidden.calls.told()
+            calls = hidden.calls.further()
             self.job.record(replace(hidden.event, parameters=len(dead), steps=_STEPS, names=names, further=calls))
 
 

@@ -206,12 +206,12 @@ class Lines:
                 mark, pair = self.note(result), _given(first, second)
                 if _by_mistake(*pair, result):
                     mark.given = [list(each.shape) for each in pair]
-                    mark.returned = self.returned(pair)
+                    mark.returns = self.return_lines(pair)
             return result
 
         return noted
 
-    def returned(self, tensors: tuple[Any, Any]) -> Further:
+    def return_lines(self, tensors: tuple[Any, Any]) -> Further:
         """The lines on which the model returns, where one of TENSORS is what it returned."""
         if self.latest is None or not any(each is self.latest[1]() for each in tensors):
             return []

@@ -31,7 +31,7 @@ class Mark:
     """What is noted on an operation: it lives as long as its graph, and holds nothing alive.
 
     path, line, module: of the call. guess: of a loss, whose numbers may still arrive. given: shapes that were not meant
-    to meet. returned: where the model returned one of them. output: it made the output of a module that hides how. ids:
+    to meet. returns: where the model returned one of them. output: it made the output of a module that hides how. ids:
     what an embedding was given, which the graph holds itself.
     """
 
@@ -40,7 +40,7 @@ class Mark:
     module: str | None = None
     guess: Guess | None = None
     given: Sequence[Sequence[int]] | None = None
-    returned: Further = ()
+    returns: Further = ()
     output: bool = False
     ids: Any = None
 

@@ -350,7 +350,7 @@ class ScheduleLed(Event):
     further: Further = ()
 
 
-class Uncalled(Event):
+class BareMethod(Event):
     """A statement that was reached, and names a method without calling it ("scheduler.step")."""
 
     method: str

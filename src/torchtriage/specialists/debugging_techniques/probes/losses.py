@@ -190,7 +190,7 @@ class _Losses:
             elif told.given is not None:
                 event = Broadcast(
                     loss=name, given=told.given, path=told.path, line=told.line, module=told.module,
-                    further=told.returned,
+                    further=told.returns,
                 )  # fmt: skip
                 self.saw(seen, event, sure=1)
 

@@ -115,9 +115,9 @@ class _Rates:
 
     def ending(self) -> None:
         for rate in self.every:
-            self.job.record(rate.event(self.written(rate)))
+            self.job.record(rate.event(self.line_of_rate(rate)))
 
-    def written(self, rate: _Rate) -> Further:
+    def line_of_rate(self, rate: _Rate) -> Further:
         """The line that writes the learning rate with which the optimizer was built, or the highest one."""
         for each in dict.fromkeys([rate.built_with, rate.highest]):
             path, line = self.job.line_of(each, _NAMES) if isinstance(each, float) else ("", 0)

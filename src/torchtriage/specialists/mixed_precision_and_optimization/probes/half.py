@@ -37,7 +37,7 @@ class _Half:
         self.casts: list[tuple[Any, tuple[str, int]]] = []
         self.looks: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self.before: tuple[Any, Any] | None = None
-        self.written = 0  # casts
+        self.recorded_casts = 0  # casts
 
     def cast(self, original: Any) -> Any:
         import weakref
@@ -49,8 +49,8 @@ class _Half:
             if "float16" in after - before:
                 self.casts.append((weakref.ref(module), self.job.caller()))
                 del self.casts[:-32]
-            for each in after - before if self.written < _CASTS else ():
-                self.written += 1
+            for each in after - before if self.recorded_casts < _CASTS else ():
+                self.recorded_casts += 1
                 path, line = self.job.caller()
                 self.job.record(Cast(module=type(module).__name__, format=each, path=path, line=line))
             return result

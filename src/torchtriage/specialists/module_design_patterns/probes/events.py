@@ -157,8 +157,8 @@ class FrozenAtRandom(Event):
 
     names, kinds: of the frozen layers, and the classes of all modules. matrices: weights of theirs of two dimensions or
     more. drawn: how many of them are distributed as an initialisation draws them. layers: how many take part in the
-    pass. frozen: numbers of these, OF all of the model; told: those of weights that have enough for that. tables: they
-    are embeddings, all that the model has. path, line: where the first one is made. further: the lines that freeze.
+    pass. frozen: numbers of these, OF all of the model; measurable: those of weights that have enough for that. tables:
+    they are embeddings, all that the model has. path, line: where the first one is made. further: lines that freeze.
     """
 
     model: str
@@ -172,7 +172,7 @@ class FrozenAtRandom(Event):
     steps: int = 0
     path: str
     line: int
-    told: int = 0
+    measurable: int = 0
     tables: bool = False
     further: Further = ()
 

@@ -208,7 +208,7 @@ class _Frozen:
             used = [each for each in self.matrices if each.layer in passed.ran]
             event.layers, event.frozen = len(used), sum(each.size for each in used)
             event.drawn = sum(each.drawn for each in self.matrices)
-            event.told = sum(each.size for each in used if each.size >= _LEAST)
+            event.measurable = sum(each.size for each in used if each.size >= _LEAST)
             lines = self.job.lines_with(_FREEZING, _LINES)
             event.further = [("parameters are frozen here", *where) for where in lines]
             self.job.record(event)

@@ -28,7 +28,7 @@ def frozen_at_random(record: RankRecord) -> Iterator[Sighting]:
         if is_meant or event.steps < ENOUGH or event.layers < DEEP or event.drawn < event.matrices:
             continue
         share = event.frozen / event.of
-        if share < MOST and not (event.tables and event.told >= MOST * event.frozen):
+        if share < MOST and not (event.tables and event.measurable >= MOST * event.frozen):
             continue
         first, last = event.names[0], event.names[-1]
         whose = f"{share:.0%} of the numbers of {event.model}" if share >= MOST else f"all embeddings of {event.model}"

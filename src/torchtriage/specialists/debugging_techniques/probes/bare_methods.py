@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ._calls import value_of
-from .events import Uncalled
+from .events import BareMethod
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,13 +23,13 @@ _LOAD, _POP, _CACHE = (dis.opmap.get(name, -1) for name in ("LOAD_ATTR", "POP_TO
 _METHODS = (FunctionType, BuiltinFunctionType, MethodType)
 
 
-def uncalled(job: Job) -> None:
+def bare_methods(job: Job) -> None:
     """Statements such as `scheduler.step`, in the functions that lead to the optimizer's step, and are reached."""
-    watch = _Uncalled(job)
+    watch = _BareMethods(job)
     job.listen(watch.iterated, watch.ending)
 
 
-class _Uncalled:
+class _BareMethods:
     """visits: follows the lines of the functions in which such statements are; of most jobs none does."""
 
     def __init__(self, job: Job) -> None:
@@ -47,7 +47,7 @@ class _Uncalled:
     def ending(self) -> None:
         visits, self.visits = self.visits, None
         for where in visits.stop() if visits is not None else ():
-            self.job.record(Uncalled(method=self.named[where], path=where[0], line=where[1]))
+            self.job.record(BareMethod(method=self.named[where], path=where[0], line=where[1]))
 
     def look(self) -> None:
         frame, wanted = self.job.frame(), []
