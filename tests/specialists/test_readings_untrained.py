@@ -194,8 +194,14 @@ def untrained(first: float = 1.4, last: float = 1.38, count: int = 150) -> Event
 
 
 def unknown(first: float, last: float, count: int = 150) -> Events:
-    """A loss of which nobody knows what a guess costs."""
-    return [{**each, "loss": first + (last - first) * each["step"] / count} for each in steps(count)]
+    """A loss of which nobody knows what a guess costs, but of one of its terms."""
+    losses = [{**each, "loss": first + (last - first) * each["step"] / count} for each in steps(count)]
+    return [*losses, term(2, 0.69), term(140, 0.685)]
+
+
+def term(at: int, value: float) -> dict[str, Any]:
+    told = {"kind": "classes", "alone": False, "classes": 2, "prior": 0.5, "even": 0.69, "path": "t.py", "line": 8}
+    return {**told, "step": at, "at": at, "value": value}
 
 
 @pytest.mark.parametrize(
@@ -223,6 +229,10 @@ def unknown(first: float, last: float, count: int = 150) -> Events:
             untrained(), way(3e-5, 0.85), [rate(0, 1e-5), rate(1, 1e-5, number=1)], set(), id="several optimizers"
         ),
         pytest.param(unknown(99.5, 99.1), way(3e-5, 0.85), [rate(0, 1e-5)], {"learning-rate-too-low"}, id="of terms"),
+        pytest.param(unknown(99.5, 99.1)[:-2], way(3e-5, 0.85), [rate(0, 1e-5)], set(), id="of no term that is known"),
+        pytest.param(
+            [*unknown(99.5, 99.1)[:-1], term(140, 0.5)], way(3e-5, 0.85), [rate(0, 1e-5)], set(), id="one term falls"
+        ),
         pytest.param(unknown(99.5, 92.0), way(3e-5, 0.85), [rate(0, 1e-5)], set(), id="of terms, which fall"),
         pytest.param(unknown(99.5, 99.1), way(3e-5, 0.75), [rate(0, 1e-5)], set(), id="of terms, on a way with turns"),
         pytest.param(unknown(0.1, -0.1), way(3e-5, 0.85), [rate(0, 1e-5)], set(), id="of terms that may be below 0"),

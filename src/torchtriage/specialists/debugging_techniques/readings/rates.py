@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.run.further import further
-from torchtriage.examine.run.job.events import Rate
+from torchtriage.examine.run.job.events import Classes, Guess, Rate, Targets
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.training import sole_loss
 from torchtriage.specialists.debugging_techniques.probes.events import Betas, UpdateSize
@@ -66,15 +66,30 @@ class Loss(NamedTuple):
 
 
 def _loss(record: RankRecord) -> Loss | None:
-    """None of too few steps, and where no guess is known and the loss is not above 0 throughout."""
+    """None of too few steps. Of a sum of losses each term that is known has to stand where a guess is."""
     sole = sole_loss(record)
     rows = [row.loss for row in record.every_step if row.boundary == "optimizer"]
     values = [loss * (sole.divided if sole else 1) for loss in rows if loss is not None]
     guesses = [each.prior for each in sole.told if each.prior and isfinite(each.prior)] if sole else []
-    if len(values) < ENOUGH or bool(sole) > bool(guesses) or (not sole and min(values) <= 0):
+    if len(values) < ENOUGH or bool(sole) > bool(guesses) or (not sole and (min(values) <= 0 or not _stand(record))):
         return None
     path, line = (sole.told[0].path or "", sole.told[0].line or 0) if sole else ("", 0)
     return Loss(median(values[:5]), median(values[-len(values) // 4 :]), min(guesses, default=0.0), path, line)
+
+
+def _stand(record: RankRecord) -> bool:
+    """Whether there are terms of the loss that are known, and each began at what a guess costs, and is there still."""
+    terms: dict[tuple[str | None, int | None], list[Guess]] = {}
+    for each in [*record.all(Classes), *record.all(Targets)]:
+        terms.setdefault((each.path, each.line), []).append(each)
+    return bool(terms) and all(map(_stands, terms.values()))
+
+
+def _stands(looks: Sequence[Guess]) -> bool:
+    first, last = looks[0], looks[-1]
+    if first.value is None or last.value is None or not first.prior or first.at == last.at:
+        return False
+    return first.value >= BEGUN * first.prior and last.value >= STOOD * first.value
 
 
 def _way(sizes: Sequence[UpdateSize]) -> Way | None:
