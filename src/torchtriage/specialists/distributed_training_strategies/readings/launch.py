@@ -6,11 +6,18 @@ from collections.abc import Callable, Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.job.events import Error, Setup, Start
+from torchtriage.examine.run.job.events import Error, Setup, Start, Wrapper
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.probes.events import Joining, Unjoined
 
 PAIRS = (("RANK", "WORLD_SIZE"), ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+VISIBLE = {  # the variables that say which devices a process sees; each process numbers those from 0
+    "cuda": ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    "xpu": ("ZE_AFFINITY_MASK",),
+    "npu": ("ASCEND_RT_VISIBLE_DEVICES",),
+}
+OF_ITS_PROCESS = frozenset({"", "cpu", "meta", "mps", "hpu", "xla"})
+"""Kinds that have no numbers, or of which each process has its own number 0."""
 
 
 @detector("run/launch-environment")
@@ -59,18 +66,24 @@ def _scripts(starts: dict[int, Start]) -> Iterator[Sighting]:
 
 
 def _crowded(record: RunRecord, starts: dict[int, Start]) -> Iterator[Sighting]:
-    """Two ranks on one card."""
+    """Two ranks on one device, the line where the second wraps its model."""
     seen: dict[tuple[object, ...], int] = {}
     for rank in record.ranks:
         start, setup = starts.get(rank.rank) or Start(), rank.first(Setup) or Setup()
         devices = {name for model in setup.models for name in model.get("devices") or ()}
-        if len(devices) != 1 or not next(iter(devices)).startswith("cuda:"):
+        device = next(iter(devices), "") if len(devices) == 1 else ""
+        kind, _, number = device.partition(":")
+        # what another kind's process sees of several is not known: of one alone it may be its own
+        if not number or kind in OF_ITS_PROCESS or (kind not in VISIBLE and len(start.devices) < 2):
             continue
-        device = next(iter(devices))
-        first = seen.setdefault((start.host, start.environment.get("CUDA_VISIBLE_DEVICES"), device), rank.rank)
+        visible = tuple(start.environment.get(name) for name in VISIBLE.get(kind, ()))
+        first = seen.setdefault((start.host, visible, device), rank.rank)
         if first != rank.rank:
             fact = f"ranks {first} and {rank.rank} both have their model on {device} of {start.host}"
-            yield Sighting(Place(rank=rank.rank), f"{fact}: LOCAL_RANK chooses a card for each")
+            made = rank.first(Wrapper)
+            path, line = (made.path, made.line) if made is not None else ("", 0)
+            place = Place(path=path or None, line=line or None, rank=rank.rank)
+            yield Sighting(place, f"{fact}: LOCAL_RANK chooses a device for each")
 
 
 def unmet(record: RunRecord) -> bool:
