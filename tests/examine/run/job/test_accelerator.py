@@ -87,6 +87,45 @@ def test_tensors_are_counted_where_the_device_does(
     assert used(monkeypatch, **names).allocations() == count
 
 
+@pytest.mark.parametrize(
+    ("count", "device", "told"),
+    [
+        pytest.param(2, "xpu:1", [(1,), (1,), (1,)], id="the second of two"),
+        pytest.param(1, "xpu:0", [(), (), ()], id="the only one"),
+        pytest.param(2, "cpu", [(), (), ()], id="a model on the host"),
+    ],
+)
+def test_of_several_devices_that_of_the_model_is_asked(
+    monkeypatch: pytest.MonkeyPatch, count: int, device: str, told: list[tuple[int, ...]]
+) -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def ask(*of: int) -> dict[str, int]:
+        asked.append(of)
+        return FLAT
+
+    accelerator = used(monkeypatch, device_count=lambda: count, memory_stats=ask, current_stream=ask, get_rng_state=ask)
+    accelerator.follow(torch.device(device))
+    assert accelerator.memory()["peak"] == 9
+    accelerator.stream()
+    accelerator.random_state()
+    assert asked == told
+    assert accelerator.is_followed == (device != "cpu")
+
+
+def test_the_mark_of_a_copy_is_in_the_stream_of_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams: list[Any] = []
+    event = SimpleNamespace(record=lambda *stream: streams.append(stream))
+    accelerator = used(
+        monkeypatch, device_count=lambda: 2, Event=lambda enable_timing: event, current_stream=lambda index: index
+    )
+    accelerator.mark(device=torch.device("xpu:1"))
+    accelerator.follow(torch.device("xpu:0"))
+    accelerator.mark()
+    accelerator.mark(device=torch.device("xpu:1"))
+    assert streams == [(1,), (0,), (1,)]
+
+
 @pytest.mark.parametrize("timed", [False, True])
 def test_a_mark_is_an_event_that_has_been_recorded(monkeypatch: pytest.MonkeyPatch, timed: bool) -> None:
     mark = used(monkeypatch, Event=Event).mark(timed=timed)

@@ -19,6 +19,9 @@ class Accelerator:
     """The kind of device that the job has begun to use; to ask torch earlier would make a context that the job may not
     want.
 
+    Of several devices it is the one where the model lies, which need not be the current one of whoever asks.
+
+    is_followed: whether that is known; until then it is the current one.
     clock: nanoseconds of the host, beside which the device's events are held. A device that is simulated has a clock
     of its own, on which what the probes take is nothing.
     """
@@ -32,6 +35,8 @@ class Accelerator:
         """In a forked child, which may not be able to use the device of its parent."""
         self._kind: str = ""
         self._module: Any = None
+        self._of: tuple[int, ...] = ()  # what is given to functions of its module that ask for a device
+        self.is_followed = False
 
     @property
     def kind(self) -> str:
@@ -57,6 +62,13 @@ class Accelerator:
         if kind and kind != "cuda" and _is_begun(module := torch.get_device_module(kind)):
             self._kind, self._module = kind, module
 
+    def follow(self, device: Any) -> None:
+        """DEVICE is where the model lies: marks, memory and generator are its own from now on."""
+        if device.type == self.kind:
+            self.is_followed = True
+            count = getattr(self.module, "device_count", int)
+            self._of = (device.index,) if device.index is not None and count() > 1 else ()
+
     def has(self, tensor: Any) -> bool:
         """Whether TENSOR lies on it."""
         return bool(tensor.device.type not in HOST and tensor.device.type == self.kind)
@@ -66,25 +78,32 @@ class Accelerator:
         asked = getattr(self.module, "is_current_stream_capturing", None)
         return bool(asked()) if asked is not None else False
 
-    def mark(self, *, timed: bool = False) -> Any:
+    def mark(self, *, timed: bool = False, device: Any = None) -> Any:
         """An event in the current stream that is reached when the device is: `query` tells, and between two that are
-        TIMED `elapsed_time` gives milliseconds. None where the device has no events, or records a graph.
+        TIMED `elapsed_time` gives milliseconds. None where the device has no events, or records a graph. DEVICE: that
+        of a tensor, if the mark is not for where the model lies.
         """
         make = getattr(self.module, "Event", None)
         if make is None or self.is_capturing():
             return None
         event = make(enable_timing=timed)
-        event.record()
+        of = self._of if device is None or device.index is None else (device.index,)
+        event.record(*([self.module.current_stream(*of)] if of and hasattr(self.module, "current_stream") else []))
         return event
+
+    def stream(self) -> Any:
+        """The one in which this thread queues work for the current device; None where the device has none."""
+        ask = getattr(self.module, "current_stream", None)
+        return ask(*self._of) if ask is not None else None
 
     def memory(self) -> dict[str, int]:
         """Bytes in tensors now and at their peak, and bytes that the allocator holds; only what the device tells."""
         if hasattr(self.module, "memory_stats_as_nested_dict"):  # of CUDA: the flat one costs ten times as much
-            stats = self.module.memory_stats_as_nested_dict()
+            stats = self.module.memory_stats_as_nested_dict(*self._of)
             told = {name: stats[key]["all"] for name, key in _BYTES.items() if key in stats}
             found = {name: of["peak" if name == "peak" else "current"] for name, of in told.items()}
         elif hasattr(self.module, "memory_stats"):
-            stats = self.module.memory_stats()
+            stats = self.module.memory_stats(*self._of)
             keys = {name: f"{key}.all.{'peak' if name == 'peak' else 'current'}" for name, key in _BYTES.items()}
             found = {name: stats[key] for name, key in keys.items() if key in stats}
         else:
@@ -96,28 +115,28 @@ class Accelerator:
     def requests(self) -> int:
         """How often the allocator has asked the driver for memory; 0 where nobody tells."""
         ask = getattr(self.module, "memory_stats", None)
-        return int(ask().get("num_device_alloc", 0)) if ask is not None else 0
+        return int(ask(*self._of).get("num_device_alloc", 0)) if ask is not None else 0
 
     def allocations(self) -> int | None:
         """How many tensors have been given memory so far: as long as that stays, nothing new is computed. None where
         nobody counts.
         """
         if hasattr(self.module, "memory_stats_as_nested_dict"):
-            stats = self.module.memory_stats_as_nested_dict()
+            stats = self.module.memory_stats_as_nested_dict(*self._of)
             return int(stats["allocation"]["all"]["allocated"]) if "allocation" in stats else None
         ask = getattr(self.module, "memory_stats", None)
-        found = ask().get("allocation.all.allocated") if ask is not None else None
+        found = ask(*self._of).get("allocation.all.allocated") if ask is not None else None
         return int(found) if found is not None else None
 
     def random_state(self) -> Any:
-        """Of the current device's generator; None on the host, or where it has none."""
+        """Of the device's generator; None on the host, or where it has none."""
         ask = getattr(self.module, "get_rng_state", None)
-        return ask() if ask is not None else None
+        return ask(*self._of) if ask is not None else None
 
     def restore_random(self, state: Any) -> None:
         """Gives the generator a STATE that `random_state` gave, and leaves it alone for None."""
         if state is not None:
-            self.module.set_rng_state(state)
+            self.module.set_rng_state(state, *self._of)
 
     def devices(self) -> list[dict[str, Any]]:
         """Name, memory in bytes and, of CUDA, the compute capability of each device that this process may use."""

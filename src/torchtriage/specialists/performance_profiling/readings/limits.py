@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.job.events import Device, HostWaits, Meeting, Start, Wrapper
+from torchtriage.examine.run.job.events import Device, HostWaits, Meeting, Setup, Start, Wrapper
 from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import number
@@ -163,10 +164,18 @@ def _launches_wait(record: RankRecord) -> None:
 def _watched(record: RankRecord) -> list[Watched]:
     """The steady steps that were timed on the device; none of a job that uses no device.
 
-    Raises CannotSee where they are too few.
+    Raises CannotSee where they are too few, or where the model lies on several.
     """
     if not any(step.allocated for step in record.steps):
         return []
+    devices = {name for model in _models(record) for name in model.get("devices", ()) if ":" in name}
+    if len(devices) > 1:
+        named = ", ".join(sorted(devices))
+        raise CannotSee(
+            f"the model lies on {len(devices)} devices ({named}), and one of them was timed: while it waits, the "
+            "others may work",
+            "Profile ten steps with torch.profiler: its trace shows the timeline of each device.",
+        )
     steady = {step.step for step in record.steps}
     waits = {each.at: each for each in record.all(HostWaits)}
     timed = [each for each in record.on_device if each.at in waits and each.at in steady and each.seconds > 0]
@@ -177,6 +186,10 @@ def _watched(record: RankRecord) -> list[Watched]:
             "torch.profiler: its trace shows the device's own timeline.",
         )
     return [_of_step(each, waits[each.at]) for each in timed]
+
+
+def _models(record: RankRecord) -> list[Mapping[str, Any]]:
+    return [model for setup in record.all(Setup) for model in setup.models]
 
 
 def _of_step(device: Device, waits: HostWaits) -> Watched:

@@ -100,6 +100,8 @@ class _Loaders:
                     rest.batch = asked, given
                     job.safely(after if job.listeners.now["batch"] else at_rest, asked, given)
                     return given
+                if job.listeners.now["fetching"]:
+                    job.fire("fetching")
                 entered = clock.enter()
                 try:
                     given = original(asked)

@@ -15,6 +15,7 @@ WAITING = 16  # steps that may be under way on the device at most; beyond, steps
 OF_DATA = ("data", "transfer")
 LEVEL, ALIKE = 50_000.0, 0.02  # nanoseconds, and of the step, by which a device is behind that keeps up
 ENDING = {  # which phase of a step has ended when an event of the job comes
+    "fetching": "other",
     "batch": "data",
     "forward": "transfer",
     "forwarded": "forward",
@@ -35,15 +36,27 @@ def place(job: Job) -> None:
     timeline, waits = Timeline(job), Waits(job)
     is_used = False  # the device, as the end of each step finds it: seven looks a step cost more than all that follows
 
+    latest = ""
+
     def look(_step: int) -> None:
         nonlocal is_used
         is_used = bool(accelerator.kind)
 
     def passed(event: str) -> None:
+        nonlocal latest
+        before, latest = latest, event
+        if event == before == "fetching":  # a new pass over a loader, and its first batch
+            return
         if is_used:
             waits.pass_boundary(event)
             timeline.passed(ENDING[event])
 
+    def follow(module: Any, *_: Any) -> None:
+        if is_used and not accelerator.is_followed and (first := next(module.parameters(), None)) is not None:
+            accelerator.follow(first.device)
+            timeline.restart()  # no event of one device has a time to one of another
+
+    job.on("forward", follow)
     for event in ENDING:
         job.on(event, lambda *_, event=event: passed(event))
     job.on("aside", waits.start_evaluation)

@@ -61,7 +61,7 @@ class Late:
             return
         host = self._free.pop() if self._free and not tensor.dim() else _pinned(tensor)
         host.copy_(tensor, non_blocking=True)
-        self._waiting.append((accelerator.mark(), host, then))
+        self._waiting.append((accelerator.mark(device=tensor.device), host, then))
 
 
 def _pinned(tensor: Any) -> Any:

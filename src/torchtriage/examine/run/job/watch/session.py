@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 EVENTS = (
     "built",  # (optimizer): it has its parameters; told to sampled probes at any time
     "begun",  # (loader, given): a pass over a DataLoader begins, which has given so many batches so far
+    "fetching",  # (): a batch, or a pass over a loader, is about to be asked for
     "batch",  # (loader, batch): a DataLoader delivered
     "forward",  # (module, args, kwargs): a root module is about to run
     "forwarded",  # (module, output)
