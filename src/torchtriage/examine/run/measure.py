@@ -13,7 +13,7 @@ from torchtriage.examine.run.job.watch.governor import FIRST
 from torchtriage.examine.run.ranks.beside import side_by_side
 from torchtriage.examine.run.ranks.hung import hung
 from torchtriage.examine.run.ranks.looks import divergence
-from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, told_apart
+from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, timed, told_apart
 from torchtriage.examine.run.ranks.scaling import scaling
 from torchtriage.examine.run.record import SETTLED, RankRecord, RunRecord
 from torchtriage.examine.run.series import even, interval_of_median, own_seconds, quantile, thinned
@@ -225,6 +225,6 @@ def _rank(record: RankRecord, met: Meetings) -> dict[str, Any]:
         "rank": record.rank,
         "steps": record.count,
         "step_time": step_time(record.steps),
-        "shares": shares(told_apart(record)),
+        "shares": shares(timed(record)),
         **({"late": median(lateness)} if lateness else {}),
     }

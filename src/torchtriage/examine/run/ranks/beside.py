@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from torchtriage.examine.run.job.events import End, Error, Setup, Start, Step
-from torchtriage.examine.run.ranks.meetings import told_apart
+from torchtriage.examine.run.ranks.meetings import timed
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series import interval_of_median, quantile, thinned
 
@@ -41,7 +41,7 @@ def side_by_side(
     where that is more than noise.
     """
     rows = [{**row, **_described(record)} for row, record in zip(each, records, strict=True)]
-    return laid(rows, lambda index: _track(columns(thinned(told_apart(records[index]), ROWS))))
+    return laid(rows, lambda index: _track(columns(thinned(timed(records[index]), ROWS))))
 
 
 def laid(rows: Sequence[dict[str, Any]], track: Callable[[int], Track], enough: int = FEWEST) -> dict[str, Any]:

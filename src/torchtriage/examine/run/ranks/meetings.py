@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from torchtriage.examine.run.job.events import Collectives, Start, Step, replace
+from torchtriage.examine.run.job.events import Collectives, Device, Start, Step, replace
+from torchtriage.examine.run.ranks.device_steps import Wait, device_steps, uses_device, waits_by_step
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 
@@ -61,7 +62,18 @@ class Meetings:
 
 
 def meetings(record: RunRecord) -> Meetings:
-    """The steps that all ranks of a group have told of, with the same numbers: in others they did unlike things."""
+    """The steps that all ranks of a group have told of, with the same numbers: in others they did unlike things.
+
+    On devices, of all ranks together: what ends for all of them at once has begun before as long as each waited for it.
+    """
+    if any(uses_device(rank) for rank in record.ranks):
+        group = tuple(rank.rank for rank in record.ranks)
+        found = [
+            Meeting(step, group, {rank: _on_device(each) for rank, each in zip(group, devices, strict=True)})
+            for step, devices in waits_by_step(record).items()
+            if len(group) > 1 and devices[0].waits
+        ]
+        return Meetings(tuple(found))
     arrivals = {rank.rank: _arrivals(rank) for rank in record.ranks}
     keys = sorted({key for told in arrivals.values() for key in told})
     found = []
@@ -75,7 +87,11 @@ def meetings(record: RunRecord) -> Meetings:
 
 
 def exposed(record: RankRecord) -> dict[int, float]:
-    """By step: seconds at the end of backward in which the rank waited for averages that backward had asked for."""
+    """By step: seconds at the end of backward in which the rank waited for averages that backward had asked for; of no
+    step on a device, whose clock has taken them out of backward.
+    """
+    if uses_device(record):
+        return {}
     return {step: each.exposed for (step, _, _), each in _arrivals(record).items() if each.inner is not None}
 
 
@@ -84,7 +100,7 @@ def told_apart(record: RankRecord) -> list[Step]:
 
     A step that no look has told of waits as long as those usually do. On a device the host tells nothing of that.
     """
-    known = {} if any(step.allocated for step in record.steps) else exposed(record)
+    known = exposed(record)
     if not known:
         return record.steps
     usual, apart = median(known.values()), []
@@ -94,6 +110,14 @@ def told_apart(record: RankRecord) -> list[Step]:
     return apart
 
 
+def timed(record: RankRecord) -> list[Step]:
+    """The steady steps with their phases told apart: by the device's clock, where that has timed them."""
+    if not uses_device(record):
+        return told_apart(record)
+    steady = {step.step for step in record.steps}
+    return [step for step in device_steps(record) if step.step in steady] or record.steps
+
+
 def late(found: Meetings, rank: int) -> tuple[float, ...]:
     """By how many seconds RANK came later than half of the others to the first collective of each step."""
     return tuple(
@@ -101,6 +125,12 @@ def late(found: Meetings, rank: int) -> tuple[float, ...]:
         for each in found.all
         if rank in each.by and each.group == found.groups[0]
     )
+
+
+def _on_device(device: Device) -> Arrival:
+    """Moments before the end of the step's collectives, which is the same for all ranks."""
+    waited, size = device.communication, sum(Wait(*wait).bytes for wait in device.waits)
+    return Arrival(-waited, -waited, (0, 0), None, 0.0, waited, len(device.waits), size)
 
 
 def _arrivals(record: RankRecord) -> dict[tuple[int, str, tuple[int, ...]], Arrival]:

@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.ranks.device_steps import device_steps, uses_device
 from torchtriage.examine.run.ranks.meetings import Meeting, meetings
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.examine.run.series import interval_of_median, own_seconds
 from torchtriage.examine.run.unseen import world_size
 from torchtriage.specialists.distributed_training_strategies.readings import delays
 
+from . import device_waits
 from .behind import Rows, behind, held_up
 from .turns import HALF, Turns, turns
 
@@ -32,6 +34,7 @@ class Late(Struct, frozen=True):
     """How late one rank comes to the FIRST or LAST collective of a step; seconds, later than half of the others.
 
     spread: the 95 % interval of the median. share: of the steps, in which it is late at all. step: a step's seconds.
+    is_on_device: how long each device waited for all collectives of a step tells.
     """
 
     rank: int
@@ -41,13 +44,17 @@ class Late(Struct, frozen=True):
     share: float
     steps: tuple[int, ...]
     step: float
+    is_on_device: bool = False
 
     def said(self, residual: float) -> str:
         low, high = (each * 1e3 for each in self.spread)
         clocks = f"; the clocks of the hosts are aligned to {residual * 1e3:.1f} ms" if residual else ""
+        where = f"the {self.at} collective of a step"
+        if self.is_on_device:
+            where = "the collectives of a step, by how long the device of each waits for them"
         return (
             f"rank {self.rank} comes {self.seconds * 1e3:.1f} ms ({low:.1f} to {high:.1f}) later than the others to "
-            f"the {self.at} collective of a step, in {self.share:.0%} of {len(self.steps)} steps{clocks}: they "
+            f"{where}, in {self.share:.0%} of {len(self.steps)} steps{clocks}: they "
             f"wait for it {self.seconds / self.step:.0%} of a step of {self.step * 1e3:.1f} ms"
         )
 
@@ -68,41 +75,42 @@ def straggler(record: RunRecord) -> Iterator[Sighting]:
     """One rank comes late to the collectives of a step, and the others wait for it."""
     if len(record.ranks) < 2 or world_size(record.ranks) < 2:
         return
-    if any(step.allocated for step in record.ranks[0].steps):
-        raise CannotSee(
-            "the host runs ahead of the device: when it asks for a collective is not when its rank is ready for it",
-            "Profile the same ten steps on every rank with torch.profiler and compare when each enters a collective.",
-        )
+    on_device = any(map(uses_device, record.ranks))
+    if on_device and not device_waits.steps_with_waits(record):
+        return
     met = meetings(record)
     if met.all and len(met.steps) < ENOUGH_STEPS:
         raise CannotSee(f"the ranks met in {len(met.steps)} steps", f"Let the job run for {ENOUGH_STEPS + WARM} steps.")
-    by_rank = {rank.rank: {step.step: step for step in rank.watched_steps} for rank in record.ranks}
+    rows = {rank.rank: device_steps(rank) if on_device else rank.watched_steps for rank in record.ranks}
+    by_rank = {rank: {step.step: step for step in steps} for rank, steps in rows.items()}
+    least = max(met.residual, device_waits.LEAST if on_device else LEAST)
     worst: dict[int, tuple[Late, Late]] = {}
     by_turns: dict[int, Turns] = {}
     for group in met.groups:
         found = [each for each in met.of(group) if _told(each, by_rank)]
         for rank in group if len(found) >= ENOUGH_STEPS else ():
-            by_turns.update((each.rank, each) for each in turns(found, by_rank, rank, max(met.residual, LEAST)))
-            pair = _late(found, by_rank, rank)
+            by_turns.update((each.rank, each) for each in turns(found, by_rank, rank, least))
+            pair = _late(found, by_rank, rank, is_on_device=on_device)
             worst[rank] = max(worst.get(rank, pair), pair, key=lambda each: each[0].seconds)
     for each in by_turns.values():
         if delays.explained(record, each.rank, each.steps) >= HALF * each.seconds:
             phases = delays.phases(record, each.rank, each.steps)
             yield from _placed(record, each.rank, each.mean, Told((each.said(), phases), each.lost))
-    yield from _steady(record, [pair for rank, pair in worst.items() if rank not in by_turns], met.residual)
+    steady = [pair for rank, pair in worst.items() if rank not in by_turns]
+    yield from _steady(record, steady, met.residual, least)
 
 
-def _steady(record: RunRecord, worst: Sequence[tuple[Late, Late]], residual: float) -> Iterator[Sighting]:
-    """Ranks that come late in most steps; raises CannotSee where a busy machine may be why."""
-    least = max(residual, LEAST)
+def _steady(record: RunRecord, worst: Sequence[tuple[Late, Late]], residual: float, least: float) -> Iterator[Sighting]:
+    """Ranks that come LEAST seconds late in most steps; raises CannotSee where a busy machine may be why."""
     for raw, late in sorted(worst, key=lambda each: -each[0].seconds):
         if least < min(late.spread[0], raw.spread[0]) and late.share >= MOST:
-            if delays.explained(record, late.rank, late.steps) < max(EXPLAINED * late.seconds, LEAST):
+            if delays.explained(record, late.rank, late.steps) < max(EXPLAINED * late.seconds, least):
                 raise CannotSee(
                     f"{late.said(residual)}; but no phase of its steps is that much longer than the others'",
                     "Run the job on a machine that has nothing else to do: what is in the code stays.",
                 )
-            said = late.said(residual), delays.phases(record, late.rank, late.steps)
+            limit = delays.limit(record, late.rank, late.steps, late.seconds) if late.is_on_device else ""
+            said = late.said(residual), delays.phases(record, late.rank, late.steps), limit
             yield from _placed(record, late.rank, late.seconds, Told(said, late.seconds / late.step, late.shares()))
         elif least < raw.spread[0] and raw.share >= MOST and raw.shares()[0] > BOUND:
             raise CannotSee(
@@ -116,7 +124,7 @@ def _told(meeting: Meeting, by_rank: Rows) -> bool:
     return meeting.step >= WARM and all(meeting.step in by_rank[rank] for rank in meeting.group)
 
 
-def _late(found: Sequence[Meeting], by_rank: Rows, rank: int) -> tuple[Late, Late]:
+def _late(found: Sequence[Meeting], by_rank: Rows, rank: int, *, is_on_device: bool = False) -> tuple[Late, Late]:
     """As RANK came, and without what it waited for a CPU longer than the others do for as much work.
 
     What it waited less is not added: who waits for others is woken often, and stands in the queue for that as well.
@@ -128,7 +136,7 @@ def _late(found: Sequence[Meeting], by_rank: Rows, rank: int) -> tuple[Late, Lat
         apart, pair = behind(found, rank, at), []
         for seconds in (sorted(apart), sorted(each - wait for each, wait in zip(apart, queued, strict=True))):
             share = sum(each > 0 for each in seconds) / len(seconds)
-            pair.append(Late(rank, at, median(seconds), interval_of_median(seconds), share, steps, step))
+            pair.append(Late(rank, at, median(seconds), interval_of_median(seconds), share, steps, step, is_on_device))
         made.append((pair[0], pair[1]))
     first, last = made
     return last if last[1].spread[0] > LATER * max(first[1].spread[1], 0.0) else first
@@ -136,7 +144,8 @@ def _late(found: Sequence[Meeting], by_rank: Rows, rank: int) -> tuple[Late, Lat
 
 def _placed(record: RunRecord, rank: int, seconds: float, told: Told) -> Iterator[Sighting]:
     """TOLD, at the lines in which most of those SECONDS of a step go."""
-    line = delays.line(record, rank, seconds)
+    is_of_kernels = any(each.startswith(delays.KERNELS) for each in told.said)  # which no line of the host's shows
+    line = None if is_of_kernels else delays.line(record, rank, seconds)
     said = "; ".join(filter(None, [*told.said, line.said if line else ""]))
     place = Place(path=line.path, line=line.number, rank=rank) if line else Place(rank=rank)
     yield Sighting(place, said, told.share, "of the step", told.spread)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.job.events import Collectives, Step
+from torchtriage.examine.run.job.events import Collectives, Device, Step
 from torchtriage.examine.run.measure import cpu_got
+from torchtriage.examine.run.ranks.device_steps import Wait, unhidden, uses_device
 from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.examine.run.series import own_seconds
 from torchtriage.examine.run.unseen import world_size
-from torchtriage.specialists.distributed_training_strategies.readings import delays
+from torchtriage.specialists.distributed_training_strategies.readings import delays, device_waits
 
 ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
@@ -32,9 +34,17 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
     """The share of a step in which a collective is under way that no computation hides, and no rank is awaited."""
     if len(record.ranks) < 2 or world_size(record.ranks) < 2:
         return
+    if any(map(uses_device, record.ranks)):
+        yield from _on_devices(list(device_waits.steps_with_waits(record).values()))
+    else:
+        yield from _on_hosts(record)
+
+
+def _on_hosts(record: RunRecord) -> Iterator[Sighting]:
+    """By the clocks of the hosts, and torch's Flight Recorder."""
     looks = [look for rank in record.ranks for look in rank.all(Collectives)]
     steps = _steps(record)
-    if any(each[0].allocated for _, *each in steps) or not any(look.rows for look in looks):
+    if not any(look.rows for look in looks):
         return  # "Not seen" says so
     if any(look.pairs for look in looks):
         raise CannotSee(
@@ -70,6 +80,32 @@ def communication(record: RunRecord) -> Iterator[Sighting]:
     line = delays.waiting(record)
     place = Place(path=line[0], line=line[1]) if line else Place()
     yield Sighting(place, fact, share, "of the step", (low, high))
+
+
+def _on_devices(steps: Sequence[Sequence[Device]]) -> Iterator[Sighting]:
+    """The same by the devices' own clocks. STEPS: of each, the step of every rank, with as many waits."""
+    waits = [unhidden(devices) for devices in steps]
+    parts = [sum(wait.seconds for wait in each) for each in waits]
+    if not steps or sum(parts) < device_waits.LEAST * len(parts):
+        return
+    wholes = [sum(device.seconds for device in devices) / len(devices) for devices in steps]
+    share, (low, high) = ratio(parts, wholes)
+    low = min(low, ratio([sum(wait.certain for wait in each) for each in waits], wholes)[1][0])
+    mean, step = sum(parts) / len(parts), sum(wholes) / len(wholes)
+    by_line: defaultdict[tuple[str, int, str], list[Wait]] = defaultdict(list)
+    for wait in (wait for each in waits for wait in each):
+        by_line[wait.path, wait.line, wait.call].append(wait)
+    here = max(by_line.values(), key=lambda each: sum(wait.seconds for wait in each))
+    path, line, call, *_ = here[0]
+    of_all, size = sum(wait.seconds for wait in here) / sum(parts), sum(wait.bytes for wait in here) / len(here)
+    fact = (
+        f"{share:.0%} of a step the devices wait for collectives that no computing hides ({mean * 1e3:.1f} of "
+        f"{step * 1e3:.1f} ms, {len(steps)} steps), while nobody is waited for; {of_all:.0%} of that "
+        f"here, where {call} waits {len(here) / len(steps):.1f} times a step"
+    )
+    if size:
+        fact += f" for {size / 1024:.3g} KiB apiece"
+    yield Sighting(Place(path=path or None, line=line or None), fact, share, "of the step", (low, high))
 
 
 def _steps(record: RunRecord) -> list[Row]:

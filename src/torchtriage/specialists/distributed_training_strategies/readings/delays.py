@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from torchtriage.examine.run.job.events import Stacks, Where
+from torchtriage.examine.run.ranks.device_steps import device_steps, uses_device
 from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.examine.run.series import own_seconds
@@ -17,9 +18,11 @@ from torchtriage.examine.run.series import own_seconds
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")
 PART = 0.2  # of the delay, from which a phase is named
 LINE = 0.3  # of the delay, that a line must explain
+MOSTLY = 0.5  # of the delay, that one thing which limits a device must explain
 CALLS = 0.7  # of what the line explains, that one which calls it must explain too
 MOST = 2  # of those
 ENOUGH_SAMPLES = 10
+KERNELS = "its kernels take"
 
 
 class Line(Struct, frozen=True):
@@ -51,6 +54,36 @@ def phases(record: RunRecord, rank: int, steps: Iterable[int]) -> str:
     whole = sum(value for value in more.values() if value > 0)
     named = sorted((name for name, value in more.items() if value > PART * whole > 0), key=lambda name: -more[name])
     return ", ".join(f"{more[name] * 1e3:.1f} ms longer in {name}" for name in named)
+
+
+def limit(record: RunRecord, rank: int, steps: Iterable[int], seconds: float) -> str:
+    """What of a job on a device makes RANK so many SECONDS late: its input, copies, kernels or host; "" where none of
+    them explains most of it.
+    """
+    chosen = set(steps)
+    spent = {each.rank: _by_limit(each, chosen) for each in record.ranks}
+    mine, theirs = spent.pop(rank), list(spent.values())
+    if not mine or not all(theirs):
+        return ""
+    more = {name: mine[name] - median(each[name] for each in theirs) for name in mine}
+    name = max(more, key=lambda each: more[each])
+    return f"{name} {more[name] * 1e3:.1f} ms longer" if more[name] >= MOSTLY * seconds else ""
+
+
+def _by_limit(record: RankRecord, steps: set[int]) -> dict[str, float]:
+    """Median seconds of a step of the device, by what they are spent on; nothing where no step was timed on one."""
+    rows = [each for each in record.on_device if each.at in steps]
+    if not rows:
+        return {}
+    columns = {
+        "its device waits for batches": [each.data for each in rows],
+        "its copies to the device take": [each.transfer for each in rows],
+        KERNELS: [each.busy or 0.0 for each in rows],
+        "its device has nothing to do, since its host is slow,": [
+            each.seconds - each.data - each.transfer - each.communication - (each.busy or 0.0) for each in rows
+        ],
+    }
+    return {name: median(values) for name, values in columns.items()}
 
 
 def explained(record: RunRecord, rank: int, steps: Iterable[int]) -> float:
@@ -100,7 +133,8 @@ def _spent(record: RankRecord, steps: set[int]) -> dict[str, float]:
     """Median seconds of a step by phase, without the end of backward that only waits."""
     waits = exposed(record)
     parts: dict[str, list[float]] = {name: [] for name in (*PHASES, "other")}
-    for step in (each for each in record.watched_steps if each.step in steps):
+    rows = device_steps(record) if uses_device(record) else record.watched_steps
+    for step in (each for each in rows if each.step in steps):
         known = {name: step.spent(name) for name in PHASES}
         rest = own_seconds(step) - sum(known.values()) - step.communication
         known["backward"] = max(known["backward"] - waits.get(step.step, 0.0), 0.0)

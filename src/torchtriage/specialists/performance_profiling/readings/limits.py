@@ -137,9 +137,10 @@ def host_pace(record: RankRecord) -> Iterator[Sighting]:
 def device_share(record: RankRecord) -> Sighting:
     """The share of a step in which the device certainly works, but for copying its data.
 
-    Raises CannotSee where it has no events with times, and where collectives are part of its work.
+    Raises CannotSee where it has no events with times, and where collectives cannot be told apart from its work.
     """
-    if record.has(Wrapper) or record.has(Meeting):
+    is_parallel = record.has(Wrapper) or record.has(Meeting)
+    if is_parallel and not any(each.waits for each in record.on_device):
         raise CannotSee(
             "collectives run on the device's timeline, where they were not told apart from computing",
             "Profile the same ten steps on every rank with torch.profiler.",

@@ -102,9 +102,11 @@ class Rested(Step):
 class Device(Step):
     """A step as the device's own timeline has it.
 
-    busy: seconds outside of data and transfer in which it certainly had work; in the rest it may have had some, too.
-    host_paced: seconds outside of those, in phases at whose begin and end it had done all that it was asked for.
-    overhead: seconds that probes took of the host's time.
+    busy: seconds outside of data, transfer and communication in which it certainly had work; in the rest it may have
+    had some, too. host_paced: seconds outside of those, in phases at whose begin and end it had done all that it was
+    asked for. overhead: seconds that probes took of the host's time. waits: for collectives, in their order: (path,
+    line, call, bytes where they are known, seconds, seconds for which it certainly waited for nothing else, as for a
+    slow host); the seconds add up to the phase communication.
     """
 
     has_time = True
@@ -114,6 +116,7 @@ class Device(Step):
     busy: float | None = None
     host_paced: float = 0.0
     overhead: float = 0.0
+    waits: Sequence[Sequence[Any]] = ()
 
 
 class HostWaits(Event):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..accelerator import accelerator
 from ..events import Device, replace
+from .collective_waits import CollectiveWaits, Wait
 from .waits import Waits
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 WAITING = 16  # steps that may be under way on the device at most; beyond, steps are left out
 OF_DATA = ("data", "transfer")
+COMMUNICATION = "communication"
 LEVEL, ALIKE = 50_000.0, 0.02  # nanoseconds, and of the step, by which a device is behind that keeps up
 ENDING = {  # which phase of a step has ended when an event of the job comes
     "fetching": "other",
@@ -29,13 +31,14 @@ ENDING = {  # which phase of a step has ended when an event of the job comes
 def place(job: Job) -> None:
     """In watched steps, records when the device reaches each boundary; nothing waits for the device.
 
-    The time from the last step's end to a batch's arrival is that of waiting for data, as far as the device had run
-    out of work; from there to the forward pass, that of the copies; gaps within a phase belong to the phase.
+    The time from the asking for a batch to its arrival is that of waiting for data, as far as the device had run out of
+    work; from there to the forward pass, that of the copies; gaps within a phase belong to the phase. What the
+    stream that computes waits for a collective is a phase of its own, taken out of the one in which it does.
     """
     job.sampled()
     timeline, waits = Timeline(job), Waits(job)
+    collectives = CollectiveWaits(job, timeline, waits)
     is_used = False  # the device, as the end of each step finds it: seven looks a step cost more than all that follows
-
     latest = ""
 
     def look(_step: int) -> None:
@@ -49,6 +52,7 @@ def place(job: Job) -> None:
             return
         if is_used:
             waits.pass_boundary(event)
+            collectives.pass_boundary(event)
             timeline.passed(ENDING[event])
 
     def follow(module: Any, *_: Any) -> None:
@@ -63,26 +67,32 @@ def place(job: Job) -> None:
     job.listen(timeline.iterated)
     job.on("iterated", waits.end_step)
     job.on("iterated", look)
+    job.on("iterated", collectives.end_step)
+    job.place(f"{job.placing} of wrappers", collectives.note_wrappers)
     job.on("watching", timeline.restart)
     job.on("watching", waits.restart)
     job.on("ending", timeline.settle)
 
 
 class Boundary(NamedTuple):
-    """The end of a PHASE of a step.
+    """The end of a PHASE of a step; "" where a wait for a collective interrupts the one that the next boundary names.
 
     mark: the event of the device. at: nanoseconds on the host's clock, when it was recorded. has_caught_up: whether the
-    device had reached the boundary before by then; if not, it has worked all through this phase.
+    device had reached the boundary before by then; if not, it has worked all through this phase. wait: that has ended.
     """
 
     phase: str
     mark: Any
     at: int
     has_caught_up: bool
+    wait: Wait | None = None
 
 
 class Timeline:
-    """The boundaries of the current step, and the steps whose last boundary the device has not reached yet."""
+    """The boundaries of the current step, and the steps whose last boundary the device has not reached yet.
+
+    stream: in which the last step has ended.
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -90,24 +100,29 @@ class Timeline:
         self.start: Boundary | None = None
         self.waiting: list[tuple[int, Boundary, list[Boundary], int]] = []
         self.booked = 0
+        self.is_whole = True  # all waits of the step under way are marked
+        self.stream: Any = None
 
     def restart(self) -> None:
         """A window begins: nobody has seen where its first step did."""
         self.start, self.marks = None, []
         self.booked = self.job.governor.booked
 
-    def passed(self, phase: str) -> None:
+    def passed(self, phase: str, wait: Wait | None = None) -> bool:
+        """Marks the end of a phase; says whether the device has events to do so."""
         if accelerator.is_capturing():  # CUDA allows no query then
-            return
+            return False
         last = self.marks[-1] if self.marks else self.start
         has_caught_up, at = last is None or last.mark.query(), accelerator.clock()
         if (mark := accelerator.mark(timed=True)) is not None:
-            self.marks.append(Boundary(phase, mark, at, has_caught_up))
+            self.marks.append(Boundary(phase, mark, at, has_caught_up, wait))
+        return mark is not None
 
     def iterated(self, step: int) -> None:
         marks, self.marks = self.marks, []
         booked, self.booked = self.booked, self.job.governor.booked
-        if self.start is not None and marks and len(self.waiting) < WAITING:
+        is_whole, self.is_whole = self.is_whole, True
+        if self.start is not None and marks and is_whole and len(self.waiting) < WAITING:
             self.waiting.append((step, self.start, marks, self.booked - booked))
         self.start = marks[-1] if marks else None
         self.settle()
@@ -116,17 +131,35 @@ class Timeline:
         """Writes down the steps that the device has ended."""
         while self.waiting and not accelerator.is_capturing() and self.waiting[0][2][-1].mark.query():
             step, start, marks, overhead = self.waiting.pop(0)
-            spent: dict[str, float] = {}
-            busy = host_paced = 0.0
-            is_fetched = any(each.phase == "data" for each in marks)
-            for mark, times in zip(marks, measure_phases(start, marks), strict=True):
-                phase = mark.phase if is_fetched or mark.phase != "transfer" else "other"
-                spent[phase] = spent.get(phase, 0.0) + times.seconds
-                if phase not in OF_DATA:
-                    busy += times.busy
-                    host_paced += times.seconds * times.is_host_paced
-            timed = Device(at=step, seconds=sum(spent.values()), busy=busy, host_paced=host_paced)
-            self.job.record(replace(timed, **spent, overhead=overhead / 1e9))
+            self.job.record(replace(_timed(start, marks), at=step, overhead=overhead / 1e9))
+
+
+def _timed(start: Boundary, marks: list[Boundary]) -> Device:
+    """The step whose phases end at MARKS, and which begins at START."""
+    spent: dict[str, float] = {}
+    waits: list[tuple[str | int | float, ...]] = []
+    busy = host_paced = 0.0
+    is_fetched = any(each.phase == "data" for each in marks)
+    for mark, named, times in zip(marks, name_phases(marks), measure_phases(start, marks), strict=True):
+        phase = named if is_fetched or named != "transfer" else "other"
+        spent[phase] = spent.get(phase, 0.0) + times.seconds
+        if mark.wait is not None:
+            waits.append((*mark.wait, round(times.seconds, 9), round(times.busy, 9)))
+        elif phase not in OF_DATA:
+            busy += times.busy
+            host_paced += times.seconds * times.is_host_paced
+    timed = Device(seconds=sum(spent.values()), busy=busy, host_paced=host_paced)
+    return replace(timed, **spent, **({"waits": waits} if waits else {}))
+
+
+def name_phases(marks: list[Boundary]) -> list[str]:
+    """The phases that end at MARKS: one that waits interrupt is the same before and after them."""
+    named, under_way = [], "other"
+    for mark in reversed(marks):
+        if mark.wait is None:
+            under_way = mark.phase or under_way
+        named.append(COMMUNICATION if mark.wait is not None else under_way)
+    return named[::-1]
 
 
 class PhaseTimes(NamedTuple):

@@ -170,6 +170,11 @@ class Waits:
         self.hidden -= lost
         self._restart_idle()
 
+    def end_idle(self) -> None:
+        """The device is given work that needs no memory."""
+        self.update_idle()
+        self.latest = None
+
     def _restart_idle(self) -> None:
         self.since, self.booked = accelerator.clock(), self.job.governor.booked
         self.fetching = self.job.phases.spent("data")
