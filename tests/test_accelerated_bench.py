@@ -162,6 +162,9 @@ def test_figures_are_held_against_the_ledger() -> None:
         "step": 910,
         "time at a line": 460,
     }
+    assert row.case is not None
+    twice = Case(findings=row.case.findings * 2, measurements=row.case.measurements)
+    assert Judged(row.job, twice, row.truths).figures == row.figures
     assert Figure("x", 104, 100).is_near
     assert not Figure("x", 106, 100).is_near
 

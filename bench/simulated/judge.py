@@ -139,10 +139,10 @@ class Judged:
 
     @property
     def figures(self) -> list[Figure]:
-        """Every time, share and size that was said and that the ledger knows, too."""
+        """Every time, share and size that was said and that the ledger knows, too; what is said twice counts once."""
         if self.case is None or not self.truths:
             return []
-        return [*self._of_run(self.case.measurements), *self._of_evidence()]
+        return list(dict.fromkeys([*self._of_run(self.case.measurements), *self._of_evidence()]))
 
     def _of_run(self, measurements: Mapping[str, object]) -> Iterator[Figure]:
         truth = self.truths[0]
