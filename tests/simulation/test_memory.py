@@ -128,6 +128,20 @@ def test_the_end_of_memory_is_told_in_the_words_of_cuda(empty: Simulator) -> Non
     assert other.nbytes == 3 * GIB
 
 
+def test_others_take_from_what_is_free(empty: Simulator) -> None:
+    empty.occupy(10 * GIB)
+    kept = block(2 * GIB)
+    assert torch.sim.mem_get_info() == (4 * GIB, 16 * GIB)
+    text = (
+        "16.00 GiB of which 4.00 GiB is free. Including non-PyTorch memory, this process has 2.00 GiB memory in use. Of"
+    )
+    with pytest.raises(torch.OutOfMemoryError, match=re.escape(text)):
+        block(5 * GIB)
+    empty.occupy(0)
+    assert block(5 * GIB).nbytes == 5 * GIB
+    assert kept.nbytes == 2 * GIB
+
+
 def test_cached_memory_is_given_back_before_memory_ends(empty: Simulator) -> None:
     empty.costs = Costs.free(kernel=1_000_000, segment=100)
     x = block(1).add_(1)

@@ -48,6 +48,10 @@ class Simulator:
         """When the device finishes the work queued so far, on the host's clock."""
         return int(self._native.end_of_device(device))
 
+    def occupy(self, nbytes: int) -> None:
+        """From now on other processes hold so many bytes of each device, until the next `start`."""
+        self._native.set_held_by_others(nbytes)
+
     def step(self) -> int:
         """Ends a training step: later records carry the next number, which is returned."""
         return int(self._native.next_step())
@@ -98,6 +102,7 @@ def start(
             "Start a new process."
         )
     native.set_capacity(memory)
+    native.set_held_by_others(0)
     native.set_frames(frames)
     native.set_records(records)
     native.set_real_time(realtime)

@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 #include <c10/util/irange.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <iomanip>
@@ -62,9 +63,12 @@ class CachingAllocator final : public c10::DeviceAllocator {
   void reset();
   std::vector<MemorySegment> segments();
   size_t capacity = size_t(16) << 30;
+  size_t held_by_others = 0;
   int64_t frames = 0;
 
  private:
+  size_t room() const { return capacity - std::min(capacity, held_by_others); }
+  size_t free_bytes(const DeviceMemory& memory) const { return room() - std::min(room(), memory.reserved()); }
   [[noreturn]] void refuse(c10::DeviceIndex device, size_t bytes);
   void note(const char* action, const Block& block, size_t bytes, std::vector<std::string> lines = {});
   DeviceMemory::Note noting() {
@@ -97,11 +101,11 @@ c10::DataPtr CachingAllocator::allocate(size_t bytes) {
     memory.settle(begun);
     const auto before = memory.stats.num_device_alloc;
     const auto stream = current_stream(device).id();
-    block = memory.allocate(device, stream, bytes, capacity, noting());
+    block = memory.allocate(device, stream, bytes, room(), noting());
     if (block == nullptr) {
       memory.stats.num_alloc_retries++;
       released = memory.release_cached(noting());
-      block = memory.allocate(device, stream, bytes, capacity, noting());
+      block = memory.allocate(device, stream, bytes, room(), noting());
     }
     if (block == nullptr) refuse(device, bytes);
     driver_calls = memory.stats.num_device_alloc - before + released;
@@ -135,10 +139,13 @@ void CachingAllocator::refuse(c10::DeviceIndex device, size_t bytes) {
   memory.stats.num_ooms++;
   note("oom", Block{device, current_stream(device).id(), round_to_block(bytes), bytes, nullptr, false}, bytes);
   const auto allocated = size_t(memory.stats.allocated_bytes[0].current);
+  const auto in_use = held_by_others == 0
+      ? std::string()
+      : "Including non-PyTorch memory, this process has " + in_units(memory.reserved()) + " memory in use. ";
   TORCH_CHECK_WITH(OutOfMemoryError, false,
       "sim out of memory. Tried to allocate ", in_units(segment_size(round_to_block(bytes))), ". sim ", int(device),
-      " has a total capacity of ", in_units(capacity), " of which ", in_units(capacity - memory.reserved()),
-      " is free. Of the allocated memory ", in_units(allocated), " is allocated by PyTorch, and ",
+      " has a total capacity of ", in_units(capacity), " of which ", in_units(free_bytes(memory)),
+      " is free. ", in_use, "Of the allocated memory ", in_units(allocated), " is allocated by PyTorch, and ",
       in_units(memory.reserved() - allocated), " is reserved by PyTorch but unallocated. If reserved but unallocated ",
       "memory is large, the memory is fragmented: the simulation has no expandable segments.");
 }
@@ -191,7 +198,7 @@ void CachingAllocator::resetPeakStats(c10::DeviceIndex device) {
 
 std::pair<size_t, size_t> CachingAllocator::getMemoryInfo(c10::DeviceIndex device) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return {capacity - devices_.at(device).reserved(), capacity};
+  return {free_bytes(devices_.at(device)), capacity};
 }
 
 void CachingAllocator::reset() {
@@ -224,6 +231,7 @@ struct RegisterAllocator {
 } // namespace
 
 void set_capacity(size_t bytes) { allocator().capacity = bytes; }
+void hold_elsewhere(size_t bytes) { allocator().held_by_others = bytes; }
 void keep_frames(int64_t most) { allocator().frames = most; }
 c10::DeviceAllocator& device_allocator() { return allocator(); }
 void reset_memory() { allocator().reset(); }

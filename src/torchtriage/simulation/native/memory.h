@@ -8,6 +8,9 @@ namespace sim {
 // Sets the capacity of each device.
 void set_capacity(size_t bytes);
 
+// Sets the bytes of each device that other processes hold.
+void hold_elsewhere(size_t bytes);
+
 // Records up to MOST Python frames per allocation; off by default, since walking the stack costs microseconds.
 void keep_frames(int64_t most);
 

@@ -106,6 +106,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("set_device_count", [](int count) { set_device_count(c10::DeviceIndex(count)); });
   m.def("device_count", [] { return int(device_count()); });
   m.def("set_capacity", &set_capacity);
+  m.def("set_held_by_others", &hold_elsewhere);
   m.def("set_costs", &set_costs);
   m.def("set_real_time", [](bool real) { host_clock().use_real_time(real); });
   m.def("set_frames", &keep_frames);
