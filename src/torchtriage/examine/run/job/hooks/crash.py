@@ -236,7 +236,8 @@ def _look_at_the_line(error: BaseException, job: Job, told: Error) -> None:
             known.setdefault(name, text)
     told.function, told.operands = frame.f_code.co_name, list(known.items())
     with suppress(Exception):  # a device that an error has left in a state of its own
-        told.not_finite = not_finite(frame, line)
+        if not told.error.endswith("OutOfMemoryError"):  # to look would take memory, which the device does not have
+            told.not_finite = not_finite(frame, line)
     if module is not None:
         told.module, told.module_is = job.module_name(module), _described(module)
 
