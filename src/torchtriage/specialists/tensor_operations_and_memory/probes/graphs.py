@@ -168,6 +168,8 @@ def _kept_by(tensor: Any) -> tuple[int, int]:
         for name in dir(node):
             if not name.startswith("_saved_"):
                 continue
+            if getattr(getattr(node, f"_raw{name}", None), "unpack_hook", None) is not None:
+                continue  # to look would run it: a checkpoint computes its part again, on a device that may be full
             try:
                 value = getattr(node, name)
             except RuntimeError:  # freed by backward
