@@ -133,10 +133,15 @@ SILENT: list[str] = [
 ]
 
 
+OUT_OF_ANOTHER = (
+    "torch.OutOfMemoryError: XPU out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 GiB. Of the "
+    "allocated memory 15.00 GiB is allocated by PyTorch, and 6.50 GiB is reserved by PyTorch but unallocated."
+)
 BESIDE: list[tuple[set[str], str]] = [
     ({"fragmentation"}, OUT.format(free="1.00", own="22.00", tensors="15.00", unused="6.50")),
     ({"other-process-holds-memory"}, OUT.format(free="1.00", own="8.00", tensors="7.00", unused="0.50")),
     ({"device-out-of-memory"}, OUT.format(free="1.00", own="8.00", tensors="31.00", unused="0.50")),  # more than there is
+    ({"fragmentation"}, OUT_OF_ANOTHER),
 ]  # fmt: skip
 SUMMARY = """torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
 ============================================================
@@ -195,7 +200,7 @@ def test_an_error_that_has_one_meaning_is_a_finding(slug: str, text: str, tmp_pa
         assert slugs(said, tmp_path / "a.log") == {slug}
 
 
-@pytest.mark.parametrize(("found", "text"), BESIDE, ids=["fragmentation", "others", "contradiction"])
+@pytest.mark.parametrize(("found", "text"), BESIDE, ids=["fragmentation", "others", "contradiction", "another device"])
 def test_the_figures_of_a_lack_of_memory_show_more(found: set[str], text: str, tmp_path: Path) -> None:
     assert slugs(f"{FRAME}{text}", tmp_path / "a.log") == found
 

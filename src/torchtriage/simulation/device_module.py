@@ -65,6 +65,7 @@ def _devices(torch: Any, native: Any) -> dict[str, Any]:
             set_device(before)
 
     return {
+        "is_simulated": True,  # its memory is the host's
         "is_available": lambda: device_count() > 0,
         "is_initialized": lambda: not native.is_forked_child(),
         "init": lambda: None,

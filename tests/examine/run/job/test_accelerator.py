@@ -69,6 +69,57 @@ def test_memory_is_what_the_device_tells(
     assert used(monkeypatch, **names).memory() == told
 
 
+def stats_of(*allocated: int) -> Any:
+    """What tells the statistics of several devices, by their index, the first of which is the current one."""
+    return lambda index=0: {"allocated_bytes": {"all": {"current": allocated[index], "peak": 2 * allocated[index]}}}
+
+
+@pytest.mark.parametrize(
+    ("allocated", "told"),
+    [
+        pytest.param((2 << 20, 3 << 20), 2 << 20, id="the current one"),
+        pytest.param((5, 0, 7), 7, id="another, where the current one holds next to nothing"),
+        pytest.param((0, 0), 0, id="none as yet"),
+    ],
+)
+def test_the_device_that_holds_tensors_is_the_one_that_tells(
+    monkeypatch: pytest.MonkeyPatch, allocated: tuple[int, ...], told: int
+) -> None:
+    names = {"memory_stats_as_nested_dict": stats_of(*allocated), "device_count": lambda: len(allocated)}
+    names["mem_get_info"] = lambda index=0: (index, 64)
+    accelerator = used(monkeypatch, **names)
+    assert accelerator.memory() == {"allocated": told, "peak": 2 * told}
+    assert accelerator.space() == {"capacity": 64, "free": allocated.index(told)}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        pytest.param({"recommended_max_memory": lambda: 9}, {"capacity": 9}, id="as of MPS"),
+        pytest.param({}, {}, id="a device that does not tell"),
+    ],
+)
+def test_space_is_what_the_device_tells(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], told: dict[str, int]
+) -> None:
+    assert used(monkeypatch, **names).space() == told
+
+
+@pytest.mark.parametrize(("names", "told"), [({"is_simulated": True}, 20), ({}, 0)])
+def test_memory_of_a_simulated_device_is_the_hosts(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], told: int
+) -> None:
+    assert used(monkeypatch, memory_stats_as_nested_dict=lambda: NESTED, **names).memory_of_host() == told
+
+
+def test_nested_statistics_of_torch_are_asked_before_flat_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch._C, "_accelerator_getDeviceIndex", lambda: 3)
+    monkeypatch.setattr(torch._C, "_accelerator_getDeviceStats", lambda index: {**NESTED, "num_device_alloc": index})
+    accelerator = used(monkeypatch, memory_stats=lambda: 1 / 0)
+    assert accelerator.memory() == {"allocated": 7, "peak": 9, "reserved": 20}
+    assert accelerator.requests() == 3
+
+
 @pytest.mark.parametrize(
     ("names", "count"),
     [

@@ -6,13 +6,15 @@ does not have is answered with nothing, never with what the host would say. Noth
 
 from __future__ import annotations
 
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 HOST = ("", "cpu", "meta")
+LITTLE = 1 << 20  # bytes in tensors, with which a device is not the one that a job trains on
 
 
 class Accelerator:
@@ -36,7 +38,9 @@ class Accelerator:
         self._kind: str = ""
         self._module: Any = None
         self._of: tuple[int, ...] = ()  # what is given to functions of its module that ask for a device
+        self._fullest: tuple[int, ...] = ()  # the same, of the device whose memory is told until then
         self.is_followed = False
+        self._read: Callable[..., Mapping[str, Any]] | None = None
 
     @property
     def kind(self) -> str:
@@ -97,36 +101,52 @@ class Accelerator:
         return ask(*self._of) if ask is not None else None
 
     def memory(self) -> dict[str, int]:
-        """Bytes in tensors now and at their peak, and bytes that the allocator holds; only what the device tells."""
-        if hasattr(self.module, "memory_stats_as_nested_dict"):  # of CUDA: the flat one costs ten times as much
-            stats = self.module.memory_stats_as_nested_dict(*self._of)
-            told = {name: stats[key]["all"] for name, key in _BYTES.items() if key in stats}
-            found = {name: of["peak" if name == "peak" else "current"] for name, of in told.items()}
-        elif hasattr(self.module, "memory_stats"):
-            stats = self.module.memory_stats(*self._of)
-            keys = {name: f"{key}.all.{'peak' if name == 'peak' else 'current'}" for name, key in _BYTES.items()}
-            found = {name: stats[key] for name, key in keys.items() if key in stats}
-        else:
-            found = {}
+        """Of one device, bytes in tensors now, at their peak, and in the hands of the allocator; only what it tells."""
+        stats = self._statistics()
+        found = {name: figure for name, key in _BYTES.items() if (figure := _figure(stats, *key)) is not None}
         if not found and (ask := getattr(self.module, "current_allocated_memory", None)) is not None:  # MPS
-            found = {"allocated": ask()}
-        return {name: int(value) for name, value in found.items()}
+            found = {"allocated": int(ask())}
+        return found
+
+    def memory_of_host(self) -> int:
+        """Bytes of the device's memory that are the host's: of a simulated one all that its allocator holds."""
+        return self.memory().get("reserved", 0) if getattr(self.module, "is_simulated", False) else 0
+
+    def space(self) -> dict[str, int]:
+        """Bytes of that device in all, and those that no process holds; only what it tells. To ask costs a call of the
+        driver.
+        """
+        if hasattr(self.module, "mem_get_info"):
+            free, total = self.module.mem_get_info(*(self._of or self._fullest))
+            return {"capacity": int(total), "free": int(free)}
+        ask = getattr(self.module, "recommended_max_memory", None)  # MPS
+        return {"capacity": int(ask())} if ask is not None else {}
 
     def requests(self) -> int:
         """How often the allocator has asked the driver for memory; 0 where nobody tells."""
-        ask = getattr(self.module, "memory_stats", None)
-        return int(ask(*self._of).get("num_device_alloc", 0)) if ask is not None else 0
+        return int(self._statistics().get("num_device_alloc", 0))
 
     def allocations(self) -> int | None:
         """How many tensors have been given memory so far: as long as that stays, nothing new is computed. None where
         nobody counts.
         """
-        if hasattr(self.module, "memory_stats_as_nested_dict"):
-            stats = self.module.memory_stats_as_nested_dict(*self._of)
-            return int(stats["allocation"]["all"]["allocated"]) if "allocation" in stats else None
-        ask = getattr(self.module, "memory_stats", None)
-        found = ask(*self._of).get("allocation.all.allocated") if ask is not None else None
-        return int(found) if found is not None else None
+        return _figure(self._statistics(), "allocation", "allocated")
+
+    def _statistics(self) -> Mapping[str, Any]:
+        """Of the allocator of the device that is watched. As long as no model has shown which one that is, and the current
+        one holds next to nothing, it is the one that holds most: a job may say "cuda:1" wherever it moves something.
+        """
+        if self.module is None:
+            return {}
+        read = self._read = self._read or _reader(self.module)
+        stats = read(*(self._of or self._fullest))
+        held = _figure(stats, *_BYTES["allocated"])
+        count = int(self.module.device_count()) if hasattr(self.module, "device_count") else 1
+        if not self.is_followed and held is not None and held < LITTLE and count > 1:
+            every = [_figure(read(index), *_BYTES["allocated"]) or 0 for index in range(count)]
+            self._fullest = (every.index(max(every)),) if max(every) > held else self._fullest
+            stats = read(*self._fullest)
+        return stats
 
     def random_state(self) -> Any:
         """Of the device's generator; None on the host, or where it has none."""
@@ -157,7 +177,42 @@ class Accelerator:
         return [kind for kind in kinds if kind and torch.is_autocast_enabled(kind)]
 
 
-_BYTES = {"allocated": "allocated_bytes", "peak": "allocated_bytes", "reserved": "reserved_bytes"}
+_BYTES = {
+    "allocated": ("allocated_bytes", "current"),
+    "peak": ("allocated_bytes", "peak"),
+    "reserved": ("reserved_bytes", "current"),
+}
+
+
+def _reader(module: Any) -> Callable[..., Mapping[str, Any]]:
+    """What tells the statistics of the allocator of a device by its index, of the current one without.
+
+    Nested ones where there are any, since to write a hundred of them flat takes six times as long: of CUDA, XPU and NPU
+    their module has them; of devices that share torch's interface, as PrivateUse1, torch itself (since 2.9). Whether
+    a device does is known once it has been asked.
+    """
+    import torch
+
+    if hasattr(module, "memory_stats_as_nested_dict"):
+        read: Callable[..., Mapping[str, Any]] = module.memory_stats_as_nested_dict
+        return read
+    if not hasattr(module, "memory_stats"):
+        return lambda *_: {}
+    nested = getattr(torch._C, "_accelerator_getDeviceStats", None)
+    current = getattr(torch._C, "_accelerator_getDeviceIndex", None)
+    if nested is not None and current is not None:
+        with suppress(RuntimeError):  # its allocator has statistics of its own
+            nested(current())
+            return lambda *index: nested(*(index or (current(),)))
+    flat: Callable[..., Mapping[str, Any]] = module.memory_stats
+    return flat
+
+
+def _figure(stats: Mapping[str, Any], key: str, which: str) -> int | None:
+    """One of STATS, nested or flat; None where they lack it."""
+    nested = stats.get(key)
+    found = nested["all"].get(which) if nested is not None else stats.get(f"{key}.all.{which}")
+    return None if found is None else int(found)
 
 
 def _is_begun(module: Any) -> bool:

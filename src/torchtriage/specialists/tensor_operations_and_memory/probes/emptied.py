@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from torchtriage.examine.run.job.job import Job
 
 _SITES = 16  # lines that empty the cache, of which notes are kept
+_EARLY = 8  # steps by which a device is in use, if the job has one
+_OF_DEVICE = "tensor_operations_and_memory/emptied by the device's module"
 _TIMES = frozenset({20, 100, 1000, 10_000})  # steps after which a line is written down again
 
 
@@ -20,10 +22,23 @@ def emptied(job: Job) -> None:
     import torch
 
     watch = _Emptied(job)
-    for owner in (torch.cuda, torch.cuda.memory, getattr(torch, "xpu", None), getattr(torch, "accelerator", None)):
+    known = (torch.cuda, torch.cuda.memory, getattr(torch, "xpu", None), getattr(torch, "accelerator", None))
+    for owner in known:
         if hasattr(owner, "empty_cache"):  # torch.accelerator has it since torch 2.9
             job.wrap(owner, "empty_cache", watch.emptying)
     job.listen(watch.ending)
+
+    def iterated(step: int) -> None:
+        """The module of any other device is known once that is in use."""
+        module = job.accelerator.module
+        if module is not None or step >= _EARLY:
+            job.withdraw(_OF_DEVICE)
+            if hasattr(module, "empty_cache") and module not in known:
+                job.place(
+                    f"{_OF_DEVICE}, {job.accelerator.kind}", lambda job: job.wrap(module, "empty_cache", watch.emptying)
+                )
+
+    job.place(_OF_DEVICE, lambda job: job.listen(iterated))
 
 
 class _Emptied:

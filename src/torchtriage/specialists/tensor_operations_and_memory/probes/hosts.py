@@ -62,7 +62,8 @@ class _Hosts:
             self.generation += 1
             self.workers = tuple(found)
         if own is not None:
-            virtual, private = own
+            of_device = self.job.accelerator.memory_of_host()
+            virtual, private = (size - of_device for size in own)
             told = Host(
                 virtual=virtual, private=private, workers=len(found), theirs=sum(found.values()),
                 generation=self.generation,

@@ -21,8 +21,8 @@ STEADY = 0.6  # of the slope of the steepest third of the run, at least, in each
 NAMED = 0.4  # the same where a container accounts for it: on a busy machine malloc gives memory back in other places
 LATE = (0.0, 1 / 3, 1 / 2, 3 / 4)  # of the run, after which growth may have begun
 LEVEL = 0.25  # of its slope, at most, is what memory had before it began
-LONGER = 1.25  # times as long
-CUDA = "allocated CUDA"
+LONGER = 1.25  # times as long, or as much
+DEVICE = "allocated device"
 GRID = 60  # readings of the host that are compared, evenly spread
 WARM = 0.1  # of them that are left out at the start
 ANEW = 0.5  # of private growth, at least, is that of virtual memory in each third of the run
@@ -43,7 +43,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
     slope, spread, total, begin = growth
     said = f"{name} memory grows by {slope / 1024:.0f} KiB per step"
     container, rate = _container(record, begin, float(steps[-1]))
-    if name != CUDA and (container is None or rate * container.bytes < ACCOUNTED * slope):
+    if name != DEVICE and (container is None or rate * container.bytes < ACCOUNTED * slope):
         if container is None and allocated_anew(record):
             return  # host-memory-growth tells it
         raise CannotSee(
@@ -53,7 +53,7 @@ def memory_growth(record: RankRecord) -> Iterator[Sighting]:
         )
     if container is None and _lengthening(record):
         raise CannotSee(
-            f"{said}, and the steps take ever longer: batches that grow on purpose look the same",
+            f"{said}, and the steps are ever larger: batches that grow on purpose look the same",
             "Run until their size has settled; a leak grows on.",
         )
     if container is not None and _ends(record, container):
@@ -85,8 +85,15 @@ def growth_of(steps: Any, used: Any, steadiness: float = STEADY) -> Growth | Non
 
 
 def _lengthening(record: RankRecord) -> bool:
-    """Whether the steps of the last third of the run take longer than those of the first."""
-    first, _, last = np.array_split(np.array([step.seconds for step in record.steps]), 3)
+    """Whether the steps of the last third of the run are larger than those of the first.
+
+    By what they make and let go, where the peak is risen by later steps, too: a leak lifts peak and rest alike. Else by
+    the time they take.
+    """
+    rows = record.steps
+    is_rising = (rows[-1].peak or 0) > (rows[len(rows) // 3].peak or 0)
+    sizes = [(row.peak or 0) - (row.allocated or 0) if is_rising else row.seconds for row in rows]
+    first, _, last = np.array_split(np.array(sizes, dtype=float), 3)
     return float(np.median(last)) >= LONGER * float(np.median(first))
 
 
@@ -187,7 +194,7 @@ def _memory(record: RankRecord) -> tuple[str, Any]:
         raise CannotSee(
             f"{len(steps)} steps after warm-up, {ENOUGH_STEPS} are needed", "Let the job run for 50 steps or more."
         )
-    columns = {CUDA: [step.allocated for step in steps], "resident": [step.rss for step in steps]}
+    columns = {DEVICE: [step.allocated for step in steps], "resident": [step.rss for step in steps]}
     for name, used in columns.items():
         if all(used):
             return name, np.array(used, dtype=float)

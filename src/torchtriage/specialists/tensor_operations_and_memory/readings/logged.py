@@ -12,6 +12,7 @@ from torchtriage.examine.detector import Sighting, detector
 from torchtriage.specialists.tensor_operations_and_memory.allocator import contradictions, figures
 
 GIB = 2**30
+_OF_ALLOCATORS = frozenset({"cuda-out-of-memory", "accelerator-out-of-memory"})
 _KILLED = re.compile(r"ut of memory|oom[-_]kill|out-of-memory|OOMKilled|memory limit", re.IGNORECASE)
 """That a process was killed is not enough: schedulers and people send SIGKILL as well."""
 
@@ -52,8 +53,8 @@ def other_process_holds_memory(logs: Logs) -> Iterator[Sighting]:
 
 
 def _out_of_memory(logs: Logs) -> Iterator[tuple[Said, dict[str, float]]]:
-    """The messages of the CUDA allocator, each with its figures in bytes."""
+    """The messages of the allocators of devices, each with its figures in bytes."""
     for said in logs.causes:
-        if any(each.signature == "cuda-out-of-memory" for each in said.decoded):
+        if any(each.signature in _OF_ALLOCATORS for each in said.decoded):
             sizes = figures(said.text)
             yield said, {} if contradictions(sizes) else sizes
