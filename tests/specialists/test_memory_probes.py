@@ -10,7 +10,17 @@ import torch
 from torchtriage.examine.run.job.accelerator import Accelerator
 from torchtriage.examine.run.job.code import frames, source
 from torchtriage.examine.run.job.events import Event, to_row
-from torchtriage.specialists.tensor_operations_and_memory.probes import containers, emptied, graphs, holders, residents
+from torchtriage.specialists.tensor_operations_and_memory.probes import (
+    containers,
+    emptied,
+    exhaustion,
+    graphs,
+    holders,
+    peaks,
+    residents,
+)
+from torchtriage.specialists.tensor_operations_and_memory.probes.census import Census
+from torchtriage.specialists.tensor_operations_and_memory.probes.events import OutOfMemory
 
 
 class Told:
@@ -19,8 +29,9 @@ class Told:
     def __init__(self) -> None:
         self.listeners: dict[str, Any] = {}
         self.kept: list[tuple[str, dict[str, Any]]] = []
-        self.step = 0
+        self.step, self.placing = 0, "probe"
         self.roots: list[torch.nn.Module] = []
+        self.built: list[torch.optim.Optimizer] = []
         self.accelerator = Accelerator()
         self.written, self.path_of = source, frames.path_of
 
@@ -75,6 +86,21 @@ def test_graphs_are_counted_anew_when_the_steps_are_numbered_anew() -> None:
     assert [(fields["alive"], fields["seen"]) for _, fields in job.kept] == first + renumbered
 
 
+def test_what_a_graph_keeps_is_counted_without_computing_it_again() -> None:
+    calls: list[int] = []
+
+    def layer(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        return (x * weight).relu()
+
+    weight = torch.ones(256, requires_grad=True)
+    plain = layer(torch.ones(64, 256))
+    again = torch.utils.checkpoint.checkpoint(layer, torch.ones(64, 256), use_reentrant=False)
+    assert graphs._kept_by(plain)[1] == 2 * 64 * 256 * 4
+    assert graphs._kept_by(again)[1] == 64 * 256 * 4
+    assert len(calls) == 2
+
+
 def test_looks_beyond_the_second_wait_for_the_job_and_end_at_ten() -> None:
     looks = holders.Looks()
     for _ in range(2):
@@ -120,12 +146,31 @@ def test_the_cache_is_counted_by_line_and_step_once_a_device_is_in_use(used: boo
     assert all(fields["asked"] == 3 * (device.emptied if fields["steps"] == 30 else 38) for _, fields in job.kept)
 
 
+def test_a_line_that_runs_out_often_is_written_down_ever_more_rarely() -> None:
+    job = Told()
+    watch = exhaustion.Exhaustion(job, peaks.Peaks(job))  # type: ignore[arg-type]
+    for number in range(40):
+        watch.count(OutOfMemory(step=number // 2, message="", path="train.py", line=1, phase="forward"))
+    watch.ending()
+    assert [fields.get("times", 1) for _, fields in job.kept] == [*range(1, 17), 32, 40]
+    assert [fields["steps"] for _, fields in job.kept[-2:]] == [16, 20]
+
+
+def test_views_share_the_memory_that_is_counted() -> None:
+    census = Census(Told())  # type: ignore[arg-type]
+    whole = torch.zeros(100)
+    assert census.count([whole[:10], whole[10:], "no tensor", None]) == 400
+    assert census.count([whole]) == 0
+    assert census.count([torch.zeros(4, device="meta"), torch.eye(3).to_sparse()]) == 0
+
+
 def test_states_are_measured_once_after_the_second_step() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64))
     job = Told()
     job.roots = [model]
     watch = residents._Residents(job)  # type: ignore[arg-type]
     optimizer = torch.optim.AdamW(model[0].parameters())
+    job.built = [optimizer]
     for _ in range(3):
         optimizer.zero_grad()
         model(torch.randn(8, 64)).pow(2).mean().backward()

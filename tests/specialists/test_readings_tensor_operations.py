@@ -12,6 +12,7 @@ from torchtriage.core.evidence import Inconclusive
 from torchtriage.specialists.tensor_operations_and_memory.readings import (
     emptied,
     evaluations,
+    exhaustion,
     graphs,
     hosts,
     peaks,
@@ -188,7 +189,8 @@ def test_without_the_size_of_the_states_the_peak_cannot_be_divided() -> None:
 def test_the_parts_of_the_peak_are_told() -> None:
     (item,) = evidence(peaks.peak_by_activations, [START, RESIDENTS, *on_device(70, 18), ended(allocated=76)])
     assert (item.place.path, item.place.line, item.place.step) == ("t.py", 12, 30)
-    assert "of 80.00 GiB tensors held 76.00 at the peak (parameters 4.00, gradients 4.00, states 8.00 GiB)" in item.fact
+    parts = "4.00 GiB parameters, 4.00 GiB gradients, 8.00 GiB states, 2.00 GiB others that stay, 58.00 GiB of the step"
+    assert f"of 80.00 GiB tensors held 76.00 GiB ({parts})" in item.fact
     assert item.value == pytest.approx(58 / 76)
 
 
@@ -204,7 +206,113 @@ def test_the_parts_of_the_peak_are_told() -> None:
 def test_memory_is_fragmented_when_what_is_unused_would_have_been_enough(
     error: dict[str, Any], slugs: set[str]
 ) -> None:
-    assert found(peaks.fragmentation, [START, *steps(30), error]) == slugs
+    assert found(exhaustion.fragmentation, [START, *steps(30), error]) == slugs
+
+
+PEAK = {
+    "kind": "memory-peak", "step": 1, "at": 1, "phase": "backward", "bytes": 76 * GIB, "gradients": GIB, "others": 2 * GIB,
+    "steady": 70 * GIB, "capacity": 80 * GIB,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({}, {"peak-by-activations"}, id="in a backward pass"),
+        pytest.param({"bytes": 71 * GIB}, set(), id="a device with room"),
+        pytest.param({"phase": "evaluation"}, set(), id="in an evaluation"),
+        pytest.param({"phase": "other"}, set(), id="between the phases"),
+        pytest.param({"at": 0}, {"peak-by-activations"}, id="of the first step, and later ones come near it"),
+        pytest.param({"at": 0, "steady": 50 * GIB}, set(), id="of the first step, which tries what is fastest"),
+        pytest.param({"others": 40 * GIB}, set(), id="beside a data set"),
+        pytest.param({"capacity": None}, {"peak-by-activations"}, id="whose size another line tells"),
+    ],
+)
+def test_a_peak_counts_where_training_reaches_it(change: dict[str, Any], slugs: set[str]) -> None:
+    both = (peaks.peak_by_activations, peaks.peak_by_states)
+    events = [START, {**PEAK, **change}, RESIDENTS, *on_device(79, 18)]
+    assert set().union(*(found(each, events) for each in both)) == slugs
+
+
+FAILED = {
+    "kind": "out-of-memory", "step": 30, "path": "t.py", "line": 12, "phase": "forward", "times": 1, "steps": 1,
+    "parameters": 4 * GIB, "buffers": 0, "gradients": 0, "states": 8 * GIB, "others": 2 * GIB,
+    "allocated": 70 * GIB, "reserved": 79 * GIB, "free": GIB, "capacity": 80 * GIB,
+    "message": "XPU out of memory. Tried to allocate 2.00 GiB.",
+}  # fmt: skip
+
+
+def failures(*steps_of_them: int, **change: Any) -> Events:
+    """One in each of these steps, at one line."""
+    return [
+        {**FAILED, "step": step, "times": count, "steps": len({*steps_of_them[:count]}), **change}
+        for count, step in enumerate(steps_of_them, 1)
+    ]
+
+
+BROKEN = {"kind": "error", "step": 30, "error": "RuntimeError", "message": "no batch is small enough", "path": "t.py"}
+
+
+@pytest.mark.parametrize(
+    ("events", "slugs"),
+    [
+        pytest.param([*steps(30), ended()], {"device-out-of-memory"}, id="it ended, of an older record"),
+        pytest.param([*steps(30), FAILED, ended()], {"device-out-of-memory"}, id="it ended"),
+        pytest.param([*steps(60), *failures(3, 13, 23, 33, 43, 53)], {"device-out-of-memory"}, id="again and again"),
+        pytest.param([*steps(60), *failures(0, 2, 4, 6, 8)], set(), id="a search"),
+        pytest.param([*steps(60), *failures(33, 53)], set(), id="two batches"),
+        pytest.param([*steps(19), *failures(3, 6, 9, 12, 15, 18)], set(), id="a run that may be a search"),
+        pytest.param([*steps(30), *failures(30, 30, 30), BROKEN], {"device-out-of-memory"}, id="whatever the batch"),
+        pytest.param([*steps(30), FAILED, BROKEN], set(), id="one, and another error"),
+        pytest.param([*steps(30), *failures(30, 30, 30)], set(), id="a script that looks for the largest batch"),
+    ],
+)
+def test_a_lack_of_memory_counts_unless_the_job_only_tried(events: Events, slugs: set[str]) -> None:
+    assert found(exhaustion.device_out_of_memory, [START, *events]) == slugs
+
+
+def test_what_held_the_memory_is_told() -> None:
+    (item,) = evidence(exhaustion.device_out_of_memory, [START, *steps(60), *failures(33, 43, 53, is_in_handler=True)])
+    assert (item.place.path, item.place.line, item.place.step) == ("t.py", 12, 53)
+    assert item.fact == (
+        "3 of 60 steps ran out of memory here, and the job caught the error; 2.00 GiB were asked for with 1.00 GiB free in "
+        "the forward pass; of 80.00 GiB tensors held 70.00 GiB (4.00 GiB parameters, 8.00 GiB states, 2.00 GiB others that "
+        "stay, 56.00 GiB of the step); it was tried again while the error of the try before was being handled, which keeps "
+        "the tensors of that try"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "slugs"),
+    [
+        pytest.param({"reserved": 60 * GIB}, {"other-process-holds-memory"}, id="nineteen of others, two asked for"),
+        pytest.param({"reserved": 68 * GIB}, set(), id="eleven, an eighth of the device"),
+        pytest.param({"reserved": 78 * GIB}, set(), id="less than was asked for"),
+        pytest.param({"free": None}, set(), id="a device that does not tell what is free"),
+        pytest.param(
+            {"reserved": 60 * GIB, "message": ended()["message"]}, set(), id="a message that tells what the process has"
+        ),
+    ],
+)
+def test_others_hold_what_is_neither_free_nor_of_this_process(change: dict[str, Any], slugs: set[str]) -> None:
+    last = {**BROKEN, "message": FAILED["message"]}
+    assert found(exhaustion.other_process_holds_memory, [START, *steps(30), {**FAILED, **change}, last]) == slugs
+
+
+@pytest.mark.parametrize(
+    ("phase", "slugs"),
+    [
+        ("forward", {"peak-by-activations"}),
+        ("optimizer", {"peak-by-states"}),
+        ("evaluation", set()),
+    ],
+)
+def test_what_was_asked_for_belongs_to_the_phase_that_asked(phase: str, slugs: set[str]) -> None:
+    message = "XPU out of memory. Tried to allocate 30.00 GiB."
+    failed = {**FAILED, "phase": phase, "message": message, "allocated": 24 * GIB}
+    both = (peaks.peak_by_activations, peaks.peak_by_states)
+    events = [START, *steps(30), failed, {**BROKEN, "message": message}]
+    assert set().union(*(found(each, events) for each in both)) == slugs
 
 
 # Memory of the host

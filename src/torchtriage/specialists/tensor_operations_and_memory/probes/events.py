@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 class CacheEmptied(Event):
-    """A line empties the CUDA allocator's cache: so many calls, in so many steps from the first to the last of them.
+    """A line empties the cache of the device's allocator: so many calls, in so many steps from the first of them to the
+    last.
 
     asked: how often the allocator has asked the driver for memory since the first call.
     """
@@ -133,6 +134,51 @@ class Host(Event):
     workers: int
     theirs: int
     generation: int
+
+
+class MemoryPeak(Event):
+    """The most bytes that tensors have held so far on this process's device, of CAPACITY, reached in step AT.
+
+    phase: "forward" (the loss included), "backward", "optimizer", "evaluation", or "other". gradients: bytes of
+    gradients at that moment. others: bytes that were neither parameters, buffers, gradients nor states when the
+    step's forward pass began, nor what that was given: what stays from step to step without being one of those.
+    steady: the most that was seen in use between the phases of later steps than the first.
+    """
+
+    at: int
+    phase: str
+    bytes: int
+    gradients: int
+    others: int = 0
+    steady: int = 0
+    capacity: int | None = None
+
+
+class OutOfMemory(Event):
+    """The device had no memory left, in a PHASE as those of a peak. message: of the error.
+
+    path, line: the innermost line of the user's that is known. times, steps: so far at that line, and in how many
+    steps. parameters, buffers, gradients, states: bytes of each then. others: as of a peak; None before any forward
+    pass. allocated, reserved: bytes of tensors and of the allocator. free: bytes of the device that no process holds,
+    of its CAPACITY. is_in_handler: an earlier such error was being handled, whose traceback keeps what it met alive.
+    """
+
+    message: str
+    path: str
+    line: int
+    phase: str
+    times: int = 1
+    steps: int = 1
+    parameters: int = 0
+    buffers: int = 0
+    gradients: int = 0
+    states: int = 0
+    others: int | None = None
+    allocated: int | None = None
+    reserved: int | None = None
+    free: int | None = None
+    capacity: int | None = None
+    is_in_handler: bool = False
 
 
 class Residents(Event):

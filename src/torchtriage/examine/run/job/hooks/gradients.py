@@ -73,6 +73,7 @@ class _Backward:
             original(*args, **kwargs)
         except Exception as error:
             job.safely(job.failures.note, "backward", error)
+            job.fire("failed", "backward", error)
             raise
         finally:
             clock.leave(entered, "backward")

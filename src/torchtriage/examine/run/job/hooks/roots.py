@@ -194,6 +194,7 @@ class Watch:
             return call(module, *args, **kwargs)
         except Exception as error:
             self.job.safely(self.job.failures.note, "forward", error)
+            self.job.fire("failed", "forward", error)
             raise
 
     def _rests(self, module: Any) -> bool:

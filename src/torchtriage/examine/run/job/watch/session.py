@@ -37,6 +37,7 @@ EVENTS = (
     "asided",  # (module, output)
     "backward",  # (roots): torch.autograd.backward is about to run on a tuple of tensors
     "backwarded",  # (roots)
+    "failed",  # (phase, error): a pass in training has raised an error, which goes on to the job
     "stepping",  # (optimizer): it is about to update
     "stepped",  # (optimizer)
     "skipped",  # (optimizer, scaler): a GradScaler held the update back
