@@ -10,6 +10,11 @@ from msgspec import Struct
 
 from torchtriage.core.evidence import Edit, Evidence, Inconclusive, Observed, Outcome, Place
 
+_NO_TIMES = (
+    "the device is simulated, and the time that its steps take on this machine says nothing of a real one",
+    "Run the job on the device itself.",
+)
+
 
 class Sighting(Struct, frozen=True):
     """One thing a detector saw. Without a fact of its own it says what the detector's docstring says."""
@@ -56,15 +61,18 @@ def view(shown: type, of: type) -> Callable[[Parts], Parts]:
 
 
 class Detector(Struct, frozen=True):
-    """name: LOOKER/SLUG, where the looker is source, run, log or the artefact's kind."""
+    """name: LOOKER/SLUG, where the looker is source, run, log or the artefact's kind. timed: what it judges are times,
+    which a job on a simulated device has none of.
+    """
 
     name: str
     looks_at: type
     look: Look
     says: str
+    timed: bool = False
 
 
-def detector(name: str) -> Callable[[Look], Detector]:
+def detector(name: str, *, timed: bool = False) -> Callable[[Look], Detector]:
     """Makes a function a detector; raises TypeError when its annotation or docstring does not tell what it does."""
 
     def make(look: Look) -> Detector:
@@ -75,7 +83,7 @@ def detector(name: str) -> Callable[[Look], Detector]:
             raise TypeError(f"{name}: a detector looks at exactly one of {sorted(v.__name__ for v in _VIEWS)}")
         if not look.__doc__:
             raise TypeError(f"{name}: a detector says in its docstring what it sees")
-        return Detector(name, looks_at, look, look.__doc__.strip().splitlines()[0])
+        return Detector(name, looks_at, look, look.__doc__.strip().splitlines()[0], timed)
 
     return make
 
@@ -91,6 +99,9 @@ def perform(detectors: Iterable[Detector], subject: Any) -> Iterator[Outcome]:
     fold: Callable[[list[Sighting]], list[Sighting]] = getattr(subject, "folded", list)
     for each in detectors:
         if not isinstance(subject, _VIEWS[each.looks_at][0]):
+            continue
+        if each.timed and getattr(subject, "is_simulated", False):
+            yield Inconclusive(each.name, *_NO_TIMES)
             continue
         try:
             seen = fold([sighting for part in shown.of(each.looks_at) for sighting in each.look(part)])

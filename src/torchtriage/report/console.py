@@ -18,6 +18,7 @@ from torchtriage.report.figure import figure
 from torchtriage.report.measures import Share
 from torchtriage.report.outline import Given, Open, Outline, Sight, Trouble, outline
 from torchtriage.report.paper import PLAIN, Paper
+from torchtriage.report.rehearsal import Rehearsed
 from torchtriage.report.rows import ranks, standstill
 from torchtriage.report.text import count
 from torchtriage.report.unseen import Blind
@@ -40,6 +41,8 @@ def render(case: Case, paper: Paper = PLAIN) -> str:
     """CASE as console text of the paper's width, with or without colours."""
     story = outline(case)
     parts = [*_part("Verdict", _verdict(story)), *_part("Why", _why(story))]
+    if story.rehearsal:
+        parts += _part(story.rehearsal.title, _rehearsal(story.rehearsal))
     parts += [
         *_part("Where the ranks stand", standstill(story)),
         *_part("Ranks", ranks(story, max(paper.width, 40) - 2)),
@@ -102,6 +105,15 @@ def _why(story: Outline) -> Iterator[RenderableType]:
         yield from _given(given)
     for trouble in story.troubles:
         yield from _trouble(trouble)
+
+
+def _rehearsal(rehearsal: Rehearsed) -> Iterator[RenderableType]:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, said in rehearsal.rows:
+        grid.add_row(Text(name, "dim"), Text(said))
+    yield grid
 
 
 def _ending(ending: Ending) -> Iterator[RenderableType]:

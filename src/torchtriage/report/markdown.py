@@ -20,7 +20,15 @@ _TICKS = re.compile(r"`+")
 def render(case: Case) -> str:
     """CASE as Markdown; whatever a job or file said is shown as it is spelt, never as markup, link or mention."""
     story = outline(case)
-    parts = [*_verdict(story), *_why(story), *_standstill(story), *_ranks(story), *_next(story), *_unseen(story)]
+    parts = [
+        *_verdict(story),
+        *_why(story),
+        *_rehearsal(story),
+        *_standstill(story),
+        *_ranks(story),
+        *_next(story),
+        *_unseen(story),
+    ]
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
@@ -64,6 +72,13 @@ def _why(story: Outline) -> Iterator[str]:
         yield from _given(given)
     for trouble in story.troubles:
         yield from _trouble(trouble)
+
+
+def _rehearsal(story: Outline) -> Iterator[str]:
+    if story.rehearsal:
+        yield from (f"## {quoted(story.rehearsal.title)}", "", "| | |", "|---|---|")
+        yield from (f"| {name} | {quoted(said)} |" for name, said in story.rehearsal.rows)
+        yield ""
 
 
 def _ending(ending: Ending) -> Iterator[str]:

@@ -23,6 +23,7 @@ from torchtriage.report.figure import figure, measured
 from torchtriage.report.hangs import Hang, hangs
 from torchtriage.report.measures import Share
 from torchtriage.report.ranks import Side, side
+from torchtriage.report.rehearsal import Rehearsed, rehearsed
 from torchtriage.report.replicas import Replicas, replicas
 from torchtriage.report.text import count, line, sentence
 from torchtriage.report.unseen import ENDS, Blind, blind
@@ -96,7 +97,8 @@ class Outline(Struct, frozen=True):
 
     pace, course, memory, overhead: "" where it was not measured. advice: what to do beside the remedies.
     options: the answers to the one question.
-    side, hangs, replicas: of a job of several ranks. ending: how it ended badly, if it did.
+    side, hangs, replicas: of a job of several ranks. ending: how it ended badly, if it did. rehearsal: of a job on a
+    simulated device.
     """
 
     tone: str
@@ -116,14 +118,16 @@ class Outline(Struct, frozen=True):
     side: Side | None
     hangs: tuple[Hang, ...]
     replicas: Replicas | None
+    rehearsal: Rehearsed | None
 
 
 def outline(case: Case) -> Outline:
     """The outline of CASE."""
     tone, verdict = _verdict(case)
+    rehearsal = rehearsed(case.measurements)
     return Outline(
         tone,
-        verdict,
+        f"{verdict} {rehearsal.verdict}" if rehearsal else verdict,
         ending(case),
         _pace(case),
         _course(case),
@@ -139,6 +143,7 @@ def outline(case: Case) -> Outline:
         side(case.measurements),
         hangs(case.measurements),
         replicas(case.measurements),
+        rehearsal,
     )
 
 

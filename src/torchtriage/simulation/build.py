@@ -36,9 +36,18 @@ def load_library() -> Any:
         raise SimulationError("the simulated accelerator does not run on Windows; use Linux or WSL")
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / f"{NAME}.so"
+    kept = _library(folder)
     with _lock(folder / "lock"):
         return _import_library(kept) if kept.exists() else _compile_library(folder, kept)
+
+
+def is_built() -> bool:
+    """Whether the device needs not be compiled any more."""
+    return _library(cache_folder()).exists()
+
+
+def _library(folder: Path) -> Path:
+    return folder / f"{NAME}.so"
 
 
 def obstacles() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,29 @@ def register(native: Any) -> None:
             setattr(module, name, value)
     torch._register_device_module(NAME, module)
     backend_registration.generate_methods_for_privateuse1_backend()
+    _keep_parameters(torch, native)
+
+
+def _keep_parameters(torch: Any, native: Any) -> None:
+    """`module.to(device)` moves parameters, as to CUDA, and does not replace them: optimizers may have them already."""
+    data, is_compatible = torch._C.TensorBase.data, torch._has_compatible_shallow_copy_type
+
+    def may_move(tensor: Any, other: Any) -> bool:
+        return all(each.layout is torch.strided and each.device.type != "meta" for each in (tensor, other))
+
+    def set_data(self: Any, other: Any) -> None:
+        if may_move(self, other) and self.device != other.device:
+            native.set_data(self, other)
+        else:
+            data.__set__(self, other)
+
+    @functools.wraps(is_compatible)  # dynamo compares signatures, and finds none of the original
+    def is_compatible_or_moved(tensor: Any, other: Any) -> bool:
+        is_plain = type(other) in {torch.Tensor, torch.nn.Parameter}
+        return bool(is_compatible(tensor, other)) or (is_plain and may_move(tensor, other))
+
+    torch.Tensor.data = property(data.__get__, set_data, data.__delete__)
+    torch._has_compatible_shallow_copy_type = is_compatible_or_moved
 
 
 def _index(torch: Any, device: Any = None) -> int:

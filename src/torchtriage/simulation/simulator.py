@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class Simulator:
 _STARTED: list[Simulator] = []
 
 
-def start(
+def start(  # noqa: PLR0913 - each is a property of the devices
     devices: int = 1,
     memory: int = 16 * GIB,
     costs: Costs | None = None,
@@ -77,6 +78,7 @@ def start(
     realtime: bool = False,
     frames: int = 0,
     records: int = 1_000_000,
+    skipped: Iterable[str] = (),
 ) -> Simulator:
     """Registers the device `sim` with torch and returns its simulator; called again, applies the arguments and resets.
 
@@ -86,10 +88,13 @@ def start(
         Otherwise only costs and `Simulator.host` advance the clock, and times are the same in every run.
     frames: Python frames recorded for each allocation.
     records: the ledger keeps this many records of each kind, the latest.
+    skipped: files and folders whose lines the ledger does not name, but those of their callers.
 
     Raises SimulationError if the device cannot be compiled, if torch has another private device, or if the number of
     devices differs from before.
     """
+    import torch
+
     if not 1 <= devices <= MOST_DEVICES:
         raise SimulationError(f"{devices} simulated devices are not possible: use 1 to {MOST_DEVICES}")
     if not _STARTED:
@@ -105,6 +110,8 @@ def start(
     native.set_held_by_others(0)
     native.set_frames(frames)
     native.set_records(records)
+    own = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+    native.skip_files_under([*own, *skipped])
     native.set_real_time(realtime)
     simulator.costs = costs or Costs()
     simulator.reset()
@@ -121,7 +128,6 @@ def _register(devices: int) -> Any:
         raise SimulationError(f"torch supports one private device in a process, and {name!r} is registered already")
     native = load_library()
     native.set_device_count(devices)
-    native.skip_files_under([str(Path(torch.__file__).parent), str(Path(__file__).parent)])
     native.register_backend()
     device_module.register(native)
     collectives.register(native)

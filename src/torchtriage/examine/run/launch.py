@@ -33,7 +33,8 @@ class Launch:
     the case. focus: names of the rooms whose dear probes go on after the first steps, if not all. who: which of the
     job's launchers we are. hang_after: seconds without movement until it is written down where the ranks stand.
     end_hang: a job of which all ranks stand is ended. baseline: the case of the same job on one process.
-    budget: the share of the job's time that the probes may take after the first steps, if not the usual one.
+    budget: the share of the job's time that the probes may take after the first steps, if not the usual one. card: the
+    simulated card that the job runs on, as JSON, if it does.
     """
 
     command: tuple[str, ...]
@@ -46,6 +47,7 @@ class Launch:
     end_hang: bool = False
     baseline: Path | None = None
     budget: float | None = None
+    card: str | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,8 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     settings = environment(os.environ, folder, probes, launch.steps, launch.focus, launch.hang_after)
     if launch.budget is not None:
         settings["TORCHTRIAGE_BUDGET"] = repr(launch.budget)
+    if launch.card is not None:  # a device that is there stays out of it
+        settings |= {"TORCHTRIAGE_ACCELERATOR": launch.card, "CUDA_VISIBLE_DEVICES": ""}
     settings |= {"TORCHTRIAGE_LAUNCHER": launch.who.token, "TORCHTRIAGE_NOTES": notes}
     kills = oom_kills()
     try:

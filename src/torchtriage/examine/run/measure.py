@@ -16,6 +16,7 @@ from torchtriage.examine.run.ranks.looks import divergence
 from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, timed, told_apart
 from torchtriage.examine.run.ranks.scaling import scaling
 from torchtriage.examine.run.record import SETTLED, RankRecord, RunRecord
+from torchtriage.examine.run.rehearsal import rehearsal, without_times
 from torchtriage.examine.run.series import even, interval_of_median, own_seconds, quantile, thinned
 from torchtriage.examine.run.training import training
 from torchtriage.examine.run.unseen import world_size
@@ -33,10 +34,13 @@ def measurements(record: RunRecord) -> dict[str, Any]:
     waiting for collectives that nothing hides, and `idle` are 0 where nothing has told them apart. What is in
     `training`, that of the first rank, training.py says. `lines` are those of the user's own code that take most of a
     step of the first rank, each with the share of its function, and `unexplained` what is in no phase and on no line
-    that takes a noticeable part.
+    that takes a noticeable part. Of a job on a simulated device there is `rehearsal` in place of times and memory.
     """
-    if not record.ranks:
-        return {}
+    told = _measured(record) if record.ranks else {}
+    return {**without_times(told), "rehearsal": rehearsal(record)} if record.is_simulated else told
+
+
+def _measured(record: RunRecord) -> dict[str, Any]:
     first = record.ranks[0]
     steady = [row for rank in record.ranks for row in rank.on_device or told_apart(rank)]
     spent, samples = shares(steady), Samples(first)

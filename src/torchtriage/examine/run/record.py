@@ -11,7 +11,7 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
 from torchtriage.examine.run.crash import Crash
-from torchtriage.examine.run.job.events import Clock, Device, E, Ended, Event, Rested, Setup, Step, from_row
+from torchtriage.examine.run.job.events import Clock, Device, E, Ended, Event, Rehearsal, Rested, Setup, Step, from_row
 from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.series import even
 
@@ -149,6 +149,11 @@ class RunRecord:
     @cached_property
     def notes(self) -> Log:
         return Log(self.processes)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the job ran on a simulated device: what it did is known, what that takes on a real one is not."""
+        return any(log.has(Rehearsal) for log in (*self.ranks, self.notes))
 
     @property
     def ended(self) -> Ended:

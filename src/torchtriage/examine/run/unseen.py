@@ -14,6 +14,7 @@ from torchtriage.examine.run.job.events import (
     Meeting,
     ProbeOff,
     ProbesFailed,
+    Rehearsal,
     Sharded,
     Slow,
     Start,
@@ -177,7 +178,7 @@ def _thinned(record: RankRecord, event: Thinned) -> str:
 
 def _blind_spots(record: RankRecord) -> Iterator[Inconclusive]:
     steps = record.every_step
-    if any(row.allocated for row in steps) and not record.on_device:
+    if any(row.allocated for row in steps) and not record.on_device and not record.has(Rehearsal):
         yield Inconclusive(
             "run/device-time",
             f"the phases of rank {record.rank} are times of the host, which runs ahead of the device; copies to the "

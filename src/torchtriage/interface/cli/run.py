@@ -16,10 +16,12 @@ from torchtriage.interface.cli.death import Death
 
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
+    from torchtriage.simulation.cards import Card
 
 EXAMPLES = """\b
 torchtriage run -- train.py --lr 1e-3
 torchtriage run -- torchrun --nproc-per-node 2 train.py
+torchtriage run --accelerator sim --card H100 -- train.py
 torchtriage run --baseline runs/one -- torchrun --nproc-per-node 2 train.py
 """
 
@@ -39,6 +41,22 @@ class Share(click.ParamType[float]):
         if not _SMALLEST <= share <= 1:
             self.fail(f"{value} is not between {100 * _SMALLEST:g}% and 100%", param, ctx)
         return share
+
+
+class CardName(click.ParamType["Card"]):
+    """A card by its name or its memory."""
+
+    name = "card"
+
+    def convert(self, value: str | Card, param: click.Parameter | None, ctx: click.Context | None) -> Card:
+        from torchtriage.simulation.cards import parse_card
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse_card(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 _SMALLEST = 0.0001
@@ -68,6 +86,17 @@ _SMALLEST = 0.0001
     metavar="CASE",
     help="The case.json of the same job on one process, or its folder: tells how well the ranks scale.",
 )
+@click.option(
+    "--accelerator",
+    type=click.Choice(("sim",)),
+    help='Rehearse on a simulated device: a script for a GPU runs on this CPU, "cuda" included.',
+)
+@click.option(
+    "--card",
+    type=CardName(),
+    metavar="CARD",
+    help="With --accelerator: what is simulated, such as 24GiB, H100 or 2xH100. Default: one of 16GiB.",
+)
 @options.form("console", "json")
 @click.option("--fail-on", type=click.Choice(("error", "warning")), help="End with 1 when that much was found.")
 @options.persona
@@ -81,6 +110,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     end_hang: bool,
     overhead: float | None,
     baseline: Path | None,
+    accelerator: str | None,
+    card: Card | None,
     form: str,
     fail_on: str | None,
     persona: str,
@@ -90,6 +121,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     """Runs the job unchanged, tells what it shows, and ends with the job's own code."""
     if end_hang and hang_after is None:
         raise click.UsageError("--end-hang needs --hang-after")
+    if card is not None and accelerator is None:
+        raise click.UsageError("--card needs --accelerator sim")
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
     from torchtriage.examine.run.launch import Launch
@@ -103,7 +136,19 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     asked = begun(symptom) if symptom else Case()
     who = member(words)
     with folder(out, name=who.name, ours=lambda place: joins(place, who)) as place:
-        wanted = Launch(words, place, steps, form == "json", (), who, hang_after, end_hang, baseline, overhead)
+        wanted = Launch(
+            words,
+            place,
+            steps,
+            form == "json",
+            (),
+            who,
+            hang_after,
+            end_hang,
+            baseline,
+            overhead,
+            _simulated(accelerator, card),
+        )
         judged, ended = run(wanted, asked, lambda case: _stands(chosen(case, Persona(persona)), color))
     case = chosen(judged, Persona(persona))
     kept = keep(case, place) if ended.leads else ""
@@ -120,6 +165,17 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     if ended.signal is not None and not end_hang:
         return Death(ended.code)
     return ended.code or options.failing(case, fail_on)
+
+
+def _simulated(accelerator: str | None, card: Card | None) -> str | None:
+    """The card to be simulated, as the job is told it."""
+    if accelerator is None:
+        return None
+    import json
+
+    from torchtriage.simulation.cards import UNKNOWN
+
+    return json.dumps((card or UNKNOWN).as_row())
 
 
 def _stands(case: Case, color: str) -> None:

@@ -26,6 +26,8 @@ struct Block {
   bool is_allocated = false;
   Block* before = nullptr;
   Block* after = nullptr;
+  uint64_t number = 0; // of the allocation
+  int holder = 0;
   std::set<c10::StreamId> users; // other streams that use it, from record_stream
 
   bool is_split() const { return before != nullptr || after != nullptr; }

@@ -10,6 +10,7 @@
 #include "ledger.h"
 #include "memory.h"
 #include "operators.h"
+#include "presented.h"
 #include "profiler.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -53,10 +54,12 @@ void check_devices(const Operator& op, const c10::FunctionSchema& schema, c10::A
     if (!common.has_value()) common = tensor.device();
     if (tensor.device() == *common) return;
     if (op.can_mix_host_scalars) {
-      TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", *common, " and ",
-          tensor.device(), "!");
+      TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ",
+          name_of(*common), " and ", name_of(tensor.device()), "!");
     }
-    c10::impl::common_device_check_failure(*common, tensor, ("wrapper_sim_" + op.name).c_str(), name.c_str());
+    TORCH_CHECK(false, "Expected all tensors to be on the same device, but got ", name, " is on ", name_of(tensor.device()),
+        ", different from other tensors on ", name_of(*common), " (when checking argument in method wrapper_",
+        is_presented_as_cuda() ? "CUDA_" : "sim_", op.name, ")");
   });
 }
 

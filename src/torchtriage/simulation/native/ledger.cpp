@@ -18,10 +18,19 @@ bool is_skipped(const std::string& file) {
   return file.compare(0, 8, "<frozen ") == 0;
 }
 
+// A thread that asks for the GIL then is ended by Python, and with it the process.
+bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
+}
+
 // Calls VISIT(file, line, function) from the innermost Python frame outwards until it returns false.
 template <class Visit>
 void walk(Visit visit) {
-  if (!Py_IsInitialized()) return;
+  if (!Py_IsInitialized() || is_finalizing()) return;
   pybind11::gil_scoped_acquire lock;
   PyFrameObject* frame = PyEval_GetFrame(); // null in autograd's threads, which run no Python
   Py_XINCREF(frame);

@@ -6,6 +6,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -91,6 +92,9 @@ struct Records {
   }
 };
 
+// Whether this thread's work is to leave no record, since it is that of an observer, and not of the job.
+inline thread_local bool is_paused = false;
+
 class Ledger {
  public:
   Records<Kernel> kernels;
@@ -102,17 +106,19 @@ class Ledger {
 
   template <class Record>
   void add(Records<Record>& records, Record record) {
+    if (is_paused) return;
     std::lock_guard<std::mutex> lock(mutex);
     record.step = step_;
     records.add(std::move(record), most_);
   }
   void keep(int64_t most) { most_ = most; }
   int64_t next_step();
+  int64_t step() const { return step_; }
   void clear();
 
  private:
   int64_t most_ = 1'000'000;
-  int64_t step_ = 0;
+  std::atomic<int64_t> step_{0};
 };
 
 Ledger& ledger();

@@ -2,9 +2,11 @@
 
 #include "device.h"
 #include "ledger.h"
+#include "presented.h"
 
 #include <c10/util/Exception.h>
 #include <c10/util/irange.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <algorithm>
 #include <array>
@@ -62,6 +64,9 @@ class CachingAllocator final : public c10::DeviceAllocator {
   void free(void* address);
   void reset();
   std::vector<MemorySegment> segments();
+  void hold(const std::vector<uint64_t>& addresses, int holder);
+  Peak peak(c10::DeviceIndex device);
+  bool keeps_lines = false;
   size_t capacity = size_t(16) << 30;
   size_t held_by_others = 0;
   int64_t frames = 0;
@@ -75,8 +80,22 @@ class CachingAllocator final : public c10::DeviceAllocator {
     return [this](const char* action, const Block& block, size_t bytes) { note(action, block, bytes); };
   }
 
+  bool raise_peak(Block* block);
+  void lower_peak(const Block& block);
+
+  // The highest sum of allocated bytes, and which blocks it is made of: those of numbers up to LAST that are still
+  // allocated, and those that were freed since.
+  struct Summit {
+    uint64_t last = 0;
+    int64_t bytes = 0, reserved = 0, step = 0;
+    Place place;
+    std::vector<std::pair<int, int64_t>> freed; // holder and bytes
+  };
+
   std::mutex mutex_;
   std::array<DeviceMemory, kMostDevices> devices_;
+  std::array<Summit, kMostDevices> summits_;
+  uint64_t numbered_ = 0;
   std::unordered_map<void*, Block*> allocated_;
 };
 
@@ -95,6 +114,7 @@ c10::DataPtr CachingAllocator::allocate(size_t bytes) {
   const Time begun = host_clock().now();
   int64_t driver_calls = 0, released = 0;
   Block* block = nullptr;
+  bool is_peak = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     auto& memory = devices_[device];
@@ -111,6 +131,13 @@ c10::DataPtr CachingAllocator::allocate(size_t bytes) {
     driver_calls = memory.stats.num_device_alloc - before + released;
     allocated_[block->address] = block;
     note("alloc", *block, block->size, std::move(lines));
+    is_peak = raise_peak(block);
+  }
+  if (is_peak && keeps_lines) {
+    // Autograd's threads have no line, and are best kept away from the GIL.
+    auto place = torch::autograd::get_current_graph_task_id() == -1 ? calling_line() : Place();
+    std::lock_guard<std::mutex> lock(mutex_);
+    summits_[device].place = std::move(place);
   }
   // Freeing device memory waits for the device, as cudaFree does.
   if (released > 0) synchronise("free of cached memory", device, end_of_device(device));
@@ -130,8 +157,47 @@ void CachingAllocator::free(void* address) {
     until = std::max(until, end_of(c10::Stream(c10::Stream::UNSAFE, c10::Device(kSim, block->device), user)));
   }
   const Block freed = *block; // the block itself may be merged away
+  lower_peak(freed);
   devices_[block->device].free(block, until, host_clock().now());
   note("free", freed, freed.size);
+}
+
+bool CachingAllocator::raise_peak(Block* block) {
+  const auto& stats = devices_[block->device].stats;
+  auto& summit = summits_[block->device];
+  block->number = ++numbered_;
+  block->holder = 0;
+  summit.reserved = std::max(summit.reserved, stats.reserved_bytes[0].current);
+  if (is_paused || stats.allocated_bytes[0].current <= summit.bytes) return false;
+  summit.last = block->number;
+  summit.bytes = stats.allocated_bytes[0].current;
+  summit.step = ledger().step();
+  summit.freed.clear();
+  return true;
+}
+
+void CachingAllocator::lower_peak(const Block& block) {
+  auto& summit = summits_[block.device];
+  if (block.number <= summit.last) summit.freed.emplace_back(block.holder, int64_t(block.size));
+}
+
+void CachingAllocator::hold(const std::vector<uint64_t>& addresses, int holder) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto address : addresses) {
+    auto found = allocated_.find(reinterpret_cast<void*>(address));
+    if (found != allocated_.end()) found->second->holder = holder;
+  }
+}
+
+Peak CachingAllocator::peak(c10::DeviceIndex device) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto& summit = summits_.at(device);
+  Peak found{summit.bytes, summit.reserved, summit.step, summit.place, {}};
+  for (const auto& [holder, bytes] : summit.freed) found.holders[holder] += bytes;
+  for (const auto& [address, block] : allocated_) {
+    if (block->device == device && block->number <= summit.last) found.holders[block->holder] += int64_t(block->size);
+  }
+  return found;
 }
 
 void CachingAllocator::refuse(c10::DeviceIndex device, size_t bytes) {
@@ -139,11 +205,12 @@ void CachingAllocator::refuse(c10::DeviceIndex device, size_t bytes) {
   memory.stats.num_ooms++;
   note("oom", Block{device, current_stream(device).id(), round_to_block(bytes), bytes, nullptr, false}, bytes);
   const auto allocated = size_t(memory.stats.allocated_bytes[0].current);
+  const bool as_cuda = is_presented_as_cuda();
   const auto in_use = held_by_others == 0
       ? std::string()
       : "Including non-PyTorch memory, this process has " + in_units(memory.reserved()) + " memory in use. ";
-  TORCH_CHECK_WITH(OutOfMemoryError, false,
-      "sim out of memory. Tried to allocate ", in_units(segment_size(round_to_block(bytes))), ". sim ", int(device),
+  TORCH_CHECK_WITH(OutOfMemoryError, false, as_cuda ? "CUDA" : "sim", " out of memory. Tried to allocate ",
+      in_units(segment_size(round_to_block(bytes))), ". ", as_cuda ? "GPU " : "sim ", int(device),
       " has a total capacity of ", in_units(capacity), " of which ", in_units(free_bytes(memory)),
       " is free. ", in_use, "Of the allocated memory ", in_units(allocated), " is allocated by PyTorch, and ",
       in_units(memory.reserved() - allocated), " is reserved by PyTorch but unallocated. If reserved but unallocated ",
@@ -209,6 +276,8 @@ void CachingAllocator::reset() {
     }
     resetAccumulatedStats(device);
     resetPeakStats(device);
+    std::lock_guard<std::mutex> lock(mutex_);
+    summits_[device] = Summit();
   }
 }
 
@@ -234,6 +303,9 @@ void set_capacity(size_t bytes) { allocator().capacity = bytes; }
 void hold_elsewhere(size_t bytes) { allocator().held_by_others = bytes; }
 void keep_frames(int64_t most) { allocator().frames = most; }
 c10::DeviceAllocator& device_allocator() { return allocator(); }
+void keep_peak_lines(bool kept) { allocator().keeps_lines = kept; }
+void hold(const std::vector<uint64_t>& addresses, int holder) { allocator().hold(addresses, holder); }
+Peak peak(c10::DeviceIndex device) { return allocator().peak(device); }
 void reset_memory() { allocator().reset(); }
 std::vector<MemorySegment> memory_segments() { return allocator().segments(); }
 

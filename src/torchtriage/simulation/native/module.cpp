@@ -5,9 +5,11 @@
 #include "kernels.h"
 #include "ledger.h"
 #include "memory.h"
+#include "presented.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/csrc/utils/pybind.h>
 
 namespace py = pybind11;
@@ -89,6 +91,21 @@ py::list segments() {
   return made;
 }
 
+py::tuple highest(int device) {
+  const auto found = peak(c10::DeviceIndex(device));
+  return py::make_tuple(found.bytes, found.reserved, found.step, found.place.file, found.place.line, found.holders);
+}
+
+// What `tensor.data = other` does for devices that torch knows: the tensor stays the same object, so that an optimizer
+// that was given it before `module.to(device)` goes on with it. Torch refuses that for devices of others.
+void set_data(const at::Tensor& self, const at::Tensor& other) {
+  if (auto* meta = torch::autograd::impl::get_autograd_meta(self)) {
+    std::lock_guard<std::mutex> lock(meta->mutex_);
+    meta->grad_accumulator_.reset();
+  }
+  self.unsafeGetTensorImpl()->shallow_copy_from(other.getIntrusivePtr());
+}
+
 void reset() {
   ledger().clear();
   reset_streams();
@@ -111,12 +128,14 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("set_real_time", [](bool real) { host_clock().use_real_time(real); });
   m.def("set_frames", &keep_frames);
   m.def("set_records", [](int64_t most) { ledger().keep(most); });
+  m.def("pause_records", [](bool pause) { return std::exchange(is_paused, pause); });
   m.def("skip_files_under", &skip_files_under);
   m.def("is_forked_child", &is_forked_child);
   m.def("now", [] { return host_clock().now(); });
   m.def("spend", [](Time duration) { host_clock().spend(host_clock().now(), duration); });
   m.def("end_of_stream", [](int64_t device, int64_t stream) { return end_of(stream_of(device, stream)); });
   m.def("end_of_device", [](int64_t device) { return end_of_device(c10::DeviceIndex(device)); });
+  m.def("step", [] { return ledger().step(); });
   m.def("next_step", [] { return ledger().next_step(); });
   m.def("reset", &reset);
   m.def("kernels", [] { return as_rows(ledger().kernels); });
@@ -124,7 +143,12 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("synchronisations", [] { return as_rows(ledger().synchronisations); });
   m.def("collectives", [] { return as_rows(ledger().collectives); });
   m.def("allocations", [] { return as_rows(ledger().allocations); });
+  m.def("set_data", &set_data);
   m.def("memory_segments", &segments);
+  m.def("peak", &highest);
+  m.def("hold", &hold);
+  m.def("keep_peak_lines", &keep_peak_lines);
+  m.def("present_as_cuda", &present_as_cuda);
   m.def("current_device", [] { return int(current_device()); });
   m.def("default_generator", [](int device) { return default_generator(c10::DeviceIndex(device)); });
   m.def("seed_all", [](uint64_t seed) {

@@ -51,6 +51,7 @@ def attach() -> None:
     try:
         for guard in getattr(sys.modules.get("_torchtriage_guard"), "standing", ()):
             guard.torch_imported()
+        rehearsal = rehearse()
         package = loaded("_torchtriage_job", folder)
         probes = [path for path in os.environ.get("TORCHTRIAGE_PROBES", "").split(os.pathsep) if path]
         steps = os.environ.get("TORCHTRIAGE_STEPS")
@@ -63,6 +64,7 @@ def attach() -> None:
             int(steps) if steps else None,
             focus,
             hang_after=float(hang) if hang else None,
+            rehearsal=rehearsal,
         )
         if budget:
             job.governor.budget = float(budget)
@@ -72,6 +74,22 @@ def attach() -> None:
         note("torch")
         for probe, why in job.lost.items():
             note("probes-failed", f"{probe}: {why}")
+
+
+def rehearse() -> Any:
+    """The simulated device, put into torch before anything of the job asks for one; None where it runs on its own."""
+    card = os.environ.get("TORCHTRIAGE_ACCELERATOR")
+    if not card:
+        return None
+    import json
+    from importlib import import_module
+
+    row = json.loads(card)
+    told = {"card": row["name"], "memory": row["memory"], "devices": row["count"]}
+    write(json.dumps({"kind": "rehearsal", "pid": os.getpid(), **told}))
+    ours = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+    loaded("_torchtriage_simulation", os.path.join(ours, "simulation"))
+    return import_module("_torchtriage_simulation.rehearsal").begin(row, note)
 
 
 def guarded() -> None:

@@ -14,7 +14,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing import current_process, parent_process
 from multiprocessing.util import Finalize, register_after_fork
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import events
 from .hooks import (
@@ -26,6 +26,7 @@ from .hooks import (
     gradients,
     optimizers,
     process_group,
+    rehearsals,
     roots,
     scalers,
     setup,
@@ -61,7 +62,7 @@ TIMEOUT = re.compile(r"time(?:d\s*|-|\s)?out", re.I)  # of a collective, in the 
 _LAST = -1000  # among what multiprocessing finalizes, highest first
 
 
-def begin(
+def begin(  # noqa: PLR0913 - each is an option of the launcher
     folder: str,
     probes: Sequence[str],
     steps: int | None = None,
@@ -69,16 +70,19 @@ def begin(
     *,
     midway: bool = False,
     hang_after: float | None = None,
+    rehearsal: Any = None,
 ) -> Job:
     """Places the machinery's hooks and the probes in the rooms' folders PROBES; lines go to FOLDER.
 
     steps: leave after so many steps; the job goes on without. midway: the process may have models and optimizers.
     focus: names of the rooms whose sampled probes go on after the first steps, if not all. hang_after: seconds without
-    movement after which it is written down where the job stands.
+    movement after which it is written down where the job stands. rehearsal: the simulated device, if that is the job's.
     """
     writer = Writer(folder, membership.rank, lambda: setup.first_line(writer.rank))
     job = Job(writer, steps, midway=midway)
     job.governor.focus = frozenset(focus)
+    if rehearsal is not None:
+        job.place(f"{MACHINERY}/rehearsal", partial(rehearsals.place, rehearsal))
     for name, put in HOOKS.items():
         job.place(f"{MACHINERY}/{name}", put)
     job.hangs = Hangs(job, hang_after)

@@ -70,7 +70,7 @@ class Told(NamedTuple):
     spread: tuple[float, float] | None = None
 
 
-@detector("run/straggler")
+@detector("run/straggler", timed=True)
 def straggler(record: RunRecord) -> Iterator[Sighting]:
     """One rank comes late to the collectives of a step, and the others wait for it."""
     if len(record.ranks) < 2 or world_size(record.ranks) < 2:

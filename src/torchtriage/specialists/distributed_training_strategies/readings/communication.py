@@ -29,7 +29,7 @@ MANY, MIB = 8, 2**20
 Row = tuple[int, *tuple[Step, ...]]  # the number of a step, and the step on each rank
 
 
-@detector("run/communication")
+@detector("run/communication", timed=True)
 def communication(record: RunRecord) -> Iterator[Sighting]:
     """The share of a step in which a collective is under way that no computation hides, and no rank is awaited."""
     if len(record.ranks) < 2 or world_size(record.ranks) < 2:

@@ -15,7 +15,7 @@ ENOUGH = 3  # pairs
 TOY = 0.01  # seconds of a pass without autocast: where it takes less, entering autocast is all that one would see
 
 
-@detector("run/autocast-not-paying")
+@detector("run/autocast-not-paying", timed=True)
 def autocast_not_paying(record: RankRecord) -> Iterator[Sighting]:
     """A forward pass, repeated with autocast and without: its time with, as a multiple of that without."""
     setup = record.first(Setup)

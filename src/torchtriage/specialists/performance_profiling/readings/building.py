@@ -16,7 +16,7 @@ COSTS = 0.05  # of their time, for moving a module that is there already
 OF_A_BATCH = ("LBFGS",)  # what such an optimizer remembers is about one batch
 
 
-@detector("run/built-in-loop")
+@detector("run/built-in-loop", timed=True)
 def built_in_loop(record: RankRecord) -> Iterator[Sighting]:
     """Something that is built once for a training is built in nearly every step."""
     for event, said in built(record):

@@ -21,7 +21,7 @@ PART = 0.10  # of a step, from which a function that makes batches is named
 WAITS = 0.30, 0.002, 0.00002  # share of a step, seconds, and seconds per sample, from which it matters who makes them
 
 
-@detector("run/worker-count")
+@detector("run/worker-count", timed=True)
 def worker_count(record: RankRecord) -> Iterator[Sighting]:
     """The process that trains makes the batches, and workers would make them as fast as the step takes them."""
     rows = [row for row in record.steps if row.batches]

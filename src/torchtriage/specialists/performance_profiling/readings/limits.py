@@ -54,7 +54,7 @@ class Watched(Struct, frozen=True):
 Key = tuple[str, int, str]
 
 
-@detector("run/sync-wait")
+@detector("run/sync-wait", timed=True)
 def sync_wait(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step that the device idles because the host waited for it, in lines that wait in each step."""
     steps = _watched(record)
@@ -78,7 +78,7 @@ def sync_wait(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(Place(path=path, line=at, rank=record.rank), fact, share, "of the step", spread)
 
 
-@detector("run/transfer-wait")
+@detector("run/transfer-wait", timed=True)
 def transfer_wait(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step in which the device does nothing but a copy from the host, for which the host waits."""
     steps = _watched(record)
@@ -97,7 +97,7 @@ def transfer_wait(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(Place(path=path, line=at, rank=record.rank), fact, share, "of the step", spread)
 
 
-@detector("run/pinned-wait")
+@detector("run/pinned-wait", timed=True)
 def pinned_wait(record: RankRecord) -> Iterator[Sighting]:
     """A copy from pinned memory makes the host wait in each step, since it does not ask to be non-blocking."""
     chosen = _regular(_watched(record), lambda line: line.call.endswith(PINNED))
@@ -109,7 +109,7 @@ def pinned_wait(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(Place(path=path, line=at, rank=record.rank), fact)
 
 
-@detector("run/host-pace")
+@detector("run/host-pace", timed=True)
 def host_pace(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step in which the device has caught up with the host at the end of each phase; nothing waits."""
     steps = _watched(record)

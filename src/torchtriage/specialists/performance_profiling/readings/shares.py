@@ -29,7 +29,7 @@ COMPUTE = ("forward", "backward", "optimizer")
 PHASES = ("data", "transfer", "communication", *COMPUTE)
 
 
-@detector("run/data-wait")
+@detector("run/data-wait", timed=True)
 def data_wait(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step that is spent waiting for the next batch."""
     steps = _steady(record)
@@ -88,7 +88,7 @@ def _starts(record: RankRecord, loader: Loader, usual: float) -> Iterator[Sighti
     yield Sighting(Place(path=path, line=line, rank=record.rank), fact, share, "of the time", spread)
 
 
-@detector("run/compute-share")
+@detector("run/compute-share", timed=True)
 def compute_share(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step that is spent in forward, backward and the optimizer."""
     steps = _steady(record)
@@ -114,7 +114,7 @@ def compute_share(record: RankRecord) -> Iterator[Sighting]:
     )
 
 
-@detector("run/loop-share")
+@detector("run/loop-share", timed=True)
 def loop_share(record: RankRecord) -> Iterator[Sighting]:
     """The share of a step that is spent in no phase, in code around the model, where samples tell its line."""
     looks = record.all(Stacks)

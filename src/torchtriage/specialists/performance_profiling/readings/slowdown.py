@@ -34,7 +34,7 @@ MORE = 1.1  # times as much work, from which more time is no wonder
 HOOKS = 16  # on one module, which have a page of their own
 
 
-@detector("run/progressive-slowdown")
+@detector("run/progressive-slowdown", timed=True)
 def progressive_slowdown(record: RankRecord) -> Iterator[Sighting]:
     """A step takes longer the more steps there have been, with the same work."""
     rows = [row for row in record.steps if row.seconds]

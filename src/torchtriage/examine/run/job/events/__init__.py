@@ -39,6 +39,10 @@ from .ranks import Reached as Reached
 from .ranks import Replicas as Replicas
 from .ranks import Rounds as Rounds
 from .ranks import Wrapper as Wrapper
+from .rehearsal import NotSimulated as NotSimulated
+from .rehearsal import Rehearsal as Rehearsal
+from .rehearsal import RehearsedPeak as RehearsedPeak
+from .rehearsal import RehearsedSteps as RehearsedSteps
 from .steps import Clock as Clock
 from .steps import Cost as Cost
 from .steps import Device as Device

@@ -1,0 +1,106 @@
+"""A job on a simulated device: whose memory is whose is told to the device, and what it did is written down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..events import NotSimulated, Rehearsal, RehearsedPeak, RehearsedSteps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..job import Job
+
+WARM = {0: 0, 1: 0, 2: 1}  # steps left out of so many: in the first, states and workspaces are made
+LEFT_OUT = 3
+COUNTED = 16  # steps, after which kernels and copies are counted no more
+TOLD = (1, 4)  # steps after which all is written down, for a job that is killed
+MOST = 64  # lines that are written down of each kind
+
+
+def place(rehearsal: Any, job: Job) -> None:
+    """What the device does for a probe is not counted."""
+    job.computes_nothing()
+    watch = Watch(rehearsal, job)
+    job.record(Rehearsal(card=rehearsal.card.name, memory=rehearsal.card.memory, devices=rehearsal.card.count))
+    job.listen(watch.stepping, watch.stepped, watch.iterated, watch.ending)
+    unheard = job.fire
+    job.fire = rehearsal.aside(unheard)  # type: ignore[method-assign]
+    job.undo(lambda: setattr(job, "fire", unheard))
+
+
+class Watch:
+    """Follows the steps of a job on the device of REHEARSAL."""
+
+    def __init__(self, rehearsal: Any, job: Job) -> None:
+        self.rehearsal, self.job = rehearsal, job
+        self.steps = 0
+        self.told = 0  # absences
+
+    def stepping(self, optimizer: Any) -> None:
+        """An optimizer is about to use the gradients, which the job may free next."""
+        parameters = [each for group in optimizer.param_groups for each in group["params"]]
+        self._hold("parameters", parameters)
+        self._hold("gradients", (each.grad for each in parameters))
+
+    def stepped(self, optimizer: Any) -> None:
+        """Its states are there now."""
+        states = (state for state in list(optimizer.state.values()) if isinstance(state, dict))
+        self._hold("optimizer_states", (value for state in states for value in state.values()))
+
+    def iterated(self, step: int) -> None:  # noqa: ARG002
+        self.steps = self.rehearsal.step()
+        if self.steps in TOLD:
+            self.tell()
+        elif self.steps == COUNTED:
+            self.tell()
+            self.rehearsal.stop_counting()
+
+    def ending(self) -> None:
+        self.tell()
+
+    def tell(self) -> None:
+        """Writes down all that is known so far."""
+        for root in self.job.roots:
+            parameters = list(root.parameters())
+            self._hold("parameters", parameters)
+            self._hold("gradients", (each.grad for each in parameters))
+            self._hold("buffers", root.buffers())
+        for peak in self.rehearsal.peaks():
+            at = {"path": self._path(peak.file), "line": peak.line, "at": peak.step, "holders": peak.holders}
+            self.job.record(RehearsedPeak(device=peak.device, bytes=peak.bytes, reserved=peak.reserved, **at))
+        if self.steps <= COUNTED:
+            self._tell_steps()
+        absences, self.told = self.rehearsal.absences.found[self.told :], len(self.rehearsal.absences.found)
+        for each in absences:
+            path = self._path(each.file)
+            self.job.record(NotSimulated(name=each.name, why=each.why, path=path, line=each.line, ends=each.ends))
+
+    def _tell_steps(self) -> None:
+        counted = self.rehearsal.counted(WARM.get(self.steps, LEFT_OUT if self.steps > LEFT_OUT else 1))
+        waits = [(self._path(each.file), *each[1:]) for each in counted.waits]
+        moves = [(self._path(each.file), *each[1:]) for each in counted.transfers]
+        figures = {"steps": counted.steps, "kernels": counted.kernels, "nanoseconds": counted.nanoseconds}
+        waits.sort(key=lambda row: -row[-1])
+        moves.sort(key=lambda row: -row[-1])
+        self.job.record(RehearsedSteps(**figures, waits=waits[:MOST], transfers=moves[:MOST]))
+
+    def _path(self, file: str) -> str:
+        """As the user would write it; of an installed package the last folders."""
+        if not file:
+            return ""
+        return self.job.path_of(file) or "/".join(Path(file).parts[-3:])
+
+    def _hold(self, holder: str, values: Any) -> None:
+        self.rehearsal.hold(holder, _tensors(values))
+
+
+def _tensors(values: Any) -> Iterator[Any]:
+    """Those of a sharded tensor that are here; without those that have no memory of their own."""
+    import torch
+
+    for each in values:
+        tensor = getattr(each, "_local_tensor", each)
+        if isinstance(tensor, torch.Tensor) and tensor.layout is torch.strided:
+            yield tensor
