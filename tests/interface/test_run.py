@@ -141,3 +141,28 @@ def test_a_file_that_is_no_case_is_refused_in_words(content: str, call: Any, tmp
     assert said.code == 3
     assert said.out == ""
     assert "  where: case.json\n" in said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--card", "H100"], "--card needs --accelerator sim"),
+        (["--accelerator", "sim", "--card", "G7"], "neither a size of memory, such as 24GiB, nor one of T4"),
+        (["--accelerator", "warp"], "'warp' is not"),
+    ],
+)
+def test_a_card_that_cannot_be_simulated_is_refused(words: list[str], says: str, call: Any, job: Path) -> None:
+    said = call("run", *words, "--", "job.py")
+    assert said.code == 2
+    assert says in said.err
+    assert said.out == ""
+
+
+def test_the_job_is_told_which_card_is_simulated(call: Any, job: Path) -> None:
+    job.write_text(
+        "import os\nprint(os.environ['TORCHTRIAGE_ACCELERATOR'], os.environ['CUDA_VISIBLE_DEVICES'] == '')\n"
+    )
+    said = call("run", "--accelerator", "sim", "--card", "2xT4", "--", "job.py")
+    row, is_hidden = said.out.rsplit(" ", 1)
+    assert json.loads(row)["count"] == 2
+    assert is_hidden == "True\n"

@@ -62,6 +62,8 @@ def _verdict(told: dict[str, Any]) -> str:
 def _memory(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     peak, memory = within(told, "peak"), number(told.get("memory"))
     size, reserved = number(within(peak, "bytes")), number(within(peak, "reserved"))
+    if isinstance(out := told.get("out_of_memory"), dict):
+        yield "memory", f"it runs out at {_place(out)}"
     if size is None or not memory:
         return
     where = _place(peak)
@@ -69,15 +71,12 @@ def _memory(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     step = number(within(peak, "step"))
     at = f" in step {step:.0f}" if step is not None else ""
     yield (
-        "memory",
+        "" if out else "memory",
         f"{figure(size, 'bytes')} at the peak{at}, {where}: {figure(size / memory, 'share')} of the card{kept}",
     )
     holders = {said: number(within(peak, "holders", name)) or 0.0 for name, said in HELD.items()}
     parts = (f"{said} {figure(held, 'bytes')}" for said, held in holders.items() if held)
     yield "", f"at the peak: {', '.join(parts)}"
-    out = told.get("out_of_memory")
-    if isinstance(out, dict):
-        yield "", f"it runs out of memory at {_place(out)}"
 
 
 def _kernels(told: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -48,7 +48,8 @@ class Card:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Card:
-        return cls(**{name: inf if value is None else value for name, value in row.items()})
+        known: dict[str, Any] = {name: inf if value is None else value for name, value in row.items()}
+        return cls(**{**known, "capability": tuple(known["capability"])})
 
 
 # From NVIDIA's data sheet of each card: memory in decimal gigabytes, bandwidth, and what its tensor cores do without

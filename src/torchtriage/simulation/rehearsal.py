@@ -135,9 +135,9 @@ class Rehearsal:
         storages = (each.untyped_storage().data_ptr() for each in tensors if each.is_cuda)
         self.native.hold([address for address in storages if address], HOLDERS.index(holder))
 
-    def counted(self, first: int) -> Counted:
-        """What happened in whole steps from FIRST on, as far as the ledger still has it."""
-        ledger, ended = self.simulator.ledger, self.native.step()
+    def counted(self, first: int, ended: int) -> Counted:
+        """What happened in the steps from FIRST on that come before ENDED, as far as the ledger still has it."""
+        ledger = self.simulator.ledger
         rows = (ledger.kernels, ledger.copies, ledger.synchronisations)
         first = max([first, *(each[0].step + 1 for each in rows if len(each) == RECORDS)])
         kernels = [each for each in ledger.kernels if first <= each.step < ended]

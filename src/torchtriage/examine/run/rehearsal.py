@@ -11,13 +11,14 @@ from torchtriage.examine.run.record import RankRecord, RunRecord
 
 HOLDERS = ("parameters", "gradients", "optimizer_states", "buffers", "other")
 OUT = re.compile(r"\bout of memory\. Tried to allocate\b")
-_KERNEL = re.compile(r"Could not run '(aten::[\w.]{1,80})' with arguments from the '\w*PrivateUse1\w*' backend")
+_KERNEL = re.compile(r"Could not run '(aten::[\w.]{1,80})' with arguments from the '\w*(?:PrivateUse1|sim)\w*' backend")
 _FOR_CUDA = (
     "triton", "flash_attn", "bitsandbytes", "apex", "xformers", "transformer_engine", "cupy", "pycuda", "mamba_ssm",
     "causal_conv1d", "deepspeed", "tensorrt", "pynvml",
 )  # fmt: skip
 """Packages whose kernels are made for CUDA, by the name that scripts import."""
 _LINE = re.compile(r'File "([^"\n]+)", line (\d+)')
+_REFUSED = re.compile(r"(.{1,200}?) \([^()\n]*:\d+\): (.{1,300})")
 _MODULE = re.compile(r"No module named '(\w+)")
 _TIMES = ("step_time", "shares", "timeline", "stacks", "lines", "unexplained", "overhead", "overhead_later", "memory")
 
@@ -60,7 +61,7 @@ def rehearsal(record: RunRecord) -> dict[str, Any]:
         "peak": peak,
         "out_of_memory": out,
         "fits": False if out else None if peak is None else True,
-        "absent": [*_absent(record), *_lacking(record)],
+        "absent": _unique([*_absent(record), *_lacking(record)]),
     }
 
 
@@ -95,14 +96,20 @@ def _highest(record: RunRecord) -> dict[str, Any] | None:
 
 def _out(record: RunRecord) -> dict[str, Any] | None:
     """Where the device ran out of memory."""
-    error = next((error for rank in record.ranks for error in rank.all(Error) if OUT.search(error.message)), None)
-    return {"path": error.path, "line": error.line, "step": error.step} if error is not None else None
+    errors = (error for log in (*record.ranks, record.notes) for error in log.all(Error))
+    error = next((error for error in errors if OUT.search(error.message)), None)
+    return {**_place(error), "step": error.step} if error is not None else None
 
 
 def _absent(record: RunRecord) -> list[dict[str, Any]]:
     found = [event for rank in record.ranks for event in rank.all(NotSimulated)]
-    rows = [{name: getattr(each, name) for name in ("name", "why", "path", "line", "ends")} for each in found]
-    return [row for at, row in enumerate(rows) if row not in rows[:at]]
+    return [{name: getattr(each, name) for name in ("name", "why", "path", "line", "ends")} for each in found]
+
+
+def _unique(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of what several ranks, or an event and the error after it, say of one line, the first."""
+    keys = [(row["name"], row["line"]) for row in rows]
+    return [row for at, row in enumerate(rows) if keys[at] not in keys[:at]]
 
 
 def _lacking(record: RunRecord) -> list[dict[str, Any]]:
@@ -120,10 +127,12 @@ def _place(error: Error) -> dict[str, Any]:
 
 
 def _why(error: Error) -> tuple[str, str] | None:
+    if error.error == NotSimulated.__name__ and (refused := _REFUSED.fullmatch(error.message)) is not None:
+        return refused[1], refused[2]
     if (kernel := _KERNEL.search(error.message)) is not None:
         return kernel[1], "the simulated accelerator has no kernel for it"
     if (module := _MODULE.search(error.message)) is not None and module[1] in _FOR_CUDA:
-        return module[1], "it is not installed here, and its kernels could not run on the simulated accelerator"
+        return module[1], "it is not installed here, and its kernels cannot run on the simulated accelerator"
     for name in _FOR_CUDA:
         if re.search(rf'File "[^"\n]*[/\\]{name}[/\\]', error.traceback or ""):
             return name, "its kernels are made for CUDA, and cannot run on the simulated accelerator"

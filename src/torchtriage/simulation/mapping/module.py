@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -137,6 +136,5 @@ def _map_annotations(cuda: Any) -> None:
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
         setattr(cuda.nvtx, name, nothing)
     cuda.nvtx.range = around
-    if isinstance(cuda.profiler, types.ModuleType):
-        cuda.profiler.start = cuda.profiler.stop = nothing
-        cuda.profiler.profile = nullcontext
+    cuda.profiler.start = cuda.profiler.stop = nothing
+    cuda.profiler.profile = nullcontext

@@ -45,6 +45,7 @@ class _Turn:
         self.sound = False
         self.filled: weakref.ref[Any] | None = None
         self.version = 0
+        self.was_full: Any = None  # on a device, which is not waited for: whether that gradient was not zero
         self.values: Any = None  # of that parameter, before the step whose closure ran the backward pass
         self.cleared: tuple[str, int] = ("", 0)
         self.above: list[tuple[str, int]] = []  # who called what cleared them
@@ -67,14 +68,19 @@ class _Turn:
             self.hands, self.follower = self.follower.stop() or self.hands, None
 
     def fill(self, optimizer: Any) -> None:
-        """Keeps one of the first parameters whose gradient is not zero."""
+        """Keeps one of the first parameters whose gradient is not zero, or on a device may not be."""
         self.filled, self.values, self.cleared = None, None, ("", 0)
         owners = (p for group in optimizer.param_groups for p in group["params"] if _plain(p.grad))
         for parameter in islice(owners, _LOOKS):
             if not parameter.grad.is_cpu or bool(parameter.grad.any()):
                 self.filled = weakref.ref(parameter)
+                self.was_full = None if parameter.grad.is_cpu else parameter.grad.any()
                 self.values = parameter.detach().flatten()[:_VALUES].clone() if self.running else None
                 return
+
+    def verdict(self, is_early: Any) -> Any:
+        """IS_EARLY as a number, and -1 where the gradient was zero from the beginning, which tells nothing."""
+        return is_early.float() if self.was_full is None else self.was_full.float() * (is_early.float() + 1) - 1
 
     def unmoved(self, parameter: Any) -> Any:
         """Whether a step left PARAMETER as it was, with no gradient, as a tensor not yet waited for."""
@@ -133,16 +139,20 @@ class _Zeroed:
         if owner is None:
             return
         if turn.values is not None:
-            self.job.late.read(turn.unmoved(owner).float(), lambda value: self.count(turn, early=bool(value)))
+            self.job.late.read(turn.verdict(turn.unmoved(owner)), lambda value: self.hear(turn, value))
         elif owner.grad is None:
             moved = owner._version != turn.version  # by an optimizer with gradients of its own
             self.count(turn, early=not moved)
         else:
-            self.job.late.read(owner.grad.any().float(), lambda value: self.count(turn, early=not value))
+            self.job.late.read(turn.verdict(~owner.grad.any()), lambda value: self.hear(turn, value))
 
     def skipped(self, optimizer: Any, _scaler: Any) -> None:
         if optimizer in self.turns:
             self.turns[optimizer].filled = None
+
+    def hear(self, turn: _Turn, verdict: float) -> None:
+        if verdict >= 0:
+            self.count(turn, early=bool(verdict))
 
     def count(self, turn: _Turn, *, early: bool) -> None:
         turn.early, turn.sound = turn.early + early, turn.sound or not early

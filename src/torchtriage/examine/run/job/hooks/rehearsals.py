@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 
     from ..job import Job
 
-WARM = {0: 0, 1: 0, 2: 1}  # steps left out of so many: in the first, states and workspaces are made
-LEFT_OUT = 3
+WARM = 3  # steps left out where there are more: in the first, states and workspaces are made
 COUNTED = 16  # steps, after which kernels and copies are counted no more
 TOLD = (1, 4)  # steps after which all is written down, for a job that is killed
 MOST = 64  # lines that are written down of each kind
@@ -58,10 +57,10 @@ class Watch:
             self.rehearsal.stop_counting()
 
     def ending(self) -> None:
-        self.tell()
+        self.tell(at_the_end=True)
 
-    def tell(self) -> None:
-        """Writes down all that is known so far."""
+    def tell(self, *, at_the_end: bool = False) -> None:
+        """Writes down all that is known so far. AT_THE_END the last step lacks what comes before the next one."""
         for root in self.job.roots:
             parameters = list(root.parameters())
             self._hold("parameters", parameters)
@@ -71,14 +70,16 @@ class Watch:
             at = {"path": self._path(peak.file), "line": peak.line, "at": peak.step, "holders": peak.holders}
             self.job.record(RehearsedPeak(device=peak.device, bytes=peak.bytes, reserved=peak.reserved, **at))
         if self.steps <= COUNTED:
-            self._tell_steps()
+            self._tell_steps(self.steps - at_the_end)
         absences, self.told = self.rehearsal.absences.found[self.told :], len(self.rehearsal.absences.found)
         for each in absences:
             path = self._path(each.file)
             self.job.record(NotSimulated(name=each.name, why=each.why, path=path, line=each.line, ends=each.ends))
 
-    def _tell_steps(self) -> None:
-        counted = self.rehearsal.counted(WARM.get(self.steps, LEFT_OUT if self.steps > LEFT_OUT else 1))
+    def _tell_steps(self, ended: int) -> None:
+        if ended < 1:  # a job of one step tells that one
+            ended = self.steps
+        counted = self.rehearsal.counted(WARM if ended > WARM else min(1, ended - 1), ended)
         waits = [(self._path(each.file), *each[1:]) for each in counted.waits]
         moves = [(self._path(each.file), *each[1:]) for each in counted.transfers]
         figures = {"steps": counted.steps, "kernels": counted.kernels, "nanoseconds": counted.nanoseconds}
