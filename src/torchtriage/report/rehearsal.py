@@ -38,7 +38,11 @@ def rehearsed(measurements: dict[str, Any]) -> Rehearsed | None:
     if not isinstance(told, dict) or not told:
         return None
     rows = (*_memory(told), *_kernels(told), *_waits(told), *_copies(told), *_absent(told))
-    return Rehearsed(f"Rehearsal on a simulated device ({_card(told)})", _verdict(told), rows)
+    return Rehearsed(
+        f"Rehearsal on a simulated device ({_card(told)})",
+        _verdict(told, is_broken_off=bool(measurements.get("end"))),
+        rows,
+    )
 
 
 def _card(told: dict[str, Any]) -> str:
@@ -47,7 +51,7 @@ def _card(told: dict[str, Any]) -> str:
     return f"{several}{line(str(told.get('card', '')))}, {figure(memory, 'bytes')}"
 
 
-def _verdict(told: dict[str, Any]) -> str:
+def _verdict(told: dict[str, Any], *, is_broken_off: bool) -> str:
     card, peak = _card(told), number(within(told, "peak", "bytes"))
     lacking = next((each for each in _rows(told, "absent") if each.get("ends")), None)
     if lacking is not None:
@@ -56,6 +60,8 @@ def _verdict(told: dict[str, Any]) -> str:
         return f"Simulated: it does not fit ({card})."
     if peak is None:
         return f"Simulated: nothing was put on the device ({card})."
+    if is_broken_off:
+        return f"Simulated: {figure(peak, 'bytes')} at the peak until then ({card})."
     return f"Simulated: it fits, with {figure(peak, 'bytes')} at the peak ({card})."
 
 

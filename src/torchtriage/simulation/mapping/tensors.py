@@ -33,7 +33,7 @@ def _legacy_type(torch: Any, name: str, dtype: Any) -> type:
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             return on_host(*args, **kwargs).cuda()
 
-        def __instancecheck__(cls, instance: object) -> bool:
+        def __instancecheck__(cls, instance: Any) -> bool:
             return isinstance(instance, torch.Tensor) and instance.is_cuda and instance.dtype is dtype
 
     return Meta(f"{name}Tensor", (), {"dtype": dtype, "is_cuda": True, "__module__": "torch.cuda"})

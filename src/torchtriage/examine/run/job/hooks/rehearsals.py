@@ -69,7 +69,7 @@ class Watch:
         for peak in self.rehearsal.peaks():
             at = {"path": self._path(peak.file), "line": peak.line, "at": peak.step, "holders": peak.holders}
             self.job.record(RehearsedPeak(device=peak.device, bytes=peak.bytes, reserved=peak.reserved, **at))
-        if self.steps <= COUNTED:
+        if 0 < self.steps <= COUNTED:
             self._tell_steps(self.steps - at_the_end)
         absences, self.told = self.rehearsal.absences.found[self.told :], len(self.rehearsal.absences.found)
         for each in absences:
