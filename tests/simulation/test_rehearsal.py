@@ -177,4 +177,5 @@ def test_a_device_that_cannot_be_compiled_is_told_before_the_script_begins(rehea
     found = rehearse("import torch\nprint('began')\n", XDG_CACHE_HOME=str(tmp_path / "empty"), CXX="no-such-compiler")
     assert found.code == 1
     assert found.out == ""
+    assert "is compiled for torch" in found.err
     assert "this machine lacks a C++ compiler (no-such-compiler is not on PATH)" in found.err
