@@ -16,7 +16,7 @@ FILES = sorted(path for path in SOURCE.rglob("*.py") if path.parent.name != "scr
 TOOLKIT = [*SOURCE.glob("toolkit/state/*.py"), SOURCE / "toolkit/seeds.py", SOURCE / "toolkit/proving.py"]
 TRIAL = [SOURCE / "examine/trial/leg/fork.py"]
 """Part of a training that imports it: with torch and torchtriage's own packages, unlike what is put into any job."""
-SIMULATION = [*SOURCE.glob("simulation/*.py")]
+SIMULATION = [*SOURCE.glob("simulation/**/*.py")]
 """Part of a training that is rehearsed: on its torch and the standard library, and on nothing else of torchtriage."""
 JOB_SIDE = [
     *SOURCE.glob("specialists/*/probes/*.py"),
