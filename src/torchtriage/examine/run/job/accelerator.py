@@ -133,8 +133,9 @@ class Accelerator:
         return _figure(self._statistics(), "allocation", "allocated")
 
     def _statistics(self) -> Mapping[str, Any]:
-        """Of the allocator of the device that is watched. As long as no model has shown which one that is, and the current
-        one holds next to nothing, it is the one that holds most: a job may say "cuda:1" wherever it moves something.
+        """Of the allocator of the device that is watched. As long as no model has shown which one that is, and the
+        current one holds next to nothing, it is the one that holds most: a job may say "cuda:1" wherever it moves
+        something.
         """
         if self.module is None:
             return {}
