@@ -46,9 +46,9 @@ from peers.inside.loop import MODELS
 
 from torchtriage.examine.run.job import Job, begin
 from torchtriage.examine.run.job.watch.governor import EARLY, FIRST, WINDOW, Governor
-from torchtriage.examine.run.load import read
-from torchtriage.examine.run.measure import later, overhead
-from torchtriage.examine.run.series import interval_of_median
+from torchtriage.examine.run.measures.figures import later, overhead
+from torchtriage.examine.run.reader.load import read
+from torchtriage.examine.run.series.quantiles import interval_of_median
 from torchtriage.triage import probes
 
 Watching = Callable[[], AbstractContextManager[Any]]

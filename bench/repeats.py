@@ -141,7 +141,7 @@ print(statistics.median(times[False]) / statistics.median(times[True]))
 
 def price(width: int, layers: int, steps: int) -> float:
     """The median step with fingerprints by the median step without, steps in turns, CPU time of the thread."""
-    from torchtriage.examine.run.launch import environment
+    from torchtriage.examine.run.launcher.launch import environment
     from torchtriage.examine.trial.repeat.pairs import HERE as REPEAT
 
     with tempfile.TemporaryDirectory() as folder:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from torchtriage import triage
-from torchtriage.examine.run.notes import Notes
+from torchtriage.examine.run.launcher.notes import Notes
 
 LEFT: dict[str, Any] = {}  # what the script that this process became has left in its module
 

@@ -20,7 +20,7 @@ from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
-from torchtriage.examine.run.load import read
+from torchtriage.examine.run.reader.load import read
 from torchtriage.simulation import Costs, Simulator
 from torchtriage.triage import detectors, probes
 

@@ -23,7 +23,7 @@ from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.job.start import end
-from torchtriage.examine.run.load import read
+from torchtriage.examine.run.reader.load import read
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.simulation import Allocation, Costs, Ledger, Simulator
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import MemoryPeak, OutOfMemory, Residents

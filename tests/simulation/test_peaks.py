@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from torchtriage.examine.run.job import begin
-from torchtriage.examine.run.load import read
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
+from torchtriage.examine.run.reader.load import read
 from torchtriage.simulation import Simulator
 from torchtriage.simulation.cards import parse_card
 from torchtriage.simulation.rehearsal import Rehearsal

@@ -19,8 +19,8 @@ from torchtriage.core.evidence import Inconclusive, Observed, Outcome
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
-from torchtriage.examine.run.load import read
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
+from torchtriage.examine.run.reader.load import read
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.simulation import Costs, Simulator
 from torchtriage.triage import detectors, probes

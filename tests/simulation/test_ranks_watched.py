@@ -20,8 +20,8 @@ from torchtriage.core.evidence import Evidence, Observed
 from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job.events import Device
-from torchtriage.examine.run.load import read
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
+from torchtriage.examine.run.reader.load import read
 from torchtriage.simulation import Ledger, Simulator
 from torchtriage.triage import detectors
 

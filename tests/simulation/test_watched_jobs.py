@@ -13,8 +13,8 @@ from torch import nn
 import torchtriage
 from torchtriage.examine.run.job import Job, begin
 from torchtriage.examine.run.job.accelerator import accelerator
-from torchtriage.examine.run.load import read
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
+from torchtriage.examine.run.reader.load import read
 from torchtriage.simulation import Costs, Simulator
 from torchtriage.triage import probes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchtriage import triage
-from torchtriage.examine.run.launch import Launch
+from torchtriage.examine.run.launcher.launch import Launch
 
 GIVEN = """
 import torch

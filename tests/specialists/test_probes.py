@@ -14,7 +14,7 @@ from machine import Machine, skip_where_busy
 
 from torchtriage import triage
 from torchtriage.core.case import Case
-from torchtriage.examine.run.launch import Launch
+from torchtriage.examine.run.launcher.launch import Launch
 
 CASES = Path(__file__).parent.parent / "cases" / "run"
 EXPECT = re.compile(r"# expect: (?P<fault>[a-z0-9-]+)(?: step (?P<step>\d+))?(?: module (?P<module>\S+))?")

@@ -12,7 +12,7 @@ from records import LOADER, MIB, Events, evidence, found, given_verdicts, outcom
 from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.diagnose import weigh
-from torchtriage.examine.run.ratio import ratio
+from torchtriage.examine.run.series.ratio import ratio
 from torchtriage.specialists.debugging_techniques.readings import origins, updates
 from torchtriage.specialists.mixed_precision_and_optimization.readings import scaling as precision
 from torchtriage.specialists.performance_profiling.readings import shares as profiling

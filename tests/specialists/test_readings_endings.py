@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from torchtriage.examine.run.crash import Crash
 from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.examine.run.record.crash import Crash
 from torchtriage.specialists.debugging_techniques.readings.endings import (
     dataset_empty,
     ended_by_input,

@@ -12,7 +12,7 @@ from torchtriage.catalog.load import catalog
 from torchtriage.core.evidence import Evidence, Inconclusive, Observed, Outcome
 from torchtriage.diagnose import weigh
 from torchtriage.examine.detector import perform
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
 from torchtriage.examine.run.ranks.meetings import meetings
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.distributed_training_strategies.readings import arrivals, communication, wrappers

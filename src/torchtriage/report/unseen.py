@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from torchtriage.core.case import Case
 from torchtriage.core.evidence import Inconclusive
-from torchtriage.examine.run.unseen import END
+from torchtriage.examine.run.reader.unseen import END
 from torchtriage.report.ending import end_of
 from torchtriage.report.text import count, line, sentence
 

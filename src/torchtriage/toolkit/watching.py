@@ -16,7 +16,7 @@ from torchtriage.core.errors import TriageError
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
     from torchtriage.examine.run.job import Job
-    from torchtriage.examine.run.sharing import Member
+    from torchtriage.examine.run.launcher.sharing import Member
 
 LAUNCHED = "_torchtriage_job"  # the module that `torchtriage run` has put into a job
 _one_at_a_time = Lock()  # two would wrap each other, and count each other's work
@@ -99,8 +99,8 @@ class Watch:
 
     def _begin(self) -> None:
         from torchtriage.examine.run.job import begin
-        from torchtriage.examine.run.launch import entered
-        from torchtriage.examine.run.sharing import among, joins, note
+        from torchtriage.examine.run.launcher.launch import entered
+        from torchtriage.examine.run.launcher.sharing import among, joins, note
         from torchtriage.report.keep import folder
         from torchtriage.triage import probes
 
@@ -116,7 +116,7 @@ class Watch:
 
     def _together(self, folder: Path, error: BaseException | None) -> bool:
         """Whether it is our part to judge: as rank 0, once the other ranks have left their blocks, or alone."""
-        from torchtriage.examine.run.sharing import await_others, note
+        from torchtriage.examine.run.launcher.sharing import await_others, note
 
         if self._who.job is None:
             return True

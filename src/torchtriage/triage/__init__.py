@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torchtriage.diagnose.compare import Comparison
     from torchtriage.examine.artefact.engines import Engine
     from torchtriage.examine.detector import Detector
-    from torchtriage.examine.run.launch import Ended, Launch
+    from torchtriage.examine.run.launcher.launch import Ended, Launch
     from torchtriage.examine.source.edits import Mended
     from torchtriage.examine.source.files import Means
     from torchtriage.examine.source.seen import Memory
@@ -123,8 +123,8 @@ def run(launch: Launch, case: Case | None = None, stands: Callable[[Case], None]
     """
     from dataclasses import replace
 
-    from torchtriage.examine.run import launch as launching
-    from torchtriage.examine.run.ranks import scaling
+    from torchtriage.examine.run.launcher import launch as launching
+    from torchtriage.examine.run.measures import scaling
 
     baseline = scaling.noted(launch.baseline) if launch.baseline is not None else None
 
@@ -176,7 +176,8 @@ def judge(folder: Path, case: Case | None = None) -> Case:
     from msgspec.structs import replace
 
     from torchtriage.examine.detector import perform
-    from torchtriage.examine.run import load, measure
+    from torchtriage.examine.run.measures import figures as measure
+    from torchtriage.examine.run.reader import load
     from torchtriage.triage.ending import ending, led
 
     recorded = load.read(folder)

@@ -16,10 +16,10 @@ from torchtriage.core.plain import plain
 from torchtriage.examine.artefact.logs import read_crashes
 from torchtriage.examine.artefact.logs.marks import CAUSE, tier_of
 from torchtriage.examine.detector import perform
-from torchtriage.examine.run.crash import Crash
-from torchtriage.examine.run.endings import end_without_error
 from torchtriage.examine.run.job.events import Ended, Exit
+from torchtriage.examine.run.reader.endings import end_without_error
 from torchtriage.examine.run.record import RunRecord
+from torchtriage.examine.run.record.crash import Crash
 from torchtriage.triage import detectors
 from torchtriage.triage.messages import decoded
 

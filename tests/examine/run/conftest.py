@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from torchtriage.examine.run.job import Job, begin
-from torchtriage.examine.run.launch import environment, prepared
+from torchtriage.examine.run.launcher.launch import environment, prepared
 
 Events = list[dict[str, Any]]
 

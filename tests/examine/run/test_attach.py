@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchtriage.examine.run import load
+from torchtriage.examine.run.reader import load
 
 Run = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from torchtriage import triage
 from torchtriage.core.case import Case
-from torchtriage.examine.run.launch import Launch
+from torchtriage.examine.run.launcher.launch import Launch
 
 JOB = """
 import sys, time

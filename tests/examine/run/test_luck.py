@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from torchtriage.core.errors import TriageError
-from torchtriage.examine.run import load
-from torchtriage.examine.run.launch import Ended, Launch, launch, prepared
+from torchtriage.examine.run.launcher.launch import Ended, Launch, launch, prepared
+from torchtriage.examine.run.reader import load
 from torchtriage.triage import probes
 
 Run = Callable[..., Any]

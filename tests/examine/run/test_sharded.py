@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchtriage.examine.run import load
+from torchtriage.examine.run.reader import load
 from torchtriage.triage import judge, probes
 
 Run = Callable[..., Any]

@@ -125,8 +125,8 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
         raise click.UsageError("--card needs --accelerator sim")
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
-    from torchtriage.examine.run.launch import Launch
-    from torchtriage.examine.run.sharing import joins, member
+    from torchtriage.examine.run.launcher.launch import Launch
+    from torchtriage.examine.run.launcher.sharing import joins, member
     from torchtriage.report.choose import chosen
     from torchtriage.report.formats import render
     from torchtriage.report.keep import folder, keep

@@ -10,7 +10,7 @@ from anyio import to_thread
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
 
-from torchtriage.examine.run.live import Line
+from torchtriage.examine.run.launcher.live import Line
 from torchtriage.interface.mcp.answers import answer
 from torchtriage.interface.mcp.commands import checked
 from torchtriage.interface.mcp.jobs import TIMED_OUT, Watch, call

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from torchtriage.core.plain import written
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
 from torchtriage.examine.run.ranks.beside import BINS, DRAWN
 from torchtriage.examine.run.record import RankRecord, RunRecord
 

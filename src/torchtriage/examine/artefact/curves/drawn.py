@@ -12,7 +12,7 @@ from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
 from torchtriage.examine.run.job.events import GradNorm, Step, to_row
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import thinned
+from torchtriage.examine.run.series.quantiles import thinned
 
 Points = tuple[tuple[int, float], ...]
 

@@ -10,7 +10,7 @@ from torchtriage.examine.artefact.logs import ends
 from torchtriage.examine.artefact.logs.said import Exit, Logs, Said
 from torchtriage.examine.artefact.logs.scan import Decode, Scan
 from torchtriage.examine.artefact.logs.tracebacks import ERROR
-from torchtriage.examine.run.crash import Crash
+from torchtriage.examine.run.record.crash import Crash
 
 
 def read_crashes(crashes: Sequence[Crash], decode: Decode) -> Logs:

@@ -9,7 +9,7 @@ from typing import Any
 from torchtriage.examine.artefact.trace.rank import NAMELESS, RankSummary, StepOf
 from torchtriage.examine.artefact.trace.traces import Traces
 from torchtriage.examine.run.ranks.beside import Track, laid
-from torchtriage.examine.run.series import interval_of_median, quantile
+from torchtriage.examine.run.series.quantiles import interval_of_median, quantile
 
 COMPARED = 5
 """Steps of a rank below which nothing is said of what sets it apart: the usual window of a profiler."""

@@ -10,7 +10,7 @@ from typing import Any
 from torchtriage.examine.run.job.events import End, Error, Setup, Start, Step
 from torchtriage.examine.run.ranks.meetings import timed
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import interval_of_median, quantile, thinned
+from torchtriage.examine.run.series.quantiles import interval_of_median, quantile, thinned
 
 Columns = Mapping[str, Sequence[Any]]
 Figures = tuple[float, float, float]  # a median and its 95 % interval, in seconds

@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from torchtriage.core.errors import NOTHING_EXAMINED, USAGE, TriageError
-from torchtriage.examine.run.launch import on_windows
+from torchtriage.examine.run.launcher.launch import on_windows
 from torchtriage.examine.trial.gradient.asked import Asked
 from torchtriage.examine.trial.gradient.record import GradientTrial, gathered
 from torchtriage.examine.trial.leg.ending import MARK, ended_with_us

@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
-from torchtriage.examine.run.launch import environment, on_windows, prepared, resolved
+from torchtriage.examine.run.launcher.launch import environment, on_windows, prepared, resolved
 from torchtriage.examine.trial.leg.ending import MARK, Process, ended_with_us
 from torchtriage.examine.trial.leg.mirror import OWN, Mirror, caches
 

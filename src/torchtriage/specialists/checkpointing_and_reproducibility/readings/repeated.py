@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.series import number
+from torchtriage.examine.run.series.quantiles import number
 from torchtriage.examine.trial.repeat.compare import Difference
 from torchtriage.examine.trial.repeat.pinpoint import Origin
 from torchtriage.examine.trial.repeat.trial import Repeat

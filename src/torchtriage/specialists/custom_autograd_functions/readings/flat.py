@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.custom_autograd_functions.probes.events import Flat
 
 

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import (
     Classes,
     ClippedByHook,
@@ -20,9 +19,10 @@ from torchtriage.examine.run.job.events import (
     Rate,
     Targets,
 )
+from torchtriage.examine.run.measures.training import sole_loss
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import quantile
-from torchtriage.examine.run.training import sole_loss
+from torchtriage.examine.run.record.further import further
+from torchtriage.examine.run.series.quantiles import quantile
 from torchtriage.specialists.debugging_techniques.probes.events import (
     Ascent,
     Broadcast,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Error, PassFailed
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import Cut, EmptySteps
 
 ENOUGH = 10  # steps without a gradient: a phase of warming up or of freezing has fewer, or other optimizers that learn

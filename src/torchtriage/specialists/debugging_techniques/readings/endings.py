@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.crash import signal_of
 from torchtriage.examine.run.job.events import Error, Exit, Loader, NonFinite
 from torchtriage.examine.run.record import RunRecord
+from torchtriage.examine.run.record.crash import signal_of
 from torchtriage.specialists.debugging_techniques.probes.events import Refused
 from torchtriage.specialists.debugging_techniques.readings.origins import in_batch
 

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Further, GradNorm, NonFinite
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import Births, Carried, Layer, Layers, Units
 from torchtriage.specialists.debugging_techniques.readings import seen
 

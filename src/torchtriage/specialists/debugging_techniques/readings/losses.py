@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Classes, Made, Setup
+from torchtriage.examine.run.measures.training import sole_loss
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.training import sole_loss
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import (
     Births,
     Broadcast,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import LateClip, LateShrunk, Zeroed
 
 VARIES = 1.01  # the largest of factors over the least: a clip by norm divides by a norm, which differs

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Batch, NonFinite, Skip, Unfilled
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import Refused
 from torchtriage.specialists.debugging_techniques.readings import seen
 from torchtriage.specialists.debugging_techniques.readings.gradients import gradients_exploding

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import Homeless, Unowned
 
 ENOUGH = 8  # backward passes

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import End, Error, Rate
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.debugging_techniques.probes.events import Planned, ScheduleLed
 
 ENOUGH_LOST, SHARE_LOST = 10, 0.1  # steps at a learning rate of 0 or less, and the share of all

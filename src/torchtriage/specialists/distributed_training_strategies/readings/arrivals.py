@@ -12,9 +12,9 @@ from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.ranks.device_steps import device_steps, uses_device
 from torchtriage.examine.run.ranks.meetings import Meeting, meetings
+from torchtriage.examine.run.reader.unseen import world_size
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.run.series import interval_of_median, own_seconds
-from torchtriage.examine.run.unseen import world_size
+from torchtriage.examine.run.series.quantiles import interval_of_median, own_seconds
 from torchtriage.specialists.distributed_training_strategies.readings import delays
 
 from . import device_waits

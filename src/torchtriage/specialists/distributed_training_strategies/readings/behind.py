@@ -7,7 +7,7 @@ from math import inf
 from statistics import median
 
 from torchtriage.examine.run.job.events import Step
-from torchtriage.examine.run.measure import cpu_got
+from torchtriage.examine.run.measures.figures import cpu_got
 from torchtriage.examine.run.ranks.meetings import Meeting
 
 BUSY = 0.8  # share of the CPU time it wants that a thread gets

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.job.events import Collectives, Device, Step
-from torchtriage.examine.run.measure import cpu_got
+from torchtriage.examine.run.measures.figures import cpu_got
 from torchtriage.examine.run.ranks.device_steps import Wait, unhidden, uses_device
 from torchtriage.examine.run.ranks.meetings import exposed
-from torchtriage.examine.run.ratio import ratio
+from torchtriage.examine.run.reader.unseen import world_size
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.run.series import own_seconds
-from torchtriage.examine.run.unseen import world_size
+from torchtriage.examine.run.series.quantiles import own_seconds
+from torchtriage.examine.run.series.ratio import ratio
 from torchtriage.specialists.distributed_training_strategies.readings import delays, device_waits
 
 ENOUGH_STEPS = 20

@@ -13,7 +13,7 @@ from torchtriage.examine.run.job.events import Stacks, Where
 from torchtriage.examine.run.ranks.device_steps import device_steps, uses_device
 from torchtriage.examine.run.ranks.meetings import exposed
 from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.examine.run.series import own_seconds
+from torchtriage.examine.run.series.quantiles import own_seconds
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer")
 PART = 0.2  # of the delay, from which a phase is named

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torchtriage.examine.detector import CannotSee
 from torchtriage.examine.run.job.events import Collectives, Device, Meeting, Wrapper
 from torchtriage.examine.run.ranks.device_steps import waits_by_step
+from torchtriage.examine.run.reader.unseen import world_size
 from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.examine.run.unseen import world_size
 
 ENOUGH_STEPS = 20
 LEAST = 0.0005  # seconds a step: what a launch of the host's takes now and then

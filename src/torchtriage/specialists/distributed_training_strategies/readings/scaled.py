@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.ranks.scaling import scaling
+from torchtriage.examine.run.measures.scaling import scaling
 from torchtriage.examine.run.record import RunRecord
 
 

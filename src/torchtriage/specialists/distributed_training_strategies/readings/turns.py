@@ -10,7 +10,7 @@ from statistics import median
 from msgspec import Struct
 
 from torchtriage.examine.run.ranks.meetings import Meeting
-from torchtriage.examine.run.series import own_seconds
+from torchtriage.examine.run.series.quantiles import own_seconds
 
 from .behind import Rows, behind, held_up
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Error, replace
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.mixed_precision_and_optimization.probes.events import (
     AutocastBackward,
     AutocastUnused,

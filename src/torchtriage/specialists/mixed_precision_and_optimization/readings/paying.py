@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.job.events import Setup
-from torchtriage.examine.run.measure import cpu_got
+from torchtriage.examine.run.measures.figures import cpu_got
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.specialists.mixed_precision_and_optimization.probes.events import AutocastCost
 

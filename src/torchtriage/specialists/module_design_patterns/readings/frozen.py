@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.module_design_patterns.probes.events import FrozenAtRandom
 
 ENOUGH = 20  # steps: whoever tries a program out takes fewer

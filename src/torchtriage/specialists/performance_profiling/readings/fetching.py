@@ -8,10 +8,10 @@ from statistics import median
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run import hotspots
 from torchtriage.examine.run.job.events import Loader, Stacks, Start, replace
+from torchtriage.examine.run.measures import hotspots
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import own_seconds
+from torchtriage.examine.run.series.quantiles import own_seconds
 from torchtriage.specialists.performance_profiling.probes.events import Fetch, Making
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating, sharing
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.job.events import Device, HostWaits, Meeting, Setup, Start, Wrapper
-from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import number
+from torchtriage.examine.run.series.quantiles import number
+from torchtriage.examine.run.series.ratio import ratio
 from torchtriage.specialists.performance_profiling.probes.events import Aid
 
 REGULAR = 0.8  # of the steps: what waits less often is a log, an evaluation or a checkpoint

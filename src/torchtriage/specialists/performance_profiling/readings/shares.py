@@ -8,10 +8,10 @@ from statistics import median
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.run.job.events import Collectives, Loader, Meeting, Stacks, Step, Wrapper
-from torchtriage.examine.run.measure import cpu_got
+from torchtriage.examine.run.measures.figures import cpu_got
 from torchtriage.examine.run.ranks.meetings import told_apart
-from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.series.ratio import ratio
 from torchtriage.specialists.performance_profiling.probes.events import Arrivals
 from torchtriage.specialists.performance_profiling.readings import building, fetching, limits
 from torchtriage.specialists.performance_profiling.readings.lines import dominating

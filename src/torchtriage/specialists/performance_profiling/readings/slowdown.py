@@ -9,12 +9,12 @@ import numpy as np
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run import trend
 from torchtriage.examine.run.job.events import Hooks, Loader, Stacks, Step
-from torchtriage.examine.run.measure import PHASES
+from torchtriage.examine.run.measures.figures import PHASES
+from torchtriage.examine.run.reader.unseen import world_size
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import own_seconds
-from torchtriage.examine.run.unseen import world_size
+from torchtriage.examine.run.series import trend
+from torchtriage.examine.run.series.quantiles import own_seconds
 from torchtriage.specialists.performance_profiling.probes.events import Work
 from torchtriage.specialists.performance_profiling.readings.lines import calling, dominating
 

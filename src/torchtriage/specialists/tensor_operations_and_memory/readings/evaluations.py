@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import (
     EvaluatedWithGraph,
     Evaluating,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Step
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import CarriedState, Graphs, InnerGraphs
 from torchtriage.specialists.tensor_operations_and_memory.readings.states import grows
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run import trend
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Loader
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
+from torchtriage.examine.run.series import trend
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import Container, Host, SecondEpoch
 
 ENOUGH_STEPS = 30

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.further import further
 from torchtriage.examine.run.job.events import Error
 from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.record.further import further
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import CarriedState
 
 ERRORS = ("backward through the graph a second time", "modified by an inplace operation")

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from records import event
 
-from torchtriage.examine.run import load
 from torchtriage.examine.run.job.events import End, Start
 from torchtriage.examine.run.job.record import writer
 from torchtriage.examine.run.job.record.writer import LINES, ROOM, Writer, kept
 from torchtriage.examine.run.job.watch import clock
 from torchtriage.examine.run.job.watch.clock import DENSE, Clock
 from torchtriage.examine.run.job.watch.rest import Rest
-from torchtriage.examine.run.measure import measurements
+from torchtriage.examine.run.measures.figures import measurements
+from torchtriage.examine.run.reader import load
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 WEEK = 7 * 24 * 3600 * 100  # steps of 10 ms

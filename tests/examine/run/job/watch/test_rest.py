@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from torchtriage.examine.run.job import Job
 from torchtriage.examine.run.job.watch import clock
 from torchtriage.examine.run.job.watch.rest import CLOSELY, CONTROL, MOST, RECENT, TOGETHER, Rest
-from torchtriage.examine.run.load import read
+from torchtriage.examine.run.reader.load import read
 from torchtriage.triage import probes
 
 Events = list[dict[str, Any]]

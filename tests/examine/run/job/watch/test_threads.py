@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from torchtriage.examine.run import load
 from torchtriage.examine.run.job import Job
+from torchtriage.examine.run.reader import load
 from torchtriage.triage import probes
 
 Watch = Callable[..., Job]

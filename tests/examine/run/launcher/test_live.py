@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchtriage.examine.run.live import Line
+from torchtriage.examine.run.launcher.live import Line
 
 
 class Terminal(io.StringIO):

@@ -11,7 +11,7 @@ from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Inconclusive, Observed, Place
 from torchtriage.examine.detector import Sighting, detector, perform
 from torchtriage.examine.run.job.events import Clock, Event, Step, from_row, to_row
-from torchtriage.examine.run.load import read
+from torchtriage.examine.run.reader.load import read
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 Row = dict[str, Any]

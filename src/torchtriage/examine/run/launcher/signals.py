@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from torchtriage.examine.run.notes import Notes
+from torchtriage.examine.run.launcher.notes import Notes
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 FORWARDED = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")

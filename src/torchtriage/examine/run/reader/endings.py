@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from torchtriage.core.end import End
 from torchtriage.core.evidence import Place
-from torchtriage.examine.run.crash import Crash, signal_of
 from torchtriage.examine.run.job.events import Ended, Error, Exit, Handled, Setup, Start
 from torchtriage.examine.run.record import Log, RankRecord
+from torchtriage.examine.run.record.crash import Crash, signal_of
 
 _LAUNCHERS = frozenset({"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "SignalException"})
 """What launchers raise when a child has failed: the child's own error is the one to tell."""

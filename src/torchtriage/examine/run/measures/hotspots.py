@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import Struct
 
 from torchtriage.examine.run.job.events import Stacks
-from torchtriage.examine.run.ratio import ratio
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import own_seconds, thinned
+from torchtriage.examine.run.series.quantiles import own_seconds, thinned
+from torchtriage.examine.run.series.ratio import ratio
 
 Frame = tuple[str, int, str]  # file, line, function
 Where = tuple[str, int]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from torchtriage.core.case import Case
-from torchtriage.examine.run.endings import crashes
+from torchtriage.examine.run.reader.endings import crashes
 from torchtriage.examine.run.record import Log
 from torchtriage.report.outline import outline
 from torchtriage.triage import judge

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
 from torchtriage.examine.run import lines
-from torchtriage.examine.run.endings import crashes
 from torchtriage.examine.run.job.events import Start, Step
 from torchtriage.examine.run.lines import Row
 from torchtriage.examine.run.ranks import attempts
+from torchtriage.examine.run.reader.endings import crashes
+from torchtriage.examine.run.reader.unseen import unseen
 from torchtriage.examine.run.record import Log, RankRecord, RunRecord
-from torchtriage.examine.run.unseen import unseen
 
 
 def read(folder: Path) -> RunRecord:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from torchtriage.examine.run.lines import Row, Tail
-from torchtriage.examine.run.series import number
+from torchtriage.examine.run.series.quantiles import number
 
 NOTABLE = frozenset({"non-finite", "skip", "carried", "clip-scaled", "probe-off"})
 

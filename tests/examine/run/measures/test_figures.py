@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from torchtriage.examine.run.job.events import Step
 from torchtriage.examine.run.job.watch.governor import FIRST
-from torchtriage.examine.run.measure import measurements, overhead, shares, step_time
+from torchtriage.examine.run.measures.figures import measurements, overhead, shares, step_time
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 Event = dict[str, Any]

@@ -11,10 +11,10 @@ from torchtriage.core.case import Case
 from torchtriage.core.errors import USAGE, TriageError
 from torchtriage.core.fault import Severity
 from torchtriage.core.plain import number, within
-from torchtriage.examine.run import load
 from torchtriage.examine.run.job.events import Setup
+from torchtriage.examine.run.reader import load
 from torchtriage.examine.run.record import RankRecord, RunRecord
-from torchtriage.examine.run.series import own_seconds, quantile
+from torchtriage.examine.run.series.quantiles import own_seconds, quantile
 
 NAME = "baseline.json"
 COMPUTES = "compute-bound"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from torchtriage.examine.run import load
 from torchtriage.examine.run.job.events import Error, Start
 from torchtriage.examine.run.job.ranks import membership
+from torchtriage.examine.run.reader import load
 
 Run = Callable[..., Any]
 

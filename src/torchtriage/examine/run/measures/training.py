@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from torchtriage.examine.run.job.events import Classes, Guess, Rate, Targets
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.series import quantile
+from torchtriage.examine.run.series.quantiles import quantile
 
 BEGIN = 5  # losses whose median is the first one: one batch is luck, and fifty are no beginning any more
 SHARE = 20  # the last loss is the median of the last one in so many, and of BEGIN at least

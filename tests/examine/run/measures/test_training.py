@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from torchtriage.examine.run.measures.training import course, training
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.training import course, training
 
 Event = dict[str, Any]
 

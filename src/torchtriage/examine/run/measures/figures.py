@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from torchtriage.examine.run import hotspots
-from torchtriage.examine.run.hotspots import Samples
 from torchtriage.examine.run.job.events import GradNorm, Setup, Stacks, Start, Step
 from torchtriage.examine.run.job.watch.governor import FIRST
+from torchtriage.examine.run.measures import hotspots
+from torchtriage.examine.run.measures.hotspots import Samples
+from torchtriage.examine.run.measures.rehearsal import rehearsal, without_times
+from torchtriage.examine.run.measures.scaling import scaling
+from torchtriage.examine.run.measures.training import training
 from torchtriage.examine.run.ranks.beside import side_by_side
 from torchtriage.examine.run.ranks.hung import hung
 from torchtriage.examine.run.ranks.looks import divergence
 from torchtriage.examine.run.ranks.meetings import Meetings, late, meetings, timed, told_apart
-from torchtriage.examine.run.ranks.scaling import scaling
+from torchtriage.examine.run.reader.unseen import world_size
 from torchtriage.examine.run.record import SETTLED, RankRecord, RunRecord
-from torchtriage.examine.run.rehearsal import rehearsal, without_times
-from torchtriage.examine.run.series import even, interval_of_median, own_seconds, quantile, thinned
-from torchtriage.examine.run.training import training
-from torchtriage.examine.run.unseen import world_size
+from torchtriage.examine.run.series.quantiles import even, interval_of_median, own_seconds, quantile, thinned
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication", "idle")
 ENOUGH_RESTED = 256  # steps without probes, with which the others can be compared

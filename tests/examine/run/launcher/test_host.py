@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.examine.run import host
-from torchtriage.examine.run.host import killed_for_memory, oom_kills
+from torchtriage.examine.run.launcher import host
+from torchtriage.examine.run.launcher.host import killed_for_memory, oom_kills
 
 V2 = {"proc/self/cgroup": "0::/jobs/seven\n", "sys/fs/cgroup/jobs/seven/memory.events": "low 0\noom 2\noom_kill 3\n"}
 MOUNTED = {"proc/self/cgroup": "0::/jobs/seven\n", "sys/fs/cgroup/memory.events": "oom_kill 4\n"}

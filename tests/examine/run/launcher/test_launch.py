@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from torchtriage.core.errors import TriageError
-from torchtriage.examine.run import launch as launching
-from torchtriage.examine.run.launch import ATTACH, Ended, Launch, environment, prepared, resolved
+from torchtriage.examine.run.launcher import launch as launching
+from torchtriage.examine.run.launcher.launch import ATTACH, Ended, Launch, environment, prepared, resolved
 
 HERE = Path("job")
 
@@ -106,7 +106,7 @@ def test_a_folder_that_is_read_only_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_windows_is_told_what_works_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchtriage.examine.run.launch.on_windows", lambda: True)
+    monkeypatch.setattr("torchtriage.examine.run.launcher.launch.on_windows", lambda: True)
 
     with pytest.raises(TriageError, match="Windows") as refused:
         go(sys.executable, "-c", "pass")
@@ -153,7 +153,7 @@ from pathlib import Path
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from torchtriage.examine.run.launch import Launch, launch
+from torchtriage.examine.run.launcher.launch import Launch, launch
 job = '''
 import signal, sys, os
 def told(number, frame):

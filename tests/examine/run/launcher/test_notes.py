@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from torchtriage.examine.run import notes
-from torchtriage.examine.run.notes import ASK, Notes
+from torchtriage.examine.run.launcher import notes
+from torchtriage.examine.run.launcher.notes import ASK, Notes
 
 ME, PARENT = os.getpid(), os.getppid()
 GONE = 2**22 + 1  # beyond the largest number that Linux gives a process

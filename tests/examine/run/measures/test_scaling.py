@@ -12,7 +12,7 @@ from torchtriage import triage
 from torchtriage.core.case import Case
 from torchtriage.core.errors import TriageError
 from torchtriage.core.evidence import Evidence, Place, Verdict
-from torchtriage.examine.run.ranks import scaling
+from torchtriage.examine.run.measures import scaling
 
 STEP = {
     "kind": "step", "seconds": 0.1, "data": 0.0, "transfer": 0.0, "forward": 0.03, "backward": 0.06, "optimizer": 0.01,

@@ -10,10 +10,10 @@ from typing import Any
 
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import CannotSee, view
-from torchtriage.examine.run.crash import Crash
 from torchtriage.examine.run.job.events import Clock, Device, E, Ended, Event, Rehearsal, Rested, Setup, Step, from_row
 from torchtriage.examine.run.lines import Row
-from torchtriage.examine.run.series import even
+from torchtriage.examine.run.record.crash import Crash
+from torchtriage.examine.run.series.quantiles import even
 
 KINDS_OF_BOUNDARY = ("optimizer", "backward", "forward")
 WARM = 3  # steps left out at the start of a run that has SETTLED or more: compilers and allocators warm up

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from torchtriage.core.errors import NOTHING_EXAMINED, TriageError
-from torchtriage.examine.run import sharing
-from torchtriage.examine.run.host import killed_for_memory, oom_kills
+from torchtriage.examine.run.launcher import sharing
+from torchtriage.examine.run.launcher.host import killed_for_memory, oom_kills
+from torchtriage.examine.run.launcher.live import Line
+from torchtriage.examine.run.launcher.notes import Notes, Standing
+from torchtriage.examine.run.launcher.sharing import Member
+from torchtriage.examine.run.launcher.signals import passing_on
 from torchtriage.examine.run.lines import Row
-from torchtriage.examine.run.live import Line
-from torchtriage.examine.run.notes import Notes, Standing
-from torchtriage.examine.run.sharing import Member
-from torchtriage.examine.run.signals import passing_on
 
-ATTACH = Path(__file__).resolve().parent / "attach"
+ATTACH = Path(__file__).resolve().parents[1] / "attach"
 WAY_OUT = "Name a new folder with --out."
 
 

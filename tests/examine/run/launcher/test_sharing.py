@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from torchtriage.core.errors import TriageError
-from torchtriage.examine.run import load, sharing
-from torchtriage.examine.run.launch import entered
+from torchtriage.examine.run.launcher import sharing
+from torchtriage.examine.run.launcher.launch import entered
+from torchtriage.examine.run.launcher.sharing import Member, joins, leads, member
 from torchtriage.examine.run.ranks import attempts
+from torchtriage.examine.run.reader import load
 from torchtriage.examine.run.record import RankRecord
-from torchtriage.examine.run.sharing import Member, joins, leads, member
 from torchtriage.report.keep import folder as new_folder
 
 Event = dict[str, Any]
@@ -134,14 +135,14 @@ def test_a_folder_that_is_just_being_made_is_waited_for(tmp_path: Path, monkeypa
     def make(_seconds: float) -> None:
         (tmp_path / sharing.JOB).write_text("one\n")
 
-    monkeypatch.setattr("torchtriage.examine.run.sharing.time.sleep", make)
+    monkeypatch.setattr("torchtriage.examine.run.launcher.sharing.time.sleep", make)
     assert joins(tmp_path, second)
 
 
 def test_one_that_is_never_made_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     passed = iter([0.0, 1.0, 3.0])
-    monkeypatch.setattr("torchtriage.examine.run.sharing.time.monotonic", lambda: next(passed))
-    monkeypatch.setattr("torchtriage.examine.run.sharing.time.sleep", lambda _: None)
+    monkeypatch.setattr("torchtriage.examine.run.launcher.sharing.time.monotonic", lambda: next(passed))
+    monkeypatch.setattr("torchtriage.examine.run.launcher.sharing.time.sleep", lambda _: None)
 
     assert not joins(tmp_path, nodes(0)[0])
 
@@ -190,8 +191,10 @@ def test_others_are_waited_for_but_not_for_ever(
     comes: bool, ends: bool, waits: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("torchtriage.examine.run.sharing.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("torchtriage.examine.run.sharing.time.sleep", lambda more: clock.append(clock.pop() + more))
+    monkeypatch.setattr("torchtriage.examine.run.launcher.sharing.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(
+        "torchtriage.examine.run.launcher.sharing.time.sleep", lambda more: clock.append(clock.pop() + more)
+    )
     first, second = nodes(0, 1)
     entered(tmp_path / "run", first)
     if comes:

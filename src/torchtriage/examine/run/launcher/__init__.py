@@ -1,0 +1,1 @@
+"""Starts a job with the probes in its environment, passes signals on, and tells how it ended."""

@@ -1,0 +1,1 @@
+"""The figures of a run, by the names of the interface."""

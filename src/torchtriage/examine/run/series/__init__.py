@@ -1,0 +1,1 @@
+"""Figures of many steps, with their intervals."""
