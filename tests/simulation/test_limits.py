@@ -252,8 +252,8 @@ class Slow(torch.utils.data.Dataset):
         return torch.ones(16), torch.zeros(16)
 
 
-def in_real_time(loader: Any, folder: Path, step: Callable[[torch.Tensor], None]) -> Watched:
-    simulator = simulation.start(devices=2, costs=Costs.free(kernel=500_000), realtime=True)
+def in_real_time(loader: Any, folder: Path, step: Callable[[torch.Tensor], None], kernel: int = 500_000) -> Watched:
+    simulator = simulation.start(devices=2, costs=Costs.free(kernel=kernel), realtime=True)
     accelerator.forget()
     model = nn.Linear(16, 16).to("sim")
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
@@ -283,6 +283,6 @@ def test_a_wait_is_found_by_the_clock_of_every_job(simulator: Simulator, tmp_pat
         time.sleep(0.02)
 
     batches = [(torch.ones(8, 16), torch.zeros(8, 16))] * 40
-    watched = in_real_time(torch.utils.data.DataLoader(batches, batch_size=None), tmp_path, logged)
+    watched = in_real_time(torch.utils.data.DataLoader(batches, batch_size=None), tmp_path, logged, kernel=2_000_000)
     assert "sync-bound" in watched.faults
     assert {each.place.path for each in watched.evidence("run/sync-wait")} == {"tests/simulation/test_limits.py"}

@@ -59,6 +59,12 @@ class Job(Tools):
         self.sampled()
         self.governor.orderly.add(self.placing)
 
+    def computes(self) -> None:
+        """The probe that is being placed is sampled and has a device compute: where there is one it leaves out half of
+        the steps, so that these are timed with the job's own kernels alone.
+        """
+        self.governor.computing.add(self.placing)
+
     def spaced(self) -> None:
         """The probe that is being placed looks at the first steps, at each fourth up to step 1024, at each sixteenth
         later, and at all that sampled probes watch: for what is to be seen at any time, and at its own time only.

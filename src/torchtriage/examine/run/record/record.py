@@ -18,6 +18,7 @@ from torchtriage.examine.run.series.quantiles import even
 KINDS_OF_BOUNDARY = ("optimizer", "backward", "forward")
 WARM = 3  # steps left out at the start of a run that has SETTLED or more: compilers and allocators warm up
 SETTLED = 20
+QUIET = 10  # steps in which probes compute nothing, of which so many tell enough
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,13 @@ class RankRecord(Log):
 
     @cached_property
     def on_device(self) -> tuple[Device, ...]:
-        """The steps that were timed on the device's own timeline, without warm-up; none where they are too few."""
+        """The steps that were timed on the device's own timeline, without warm-up; none where they are too few. Where
+        enough of them are quiet, it is these.
+        """
         rows = tuple(self.all(Device))[WARM:]
+        quiet = tuple(each for each in rows if each.is_quiet)
+        if len(quiet) >= QUIET:
+            return quiet
         return rows if len(rows) >= SETTLED else ()
 
     @cached_property

@@ -60,6 +60,7 @@ def surges(job: Job) -> None:
 def norms(job: Job) -> None:
     """The norm of an optimizer's gradients as its step uses them, and now and then that of each weight and bias."""
     job.sampled()
+    job.computes()
     watch = _Norms(job)
     job.listen(watch.stepping)
 
@@ -150,6 +151,7 @@ class _Norms:
 def units(job: Job) -> None:
     """Of every layer that seems dead: how many outputs got no gradient and were never positive in 24 watched steps."""
     job.sampled()
+    job.computes()
     watch = _Units(job)
     probe = job.placing
     job.undo(watch.silence)

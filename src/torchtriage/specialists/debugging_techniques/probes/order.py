@@ -28,6 +28,7 @@ def zeroed(job: Job) -> None:
 
     watch = _Zeroed(job)
     job.orderly()
+    job.computes()
     job.listen(watch.watching, watch.backwarded, watch.stepping, watch.stepped, watch.skipped, watch.ending)
     job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)
     job.wrap(torch.nn.Module, "zero_grad", watch.clearing)
@@ -200,6 +201,7 @@ def late_cuts(job: Job) -> None:
 
     watch = Shrunk(job)
     job.orderly()
+    job.computes()
     job.listen(watch.watching, watch.backward, watch.stepping, watch.stepped, watch.skipped)
     job.listen(watch.clipping, watch.ending)
     job.wrap(torch.optim.Optimizer, "zero_grad", watch.clearing)

@@ -68,7 +68,7 @@ class _Origins:
         self.held: _Held | None = None
         self.first: _Held | None = None  # of the row
         self.latest: list[Any] = []  # roots of this backward, weakly
-        self.unread: Any = None  # on a device: whether the loss of this backward is finite
+        self.unread: Any = None  # on a device: the loss of this backward, or the sum of its values
 
     def scale(self, original: Any) -> Any:
         def scaling(scaler: Any, outputs: Any) -> Any:
@@ -108,7 +108,8 @@ class _Origins:
         losses = [loss for loss in unscaled if isinstance(loss, torch.Tensor) and _has_numbers(loss)]
         for loss in losses:
             if not loss.is_cpu:
-                self.unread = torch.isfinite(loss.detach()).all()
+                # the number itself: whether it is finite would take the device five kernels
+                self.unread = loss.detach() if loss.numel() == 1 else loss.detach().sum()
             elif not (isfinite(loss.item()) if loss.numel() == 1 else _all_finite(loss.detach())):
                 self.hold_loss(losses)
                 return
@@ -131,7 +132,7 @@ class _Origins:
         held = self.held is not None and self.held.reaches(optimizer)
         if self.done or held or getattr(optimizer, "found_inf", None) is not None:
             return  # a fused optimizer is told by its scaler to leave the parameters alone
-        if self.due > self.job.clock.began:
+        if self.due > self.job.clock.began or self.job.governor.is_quiet:
             total = _first_sum(optimizer)
         else:
             began = now()
@@ -141,7 +142,7 @@ class _Origins:
         if total is None:
             return
         if not total.is_cpu:
-            self.judge_later(total.isfinite())
+            self.judge_later(total)
         elif not _is_finite(total):
             self.hold_gradients(optimizer)
 
@@ -188,14 +189,14 @@ class _Origins:
         if self.held and self.held.turn == self.turn and self.held.reaches(optimizer):
             self.tell(self.held.event)  # the loss before scaling: no search for a scale mends it
 
-    def judge_later(self, finite: Any) -> None:
+    def judge_later(self, number: Any) -> None:
         late = NonFinite(seen="late", at=self.job.step, stage="unknown", why="on CUDA it is read a step late")
 
         def then(value: float) -> None:
-            if not value:
+            if not isfinite(value):
                 self.tell(late)
 
-        self.job.late.read(finite, then)
+        self.job.late.read(number, then)
 
     def tell(self, event: NonFinite) -> None:
         if not self.done:

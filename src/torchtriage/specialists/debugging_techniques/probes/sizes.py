@@ -22,6 +22,7 @@ def sizes(job: Job) -> None:
     import torch
 
     job.sampled()
+    job.computes()
     watch = _Sizes(job)
     job.listen(watch.stepping, watch.stepped, watch.watching)
     job.place(f"{job.placing} loaded", lambda job: job.wrap(torch.nn.Module, "load_state_dict", watch.loading))

@@ -22,6 +22,7 @@ def stalled(job: Job) -> None:
     may write past the version.
     """
     job.sampled()
+    job.computes()
     watch = _Stalled(job)
     job.listen(watch.stepping, watch.stepped)
 

@@ -25,6 +25,7 @@ def by_hand(job: Job) -> None:
     import torch
 
     job.orderly()
+    job.computes()
     watch = _ByHand(job)
     for name in ("scale", "unscale_", "step"):
         job.wrap(torch.amp.GradScaler, name, getattr(watch, name.strip("_")))

@@ -19,6 +19,7 @@ def half(job: Job) -> None:
     import torch
 
     job.sampled()
+    job.computes()
     watch = _Half(job)
     for name in ("half", "bfloat16", "double", "to", "type"):
         job.wrap(torch.nn.Module, name, watch.cast)

@@ -39,7 +39,7 @@ class Told:
 
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
-        self.governor = SimpleNamespace(booked=0)
+        self.governor = SimpleNamespace(booked=0, is_quiet=False)
 
     def record(self, event: Device) -> None:
         self.lines.append(to_row(event))

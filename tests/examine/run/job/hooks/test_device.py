@@ -40,7 +40,7 @@ class Mark:
 class Told:
     def __init__(self) -> None:
         self.lines: list[dict[str, Any]] = []
-        self.governor = SimpleNamespace(booked=0)
+        self.governor = SimpleNamespace(booked=0, is_quiet=False)
 
     def record(self, event: Device) -> None:
         self.lines.append(to_row(event))
@@ -74,7 +74,7 @@ def test_a_step_is_told_from_the_end_of_the_last_one_by_phase() -> None:
     (line,) = told.lines
     assert line == pytest.approx(
         {"kind": "device", "at": 1, "seconds": 0.04, "data": 0.005, "transfer": 0.001, "forward": 0.01, "other": 0.001,
-         "backward": 0.02, "optimizer": 0.003, "busy": 0.0, "host_paced": 0.034, "overhead": 0.0}
+         "backward": 0.02, "optimizer": 0.003, "busy": 0.0, "host_paced": 0.034, "overhead": 0.0, "is_quiet": False}
     )  # fmt: skip
 
 

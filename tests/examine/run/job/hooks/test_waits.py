@@ -62,6 +62,7 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     made = Device()
     monkeypatch.setattr(accelerator, "_kind", "meta")
     monkeypatch.setattr(accelerator, "_module", made)
+    monkeypatch.setattr(accelerator, "_read", None)
     monkeypatch.setattr(accelerator, "clock", lambda: made.now)
     monkeypatch.setattr(accelerator, "has", lambda tensor: tensor.device.type == "meta")
     return made

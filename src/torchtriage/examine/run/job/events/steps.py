@@ -104,7 +104,8 @@ class Device(Step):
 
     busy: seconds outside of data, transfer and communication in which it certainly had work; in the rest it may have
     had some, too. host_paced: seconds outside of those, in phases at whose begin and end it had done all that it was
-    asked for. overhead: seconds that probes took of the host's time. waits: for collectives, in their order: (path,
+    asked for. overhead: seconds that probes took of the host's time. is_quiet: no probe has had the device compute but
+    for a number or two. waits: for collectives, in their order: (path,
     line, call, bytes where they are known, seconds, seconds for which it certainly waited for nothing else, as for a
     slow host); the seconds add up to the phase communication.
     """
@@ -116,6 +117,7 @@ class Device(Step):
     busy: float | None = None
     host_paced: float = 0.0
     overhead: float = 0.0
+    is_quiet: bool = False
     waits: Sequence[Sequence[Any]] = ()
 
 

@@ -43,7 +43,7 @@ def place(job: Job) -> None:
 
     def look(_step: int) -> None:
         nonlocal is_used
-        is_used = bool(accelerator.kind)
+        is_used = job.governor.has_device = bool(accelerator.kind)
 
     def passed(event: str) -> None:
         nonlocal latest
@@ -98,7 +98,7 @@ class Timeline:
         self.job = job
         self.marks: list[Boundary] = []
         self.start: Boundary | None = None
-        self.waiting: list[tuple[int, Boundary, list[Boundary], int]] = []
+        self.waiting: list[tuple[Device, Boundary, list[Boundary]]] = []
         self.booked = 0
         self.is_whole = True  # all waits of the step under way are marked
         self.stream: Any = None
@@ -123,15 +123,16 @@ class Timeline:
         booked, self.booked = self.booked, self.job.governor.booked
         is_whole, self.is_whole = self.is_whole, True
         if self.start is not None and marks and is_whole and len(self.waiting) < WAITING:
-            self.waiting.append((step, self.start, marks, self.booked - booked))
+            overhead, is_quiet = (self.booked - booked) / 1e9, self.job.governor.is_quiet
+            self.waiting.append((Device(at=step, overhead=overhead, is_quiet=is_quiet), self.start, marks))
         self.start = marks[-1] if marks else None
         self.settle()
 
     def settle(self) -> None:
         """Writes down the steps that the device has ended."""
         while self.waiting and not accelerator.is_capturing() and self.waiting[0][2][-1].mark.query():
-            step, start, marks, overhead = self.waiting.pop(0)
-            self.job.record(replace(_timed(start, marks), at=step, overhead=overhead / 1e9))
+            step, start, marks = self.waiting.pop(0)
+            self.job.record(replace(step, **vars(_timed(start, marks))))
 
 
 def _timed(start: Boundary, marks: list[Boundary]) -> Device:

@@ -172,6 +172,8 @@ class Clock(Phases):
             job.listeners.choose()
         if job.governor.opened:
             job.fire("watching")
+        elif job.governor.has_resumed:
+            job.resume()
         if job.steps is not None and job.step >= job.steps and self.boundary != "forward":
             self.end_job("steps")
         self.follows_rest = False

@@ -12,6 +12,7 @@ DEPTH = 32  # steps that are watched at a suspicion, whatever they cost
 SUSPICIONS = 8  # in a run, at most
 SPACED = 4, 16  # steps apart that spaced probes see, up to step EARLY and later, where half of the budget pays for it
 EARLY = 1024
+QUIET = 16, 4  # the step from which probes that compute leave steps to the clock of a device, and how many at a time
 ORDERLY = 8  # windows, one of which probes see that look at the order of calls, which a loop seldom changes
 DEARER = 5  # times as much as was booked in it, a step is charged with at most: others may have disturbed it
 
@@ -30,8 +31,10 @@ class Governor:
 
     watching: whether sampled probes see the current step. opened: whether a window has just begun.
     spaced, sampled, continuous: names of probes. orderly: those of the sampled ones that see one window in eight.
-    windows: that have opened since the last one that was free. struck: whether the current step is one that spaced
-    probes see, watched or not.
+    computing: those of the sampled ones that have the device compute. has_device: the job uses one, by whose clock its
+    steps are timed. is_quiet: therefore those that compute leave the current step out. has_resumed: they have just come
+    back. windows: that have opened since the last one that was free. struck: whether the current step is one that
+    spaced probes see, watched or not.
     focus: the rooms whose probes go on after the first steps; all of them, where nobody has said what is wrong.
     first: steps of its beginning that are all watched.
     budget: the share of the job's time that all probes together may take after the first steps. With less than BUDGET
@@ -45,6 +48,7 @@ class Governor:
         self.accounts: dict[str, Account] = {}
         self.sampled: set[str] = set()
         self.orderly: set[str] = set()
+        self.computing: set[str] = set()
         self.spaced: set[str] = set()
         self.continuous: set[str] = set()
         self.focus: frozenset[str] = frozenset()
@@ -55,6 +59,7 @@ class Governor:
         """As if nothing had been spent yet."""
         self.watching = True
         self.opened = self.struck = False
+        self.has_device = self.is_quiet = self.has_resumed = False
         for account in self.accounts.values():
             account.nanoseconds = 0
         self._booked = 0  # nanoseconds of all probes
@@ -117,14 +122,14 @@ class Governor:
         """Whether PROBE is told of the current step."""
         if probe in self.spaced:
             return self.watching or self.struck
-        if probe in self.orderly and self.windows % ORDERLY:
+        if (self.is_quiet and probe in self.computing) or (self.windows % ORDERLY and probe in self.orderly):
             return False
         return probe not in self.sampled or (self.watching and probe not in self._aside)
 
     @property
-    def view(self) -> tuple[bool, bool, bool, bool]:
+    def view(self) -> tuple[bool, ...]:
         """Steps with the same view are seen by the same probes."""
-        return self.watching, self.struck, bool(self._aside), self.windows % ORDERLY > 0
+        return self.watching, self.struck, bool(self._aside), self.windows % ORDERLY > 0, self.is_quiet
 
     def reaches(self, step: int, *, is_due: bool = False) -> bool:
         """STEP is next: says whether spaced probes come or go. IS_DUE: whatever its number, since steps have rested."""
@@ -154,6 +159,9 @@ class Governor:
             self._charge(nanoseconds)
         self._before = self._booked
         before, aside, self.watched = self.watching, self._aside, self.watched + self.watching
+        was_quiet = self.is_quiet
+        self.is_quiet = self.has_device and self.steps >= QUIET[0] and self.steps // QUIET[1] % 2 == 1
+        self.has_resumed = was_quiet and not self.is_quiet
         self._left -= 1
         if self._left <= 0:
             if self.focus:
@@ -167,7 +175,7 @@ class Governor:
         self.opened = self.watching and not before
         if self.opened:
             self.windows = 0 if self._deep else self.windows + 1
-        return self.watching != before or self._aside is not aside
+        return self.watching != before or self._aside is not aside or self.is_quiet != was_quiet
 
     def _charge(self, nanoseconds: int) -> None:
         """Books the rest of what watching has cost a step: code that runs seldom slows down what comes after it."""

@@ -53,7 +53,7 @@ class Listeners:
     def choose(self) -> None:
         """Another kind of step begins, or somebody has come or gone."""
         governor = self._governor
-        view = (self.resting, self.only, *governor.view)
+        view: tuple[bool | str, ...] = (self.resting, self.only, *governor.view)
         self.closely = governor.watching or governor.struck
         now = self._views.get(view)
         if now is None:

@@ -162,6 +162,14 @@ class Session:
                 self._always.nanoseconds += ended - began
             governor.spend(ended - began)
 
+    def resume(self) -> None:
+        """Tells probes that have left out steps that a window begins for them."""
+        computing = self.governor.computing
+        told = tuple(each for each in self.listeners.now["watching"] if each[0].probe in computing)
+        self.listeners.now = {**self.listeners.now, "watching": told}
+        self.fire("watching")
+        self.listeners.choose()
+
     def is_observed(self) -> bool:
         """Whether a TorchDispatchMode or a profiler of the job's own would see what probes compute, and count it."""
         return self.profiles() or self.modes() > 0
