@@ -120,6 +120,15 @@ def test_what_limits_a_step_is_found_and_nothing_else(run: Run, name: str) -> No
     assert (watched.faults, watched.verdicts) == (set(job.faults), set(job.verdicts))
 
 
+@pytest.mark.parametrize("answer", limited.ANSWERS)
+def test_an_answer_that_depends_on_values_is_waited_for(run: Run, answer: str) -> None:
+    watched = run("answers", answer=answer)
+    assert watched.faults == {"sync-bound"}
+    (wait,) = watched.evidence("run/sync-wait")
+    assert wait.place.path is not None
+    assert wait.place.path.endswith("limited.py")
+
+
 @pytest.mark.parametrize("name", ["two items", "metrics", "a branch"])
 def test_waits_are_told_by_line_with_the_times_of_the_ledger(run: Run, name: str) -> None:
     watched = run(name)

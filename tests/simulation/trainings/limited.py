@@ -73,6 +73,34 @@ def two_items(parts: Parts, *, waits: bool = True) -> None:
         parts.simulator.step()
 
 
+# called by its name each time: the watch takes its place there
+ANSWERS: dict[str, Callable[[torch.Tensor], object]] = {
+    "allclose": lambda numbers: torch.allclose(numbers, numbers),
+    "argwhere": lambda numbers: torch.argwhere(numbers + 0),
+    "bincount": lambda numbers: torch.bincount(numbers.flatten().clamp(min=0).long()),
+    "equal": lambda numbers: numbers.equal(numbers + 1),
+    "integers": lambda numbers: [int(each) for each in numbers[0]],
+    "masked_select": lambda numbers: torch.masked_select(numbers, numbers > 0),
+    "nonzero": lambda numbers: torch.nonzero(numbers + 0),
+    "repeat_interleave": lambda numbers: numbers.repeat_interleave(numbers[:, 0].clamp(min=0).long() + 1, dim=0),
+    "print": repr,
+    "unique": lambda numbers: torch.unique(numbers + 0),
+    "where": lambda numbers: torch.where(numbers > 0),
+}
+
+
+def answers(parts: Parts, *, answer: str = "equal") -> None:
+    """The answer, or its shape, depends on values; the host works on it, meanwhile the device has nothing to do."""
+    for batch, target in parts.loader():
+        parts.optimizer.zero_grad()
+        output = parts.model(batch.to("sim"))
+        nn.functional.mse_loss(output, target.to("sim")).backward()
+        parts.optimizer.step()
+        ANSWERS[answer](output.detach())
+        parts.simulator.host(4 * S)
+        parts.simulator.step()
+
+
 def item_at_the_end(parts: Parts) -> None:
     total = 0.0
     for batch, target in parts.loader():
@@ -213,6 +241,7 @@ JOBS = {
     "an item at the end": Limited(item_at_the_end, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "an item each 50 steps": Limited(item_now_and_then, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "metrics": Limited(metrics_on_the_host, FAST_HOST, frozenset({"sync-bound"})),
+    "answers": Limited(answers, FAST_HOST, frozenset({"sync-bound"})),
     "a branch": Limited(clipped_by_branch, FAST_HOST, frozenset({"sync-bound"})),
     "pageable copies": Limited(copied_wide, SLOW_COPIES, frozenset({"transfer-bound"}), width=2048),
     "pinned copies": Limited(copied_from_pinned_memory, SLOW_COPIES, verdicts=frozenset({"compute-bound"}), width=2048),

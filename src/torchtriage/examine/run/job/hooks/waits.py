@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     Options = dict[str, Any]
     Key = tuple[str, int, str]  # file, line and call
 
-READING = ("item", "tolist", "nonzero", "__bool__", "__float__", "__int__", "__index__")
+READING = ("item", "tolist", "nonzero", "__bool__", "__float__", "__int__", "__index__", "__repr__")
 """Methods of a tensor that return once the device has computed it."""
+DEPENDING = (
+    "allclose", "argwhere", "bincount", "equal", "masked_select", "nonzero", "repeat_interleave", "unique",
+    "unique_consecutive", "where",
+)  # fmt: skip
+"""Functions, and methods of that name, whose answer or its shape depends on values: torch tags their operators with
+data_dependent_output or dynamic_output_shape, and some wait for certain arguments only. Indexing by a mask is one as
+well, and left alone: to wrap it would cost each sample that a dataset takes out of a tensor.
+"""
 COPYING = ("to", "cpu", "copy_")  # and what is named after the device, as `cuda`
 ENOUGH = 128  # steps that are watched: what waits in every step has been seen, and the methods are torch's own again
 OF_TENSORS = ("/torch/_tensor.py", "/torch/_tensor_str.py")  # which convert and print them for whoever asked
@@ -75,6 +83,10 @@ class Waits:
         for name in (*READING, *COPYING, accelerator.kind):
             if hasattr(torch.Tensor, name):
                 job.wrap(torch.Tensor, name, functools.partial(self.wrap_method, name))
+        for owner in (torch, torch.Tensor):
+            for name in {*DEPENDING} - ({*READING} if owner is torch.Tensor else set()):
+                if hasattr(owner, name):
+                    job.wrap(owner, name, functools.partial(self.wrap_depending, name))
         for owner in (accelerator.module, getattr(torch, "accelerator", None), *_classes()):
             if hasattr(owner, "synchronize"):
                 job.wrap(owner, "synchronize", self.wrap_synchronize)
@@ -88,6 +100,21 @@ class Waits:
             if name in READING:
                 return (self.wait if accelerator.has(args[0]) else _call)(name, original, args, kwargs)
             return (self.copy if _may_cross(name, args, kwargs) else _call)(name, original, args, kwargs)
+
+        return call
+
+    def wrap_depending(self, name: str, original: Any) -> Any:
+        """What may wait: that it has shows in that the device has done all that was launched before the call."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            first = args[0] if args else kwargs.get("input")
+            before = None if self.is_inside or not hasattr(first, "device") or not accelerator.has(first) else _mark()
+            if before is None:
+                return original(*args, **kwargs)
+            result, spent = self._run(original, args, kwargs)
+            if before.query():
+                self.add(name, spent)
+            return result
 
         return call
 
@@ -145,9 +172,10 @@ class Waits:
         totals = self.totals.setdefault(key, Totals())
         totals.calls += 1
         totals.waited += spent
+        hidden = self.hidden if self.latest is not None else 0  # where nothing was launched since, one wait goes on
         self.latest = None if is_partial else key
         if self.latest is not None:
-            self.allocations, self.hidden = accelerator.allocations(), spent
+            self.allocations, self.hidden = accelerator.allocations(), hidden + spent
             self.can_count = self.allocations is not None
             self._restart_idle()
         return totals
@@ -215,6 +243,10 @@ class Waits:
         if self.steps >= ENOUGH:
             self.latest = None
             self.job.withdraw(self.probe)
+
+
+def _mark() -> Any:
+    return None if accelerator.is_capturing() else accelerator.mark()
 
 
 def _classes() -> list[type]:
