@@ -32,9 +32,9 @@ OURS, PASSING_ON = str(Path(torchtriage.__file__).parent), "watch/patching.py"
 
 
 def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("ranked", FILE)
+    spec = importlib.util.spec_from_file_location("simulated_ranks", FILE)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["ranked"] = module
+    sys.modules["simulated_ranks"] = module
     spec.loader.exec_module(module)
     return module
 

@@ -77,6 +77,72 @@ def test_after_the_first_steps_no_probe_waits_for_the_device(
     assert not ours(simulator, since=2)
 
 
+def adversaries(simulator: Simulator, steps: int) -> None:
+    """Two optimizers, whose gradients are filled by each other's backward passes."""
+    make, judge = nn.Linear(8, 4).to("sim"), nn.Linear(4, 1).to("sim")
+    first, second = (torch.optim.Adam(each.parameters(), 1e-3) for each in (make, judge))
+    for _ in range(steps):
+        made = make(torch.randn(8, 8).to("sim"))
+        second.zero_grad()
+        (judge(made.detach()).mean() - judge(torch.randn(8, 4).to("sim")).mean()).backward()
+        second.step()
+        first.zero_grad()
+        (-judge(made).mean()).backward()
+        first.step()
+        simulator.step()
+
+
+def accumulated(simulator: Simulator, steps: int) -> None:
+    model = nn.Linear(8, 4).to("sim")
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    for step in range(steps):
+        model(torch.randn(8, 8).to("sim")).square().mean().backward()
+        if step % 4 == 3:
+            optimizer.step()
+            optimizer.zero_grad()
+        simulator.step()
+
+
+def standing(simulator: Simulator, steps: int) -> None:
+    """Steps that change nothing, with gradients that are never cleared."""
+    model = nn.Linear(8, 4).to("sim")
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    for _ in range(steps):
+        model(torch.randn(8, 8).to("sim")).square().mean().backward()
+        optimizer.step()
+        simulator.step()
+
+
+def scaled(simulator: Simulator, steps: int) -> None:
+    model = nn.Linear(8, 4).to("sim")
+    optimizer, scaler = torch.optim.AdamW(model.parameters(), 1e-3), torch.amp.GradScaler("sim")
+    for _ in range(steps):
+        optimizer.zero_grad()
+        with torch.autocast("sim", torch.float16):
+            loss = model(torch.randn(8, 8).to("sim")).square().mean()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        simulator.step()
+
+
+@pytest.mark.parametrize("job", [adversaries, accumulated, standing, scaled], ids=lambda job: job.__name__)
+def test_a_watched_job_waits_as_often_as_alone(
+    simulator: Simulator, watch: Watch, job: Callable[[Simulator, int], None]
+) -> None:
+    """Also where a wait of ours would look like one that the watch has passed on."""
+
+    def waits() -> int:
+        simulator.reset()
+        job(simulator, 40)
+        return sum(each.step >= 8 for each in simulator.ledger.synchronisations)  # after the second turn
+
+    simulator.costs = COSTS
+    alone = waits()
+    watch(*probes())
+    assert waits() == alone
+
+
 def test_a_watched_job_trains_to_the_same_bits(simulator: Simulator, watch: Watch) -> None:
     plain = train(simulator, 96)
     job = watch(*probes())

@@ -143,7 +143,7 @@ def test_tensors_are_counted_where_the_device_does(
     [
         pytest.param(2, "xpu:1", [(1,), (1,), (1,)], id="the second of two"),
         pytest.param(1, "xpu:0", [(), (), ()], id="the only one"),
-        pytest.param(2, "cpu", [(), (), ()], id="a model on the host"),
+        pytest.param(2, "cpu", [(), (0,), (1,), (), (), ()], id="a model on the host"),
     ],
 )
 def test_of_several_devices_that_of_the_model_is_asked(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from .events import Stalled
@@ -37,10 +38,15 @@ class _Still:
         self.running = self.since = 0
         self.told = self.exempt = False
 
-    def moved(self) -> bool:
-        """Whether a value is not what it was when versions stopped to change."""
+    def looks(self) -> Any:
+        """Two numbers that are not yet waited for: whether a value is not what it was when versions stopped to change,
+        and whether this step had gradients to apply.
+        """
+        import torch
+
         pairs = zip(self.owners, self.kept, strict=True)
-        return any(bool((owner.detach().flatten()[:_VALUES] != was).any()) for owner, was in pairs)
+        moved = torch.stack([(owner.detach().flatten()[:_VALUES] != was).any() for owner, was in pairs]).any()
+        return torch.stack([moved, torch.stack([owner.grad.any() for owner in self.owners]).all()]).float()
 
     def restart(self) -> None:
         self.kept, self.running = [], 0
@@ -72,18 +78,23 @@ class _Stalled:
         elif not still.kept:
             still.kept = [owner.detach().flatten()[:_VALUES].clone() for owner in still.owners]
             still.since = self.job.step
-        elif still.moved():
+        elif all(owner.grad is not None for owner in still.owners):
+            self.job.late.read_all(still.looks(), partial(self.judge, optimizer, still, self.is_meant(optimizer)))
+
+    def is_meant(self, optimizer: Any) -> bool:
+        """Whether this step would move the parameters."""
+        rates = (group.get("lr") for group in optimizer.param_groups)
+        return self.job.scaling.scaler is None and all(isinstance(rate, float) and rate > 0 for rate in rates)
+
+    def judge(self, optimizer: Any, still: _Still, is_meant: bool, looks: list[float]) -> None:
+        moved, taught = looks
+        if still.exempt or not still.kept:
+            return  # on a device, judged by then
+        if moved:
             still.exempt = True  # it writes past the versions
             self.resumed(optimizer, still)
-        elif self.taught(optimizer, still):
+        elif taught and is_meant:
             self.count(optimizer, still)
-
-    def taught(self, optimizer: Any, still: _Still) -> bool:
-        """Whether this step had something to apply."""
-        rates = (group.get("lr") for group in optimizer.param_groups)
-        if self.job.scaling.scaler is not None or not all(isinstance(rate, float) and rate > 0 for rate in rates):
-            return False
-        return all(owner.grad is not None and bool(owner.grad.any()) for owner in still.owners)
 
     def count(self, optimizer: Any, still: _Still) -> None:
         still.running += 1

@@ -10,6 +10,8 @@ from ._calls import calls_in_sight
 from .events import Carried, Updates
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchtriage.examine.run.job.inventory.ledger import Ledger
     from torchtriage.examine.run.job.job import Job
 
@@ -127,7 +129,7 @@ class _Carried:
 
     def backward(self, _roots: Any) -> None:
         for chain in self.watched.values():
-            chain.before_backward()
+            chain.before_backward(self.job.late.read)
 
     def backwarded(self, _roots: Any) -> None:
         for chain in self.watched.values():
@@ -170,14 +172,22 @@ class _Chain:
     def __init__(self) -> None:
         self.owners: list[Any] = []
         self.noted: list[tuple[int, int]] | None = None
-        self.unbroken = self.added = False
+        self.unbroken = self.added = self.has_values = False
         self.running = self.steps = self.total = 0
 
-    def before_backward(self) -> None:
+    def before_backward(self, read: Callable[[Any, Callable[[float], None]], None]) -> None:
+        """Of gradients on a device, READ tells later whether they are more than zeros: they count from then on."""
         now = self.state()
         self.unbroken = self.unbroken and now is not None and now == self.noted
-        self.unbroken = self.unbroken and any(bool(owner.grad.any()) for owner in self.owners)
+        if self.unbroken:
+            self.has_values = self.has_values and not self.owners[0].grad.is_cpu
+            for owner in self.owners:
+                read(owner.grad.any().float(), self.see)
+        self.unbroken = self.unbroken and self.has_values
         self.noted = now
+
+    def see(self, value: float) -> None:
+        self.has_values = self.has_values or value > 0
 
     def after_backward(self) -> bool:
         now = self.state()
