@@ -101,6 +101,31 @@ def answers(parts: Parts, *, answer: str = "equal") -> None:
         parts.simulator.step()
 
 
+@dataclass
+class Decoded:
+    """Batches that the thread which trains makes itself, for less time than the device computes."""
+
+    parts: Parts
+
+    def __len__(self) -> int:
+        return len(self.parts.batches)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        self.parts.simulator.host(3 * S // 2)
+        return self.parts.batches[index]
+
+
+def decoded_after_an_item(parts: Parts) -> None:
+    """The next batch would be made beside the device, if nothing waited for it."""
+    for batch, target in torch.utils.data.DataLoader(Decoded(parts), batch_size=None):
+        parts.optimizer.zero_grad()
+        loss = parts.forward(batch.to("sim"), target.to("sim"))
+        loss.backward()
+        parts.optimizer.step()
+        loss.item()  # waits here
+        parts.simulator.step()
+
+
 def item_at_the_end(parts: Parts) -> None:
     total = 0.0
     for batch, target in parts.loader():
@@ -241,6 +266,9 @@ JOBS = {
     "an item at the end": Limited(item_at_the_end, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "an item each 50 steps": Limited(item_now_and_then, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "metrics": Limited(metrics_on_the_host, FAST_HOST, frozenset({"sync-bound"})),
+    "a batch after an item": Limited(
+        decoded_after_an_item, FAST_HOST, frozenset({"sync-bound"}), frozenset({"compute-bound"})
+    ),
     "answers": Limited(answers, FAST_HOST, frozenset({"sync-bound"})),
     "a branch": Limited(clipped_by_branch, FAST_HOST, frozenset({"sync-bound"})),
     "pageable copies": Limited(copied_wide, SLOW_COPIES, frozenset({"transfer-bound"}), width=2048),

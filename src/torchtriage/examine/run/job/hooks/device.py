@@ -45,13 +45,13 @@ def place(job: Job) -> None:
         nonlocal is_used
         is_used = job.governor.has_device = bool(accelerator.kind)
 
-    def passed(event: str) -> None:
+    def passed(event: str, subject: Any = None) -> None:
         nonlocal latest
         before, latest = latest, event
         if event == before == "fetching":  # a new pass over a loader, and its first batch
             return
         if is_used:
-            waits.pass_boundary(event)
+            waits.pass_boundary(event, is_made_here=event == "batch" and getattr(subject, "num_workers", None) == 0)
             collectives.pass_boundary(event)
             timeline.passed(ENDING[event])
 
@@ -62,7 +62,7 @@ def place(job: Job) -> None:
 
     job.on("forward", follow)
     for event in ENDING:
-        job.on(event, lambda *_, event=event: passed(event))
+        job.on(event, lambda *subjects, event=event: passed(event, *subjects[:1]))
     job.on("aside", waits.start_evaluation)
     job.listen(timeline.iterated)
     job.on("iterated", waits.end_step)

@@ -180,8 +180,10 @@ class Waits:
             self._restart_idle()
         return totals
 
-    def update_idle(self) -> None:
-        """Adds the time since the last wait, if nothing was launched in it: less what probes took and batches did."""
+    def update_idle(self, *, is_made_here: bool = False) -> None:
+        """Adds the time since the last wait, if nothing was launched in it: less what probes took, and the wait for a
+        batch, unless this thread has made it: it would have done so beside the device.
+        """
         if self.latest is None:
             return
         now, job = accelerator.clock(), self.job
@@ -189,8 +191,8 @@ class Waits:
             self.latest = None
             return
         fetching = job.phases.spent("data")
-        others = job.governor.booked - self.booked + fetching - (self.fetching if fetching >= self.fetching else 0)
-        idle = max(now - self.since - others, 0)
+        batches = fetching - (self.fetching if fetching >= self.fetching else 0)
+        idle = max(now - self.since - (job.governor.booked - self.booked) - (0 if is_made_here else batches), 0)
         lost = min(idle, self.hidden)
         totals = self.totals.setdefault(self.latest, Totals())
         totals.idle += idle
@@ -207,9 +209,9 @@ class Waits:
         self.since, self.booked = accelerator.clock(), self.job.governor.booked
         self.fetching = self.job.phases.spent("data")
 
-    def pass_boundary(self, event: str) -> None:
-        """A phase of the step has ended."""
-        self.update_idle()
+    def pass_boundary(self, event: str, *, is_made_here: bool = False) -> None:
+        """A phase of the step has ended. IS_MADE_HERE: with a batch that no worker has made."""
+        self.update_idle(is_made_here=is_made_here)
         self.is_evaluating = self.is_evaluating and event == "forwarded"
 
     def start_evaluation(self, *_: Any) -> None:
