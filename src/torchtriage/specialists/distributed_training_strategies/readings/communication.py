@@ -21,6 +21,7 @@ ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
 BOUND = 0.2  # of the step: communication-bound.md's
 LEAST = 0.003  # seconds a step: communication-bound.md says why
+COPIED = 0.6  # of a wait at the end of DDP's backward, at least: in the rest it may copy averages into gradients
 QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
 LATENCY, RATE = 0.0001, 2**31  # seconds of a collective, bytes a second: better than gloo does on one quiet machine
 HELD = 0.5  # of the wait, for which the threads that communicate waited for a CPU: then the machine is busy
@@ -90,7 +91,8 @@ def _on_devices(steps: Sequence[Sequence[Device]]) -> Iterator[Sighting]:
         return
     wholes = [sum(device.seconds for device in devices) / len(devices) for devices in steps]
     share, (low, high) = ratio(parts, wholes)
-    low = min(low, ratio([sum(wait.certain for wait in each) for each in waits], wholes)[1][0])
+    certain = [sum(wait.certain * (COPIED if wait.call == "backward" else 1.0) for wait in each) for each in waits]
+    low = min(low, ratio(certain, wholes)[1][0])
     mean, step = sum(parts) / len(parts), sum(wholes) / len(wholes)
     by_line: defaultdict[tuple[str, int, str], list[Wait]] = defaultdict(list)
     for wait in (wait for each in waits for wait in each):
