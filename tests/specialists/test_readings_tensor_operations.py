@@ -114,6 +114,13 @@ def test_graphs_that_hang_on_a_carried_state_are_not_told_twice() -> None:
     assert found(graphs.graph_retained, [*steps(40), pile, {**CARRIED, "nodes": LINEAR}]) == set()
 
 
+def test_graphs_that_the_ctx_of_a_function_keeps_are_left_to_its_own_page() -> None:
+    kept = {"since": 0, "alive": 38, "seen": 40, "lately": 40, "kept": "within", "holder": "SquashBackward.out"}
+    pile = {"kind": "graphs", "step": 39, "path": "t.py", "line": 9, "nodes": 6, "bytes": 4, **kept}
+    assert found(graphs.graph_retained, [*steps(40), pile]) == {"graph-retained"}
+    assert found(graphs.graph_retained, [*steps(40), {**pile, "is_on_ctx": True}]) == set()
+
+
 # The allocator's cache
 
 EMPTIED = {

@@ -99,7 +99,8 @@ class Graphs(Event):
     called backward.
     Of one of them: kept, what of it is held ("loss", "output", the "sum" over steps, or a tensor from "within" a
     pass), with its shape; nodes of its graph, and bytes that these keep; holder, the name of what holds it; bounded,
-    whether that drops its oldest entries by itself.
+    whether that drops its oldest entries by itself; is_on_ctx, whether it is an attribute of an autograd function's
+    ctx.
     """
 
     path: str
@@ -116,6 +117,7 @@ class Graphs(Event):
     bytes: int = 0
     holder: str | None = None
     bounded: bool = False
+    is_on_ctx: bool = False
     further: Further = ()
 
 

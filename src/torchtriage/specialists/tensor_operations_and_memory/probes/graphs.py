@@ -107,7 +107,7 @@ class _Graphs:
         described.nodes, described.bytes = nodes // share, saved // share
         if holder:
             described.path, described.line = (*filled_at(self.job, holder), self.line)[0]
-            described.holder, described.bounded = holder.name, holder.bounded
+            described.holder, described.bounded, described.is_on_ctx = holder.name, holder.bounded, holder.is_on_ctx
             described.further = told_beside(self.job, holder)
         return described
 

@@ -60,6 +60,13 @@ class Holder:
 
         return self.owner is not None and issubclass(self.owner, Dataset)
 
+    @property
+    def is_on_ctx(self) -> bool:
+        """Whether it is an attribute of the ctx of an autograd function."""
+        from torch.autograd.function import FunctionCtx
+
+        return self.owner is not None and issubclass(self.owner, FunctionCtx)
+
     def called(self, variable: str) -> Holder:
         """The same, as a function knows it that is handed it."""
         holder = Holder(variable, [])

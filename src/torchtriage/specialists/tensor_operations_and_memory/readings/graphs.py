@@ -40,8 +40,8 @@ def graph_retained(record: RankRecord) -> Iterator[Sighting]:
     if last.kept == "sum" and any(grows(each.nodes) for each in record.all(CarriedState)):
         return  # hidden-state-not-detached tells it, with the line of the call
     alive, seen, holder = last.alive, last.lately, last.holder
-    if holder and "Backward." in holder:
-        return  # an autograd function's own ctx, which waits for the collector: tensor-on-ctx tells it, with the line
+    if last.is_on_ctx:
+        return  # a circle, which waits for the garbage collector: tensor-on-ctx finds it, with the line
     if any(row.boundary != "optimizer" for row in record.every_step[-1:]):
         raise CannotSee(
             f"the graphs of {alive} of {seen} passes are still alive, and no optimizer has stepped: they may be parts "
