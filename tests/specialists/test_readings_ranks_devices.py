@@ -108,9 +108,9 @@ def test_lateness_in_no_phase_is_inconclusive() -> None:
 @pytest.mark.parametrize(
     ("seconds", "certain", "told"),
     [
-        (0.15, 1.0, {"communication-bound"}),
-        (0.15, 0.9, {"communication-bound"}),
-        (0.05, 1.0, set()),  # averages that are copied into gradients may be as much
+        (0.05, 1.0, {"communication-bound"}),
+        (0.05, 0.9, {"communication-bound"}),
+        (0.03, 1.0, set()),  # of which averages that are copied into gradients may be a third
         (0.01, 1.0, set()),
         (0.0001, 1.0, set()),
     ],

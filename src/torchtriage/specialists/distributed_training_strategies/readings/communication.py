@@ -21,7 +21,6 @@ ENOUGH_STEPS = 20
 WARM = 3  # steps at the start that tell nothing
 BOUND = 0.2  # of the step: communication-bound.md's
 LEAST = 0.003  # seconds a step: communication-bound.md says why
-COPIED = 0.6  # of a wait at the end of DDP's backward, at least: in the rest it may copy averages into gradients
 QUIET = 0.8  # share of the CPU time they want that the threads get in a step that counts
 LATENCY, RATE = 0.0001, 2**31  # seconds of a collective, bytes a second: better than gloo does on one quiet machine
 HELD = 0.5  # of the wait, for which the threads that communicate waited for a CPU: then the machine is busy
@@ -83,6 +82,14 @@ def _on_hosts(record: RunRecord) -> Iterator[Sighting]:
     yield Sighting(place, fact, share, "of the step", (low, high))
 
 
+def _certain(wait: Wait, devices: Sequence[Device]) -> float:
+    """Seconds of WAIT that are no other work of the DEVICES. At the end of DDP's backward these also copy each average
+    into its gradient, which takes them no longer than their optimizer's step: that reads it, too, and more besides.
+    """
+    copies = max(device.spent("optimizer") for device in devices) if wait.call == "backward" else 0.0
+    return max(wait.certain - copies, 0.0)
+
+
 def _on_devices(steps: Sequence[Sequence[Device]]) -> Iterator[Sighting]:
     """The same by the devices' own clocks. STEPS: of each, the step of every rank, with as many waits."""
     waits = [unhidden(devices) for devices in steps]
@@ -91,7 +98,7 @@ def _on_devices(steps: Sequence[Sequence[Device]]) -> Iterator[Sighting]:
         return
     wholes = [sum(device.seconds for device in devices) / len(devices) for devices in steps]
     share, (low, high) = ratio(parts, wholes)
-    certain = [sum(wait.certain * (COPIED if wait.call == "backward" else 1.0) for wait in each) for each in waits]
+    certain = [sum(_certain(wait, devices) for wait in each) for each, devices in zip(waits, steps, strict=True)]
     low = min(low, ratio(certain, wholes)[1][0])
     mean, step = sum(parts) / len(parts), sum(wholes) / len(wholes)
     by_line: defaultdict[tuple[str, int, str], list[Wait]] = defaultdict(list)
