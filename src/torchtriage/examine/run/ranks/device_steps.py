@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from torchtriage.examine.run.job.events import Device, Step, replace
-from torchtriage.examine.run.record import RankRecord, RunRecord
+from torchtriage.examine.run.record import SETTLED, RankRecord, RunRecord
 
 PHASES = ("data", "transfer", "forward", "backward", "optimizer", "communication")
 
@@ -35,7 +35,7 @@ def device_steps(record: RankRecord) -> list[Step]:
 
 def waits_by_step(record: RunRecord) -> dict[int, list[Device]]:
     """Of each step that all ranks have timed, the step of each rank, in their order, where all waited equally often."""
-    by_rank = [{each.at: each for each in rank.on_device} for rank in record.ranks]
+    by_rank = [{each.at: each for each in rank.timed_on_device(SETTLED)} for rank in record.ranks]
     common = set.intersection(*(set(steps) for steps in by_rank)) if by_rank else set()
     rows = {number: [steps[number] for steps in by_rank] for number in sorted(common)}
     return {number: each for number, each in rows.items() if len({len(device.waits) for device in each}) == 1}

@@ -94,12 +94,14 @@ class RankRecord(Log):
 
     @cached_property
     def on_device(self) -> tuple[Device, ...]:
-        """The steps that were timed on the device's own timeline, without warm-up; none where they are too few. Where
-        enough of them are quiet, it is these.
-        """
+        """The steps that were timed on the device's own timeline, without warm-up; none where they are too few."""
+        return self.timed_on_device(QUIET)
+
+    def timed_on_device(self, enough: int) -> tuple[Device, ...]:
+        """The same; the quiet ones alone, where there are ENOUGH."""
         rows = tuple(self.all(Device))[WARM:]
         quiet = tuple(each for each in rows if each.is_quiet)
-        if len(quiet) >= QUIET:
+        if len(quiet) >= enough:
             return quiet
         return rows if len(rows) >= SETTLED else ()
 
