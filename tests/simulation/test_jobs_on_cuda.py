@@ -13,16 +13,14 @@ from typing import Any
 
 import pytest
 import torch
+from judged import Judged
 
 from torchtriage import simulation
-from torchtriage.catalog.load import catalog
-from torchtriage.diagnose import weigh
-from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.reader.load import read
 from torchtriage.simulation import Costs, Simulator
-from torchtriage.triage import detectors, probes
+from torchtriage.triage import probes
 
 HERE = Path(__file__).parent
 SCALE = 100
@@ -101,9 +99,8 @@ def judged(limited: ModuleType, name: str, host: Any, folder: Path, steps: int) 
     finally:
         probing.leave("test")
         probing.tidy()
-    outcomes = list(perform(detectors("readings"), read(folder)))
-    faults = {finding.fault.slug for finding in weigh.findings(outcomes, catalog())}
-    return faults, {verdict.verdict for verdict in weigh.verdicts(outcomes, catalog())}
+    seen = Judged(read(folder))
+    return seen.faults, seen.verdicts
 
 
 @pytest.mark.gpu

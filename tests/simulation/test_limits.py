@@ -18,21 +18,18 @@ from typing import Any
 
 import pytest
 import torch
+from judged import Judged
 from torch import nn
 
 import torchtriage
 from torchtriage import simulation
-from torchtriage.catalog.load import catalog
-from torchtriage.core.evidence import Evidence, Observed, Outcome
-from torchtriage.diagnose import weigh
-from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.job.events import Device, HostWaits
 from torchtriage.examine.run.reader.load import read
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.simulation import Costs, Simulator
-from torchtriage.triage import detectors, probes
+from torchtriage.triage import probes
 
 FILE = Path(__file__).parent / "trainings" / "limited.py"
 STEPS = 60
@@ -51,26 +48,13 @@ limited = _loaded()
 S = limited.S
 
 
-class Watched:
+class Watched(Judged):
     """A job that has run under all probes: what it wrote, what is made of it, and what the device did."""
 
     def __init__(self, record: RunRecord, simulator: Simulator, loop: Callable[..., None]) -> None:
+        super().__init__(record)
         (self.rank,) = record.ranks
         self.ledger, self.seconds, self.loop = simulator.ledger, simulator.now / 1e9, loop
-        self.outcomes: list[Outcome] = list(perform(detectors("readings"), record))
-
-    @property
-    def faults(self) -> set[str]:
-        return {finding.fault.slug for finding in weigh.findings(self.outcomes, catalog())}
-
-    @property
-    def verdicts(self) -> set[str]:
-        return {verdict.verdict for verdict in weigh.verdicts(self.outcomes, catalog())}
-
-    def evidence(self, detector: str) -> tuple[Evidence, ...]:
-        (seen,) = [each for each in self.outcomes if each.detector == detector]
-        assert isinstance(seen, Observed), seen
-        return seen.evidence
 
     @property
     def marked(self) -> list[int]:

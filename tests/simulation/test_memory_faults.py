@@ -6,7 +6,7 @@ import gc
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -14,12 +14,9 @@ from typing import Any
 
 import pytest
 import torch
+from judged import Judged
 
 from torchtriage import simulation
-from torchtriage.catalog.load import catalog
-from torchtriage.core.evidence import Evidence, Observed, Outcome
-from torchtriage.diagnose import weigh
-from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.job.start import end
@@ -27,13 +24,14 @@ from torchtriage.examine.run.reader.load import read
 from torchtriage.examine.run.record import RunRecord
 from torchtriage.simulation import Allocation, Costs, Ledger, Simulator
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import MemoryPeak, OutOfMemory, Residents
-from torchtriage.triage import detectors, probes
+from torchtriage.triage import probes
 
 FOLDER = Path(__file__).parent / "trainings"
 PATH = "tests/simulation/trainings"
 ROOM = "tensor-operations-and-memory"
 MIB = 2**20
 CLOSE = 0.05
+OWN = 4096  # bytes of the device, at most, in numbers that the watch has read
 
 
 def _loaded(name: str) -> ModuleType:
@@ -60,10 +58,19 @@ class Truth:
     whole: int
 
     @classmethod
-    def of(cls, training: Any, ledger: Ledger) -> Truth:
-        alive: dict[int, Allocation] = {}
+    def of(cls, training: Any, ledger: Ledger, gradients: int) -> Truth:
+        """Of moments that differ by less than the watch itself holds, the one with so many bytes of GRADIENTS: Adam's
+        step fills as much here as the backward pass.
+        """
         entries = [each for each in ledger.allocations if each.device == 0]
-        at = max(range(len(entries)), key=lambda number: entries[number].allocated)
+        most = max(each.allocated for each in entries)
+        peaks = [number for number, each in enumerate(entries) if each.allocated > most - OWN]
+        truths = [cls.at(peak, training, entries) for peak in peaks]
+        return min(truths, key=lambda truth: abs(truth.gradients - gradients))
+
+    @classmethod
+    def at(cls, at: int, training: Any, entries: Sequence[Allocation]) -> Truth:
+        alive: dict[int, Allocation] = {}
         for each in entries[: at + 1]:
             if each.action == "alloc":
                 alive[each.address] = each
@@ -83,27 +90,16 @@ class Truth:
         return cls(size(parameters), size(states), size(gradients - let_go), size(let_go), size(set(alive)))
 
 
-class Watched:
+class Watched(Judged):
     """A job that has run under all probes, with what is made of its record and what its device did.
 
     truth: of its peak; None where it ended over an error.
     """
 
     def __init__(self, record: RunRecord, ledger: Ledger, truth: Truth | None) -> None:
+        super().__init__(record, ROOM)
         (self.rank,) = record.ranks
         self.ledger, self.truth = ledger, truth
-        self.outcomes: list[Outcome] = list(perform(detectors("readings"), record))
-
-    @property
-    def faults(self) -> set[str]:
-        """Those of the room that is tested here."""
-        findings = weigh.findings(self.outcomes, catalog())
-        return {each.fault.slug for each in findings if each.fault.specialist == ROOM}
-
-    def evidence(self, detector: str) -> tuple[Evidence, ...]:
-        (seen,) = [each for each in self.outcomes if each.detector == detector]
-        assert isinstance(seen, Observed), seen
-        return seen.evidence
 
 
 Run = Callable[..., Watched]
@@ -122,7 +118,7 @@ def run(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     def _watch(loop: Callable[[Simulator], Any], mebibytes: float) -> Watched:
         gc.collect()
         simulation.start(devices=2, memory=round(mebibytes * MIB), costs=Costs.free())
-        assert torch.sim.memory_allocated() + torch.sim.memory_allocated(1) < 4096  # numbers that the watch has read
+        assert torch.sim.memory_allocated() + torch.sim.memory_allocated(1) < OWN
         accelerator.forget()
         (folder := tmp_path / str(len(jobs))).mkdir()
         jobs.append(begin(str(folder), [str(room) for room in probes()]))
@@ -135,8 +131,10 @@ def run(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         end(jobs[-1], error)
         assert not jobs[-1].lost
         jobs[-1].tidy()
-        truth = Truth.of(training, simulator.ledger) if training is not None else None
-        return Watched(read(folder), simulator.ledger, truth)
+        record = read(folder)
+        peaks = record.ranks[0].all(MemoryPeak)
+        truth = Truth.of(training, simulator.ledger, peaks[-1].gradients) if training is not None and peaks else None
+        return Watched(record, simulator.ledger, truth)
 
     yield put
     for job in jobs:

@@ -13,17 +13,13 @@ from typing import Any
 
 import pytest
 import torch
+from judged import Judged
 
 import torchtriage
-from torchtriage.catalog.load import catalog
-from torchtriage.core.evidence import Evidence, Observed
-from torchtriage.diagnose import weigh
-from torchtriage.examine.detector import perform
 from torchtriage.examine.run.job.events import Device
 from torchtriage.examine.run.measures.figures import measurements
 from torchtriage.examine.run.reader.load import read
 from torchtriage.simulation import Ledger, Simulator
-from torchtriage.triage import detectors
 
 FILE = Path(__file__).parent / "trainings" / "ranked.py"
 CLOSE = 0.05
@@ -65,26 +61,13 @@ def exposed(ledger: Ledger, step: int) -> float:
     return (length(kernels + collectives) - length(kernels)) / S
 
 
-class Watched:
+class Watched(Judged):
     """A job that has run: what is made of the records of its ranks, and what their devices did."""
 
     def __init__(self, folder: Path) -> None:
         self.record = read(folder)
+        super().__init__(self.record)
         self.ledgers = [Ledger.load(folder / f"ledger-{rank}.json") for rank in range(2)]
-        self.outcomes = list(perform(detectors("readings"), self.record))
-
-    @property
-    def faults(self) -> set[str]:
-        return {finding.fault.slug for finding in weigh.findings(self.outcomes, catalog())}
-
-    @property
-    def verdicts(self) -> set[str]:
-        return {verdict.verdict for verdict in weigh.verdicts(self.outcomes, catalog())}
-
-    def evidence(self, detector: str) -> tuple[Evidence, ...]:
-        (seen,) = [each for each in self.outcomes if each.detector == detector]
-        assert isinstance(seen, Observed), seen
-        return seen.evidence
 
     @cached_property
     def steps(self) -> list[int]:

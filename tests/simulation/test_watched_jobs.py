@@ -162,7 +162,7 @@ def test_steps_are_timed_by_the_clock_of_the_device(simulator: Simulator, watch:
     ends = [max(each.end for each in simulator.ledger.kernels if each.step == step) for step in range(FIRST)]
     truth = {step: (ends[step] - ends[step - 1]) / 1e9 for step in range(1, FIRST)}
     timed = {event.at: event.seconds for event in rank.on_device}
-    assert len(timed) > FIRST // 8  # those in which probes leave the device alone
+    assert len(timed) > FIRST // 4  # those in which probes leave the device alone
     assert timed == pytest.approx({step: truth[step] for step in timed}, rel=0.05)
 
 

@@ -12,7 +12,7 @@ DEPTH = 32  # steps that are watched at a suspicion, whatever they cost
 SUSPICIONS = 8  # in a run, at most
 SPACED = 4, 16  # steps apart that spaced probes see, up to step EARLY and later, where half of the budget pays for it
 EARLY = 1024
-QUIET = 32, 4  # the step from which probes that compute leave steps to the clock of a device, and how many at a time
+QUIET = 16, 4  # the step from which probes that compute leave steps to the clock of a device, and how many at a time
 ORDERLY = 8  # windows, one of which probes see that look at the order of calls, which a loop seldom changes
 DEARER = 5  # times as much as was booked in it, a step is charged with at most: others may have disturbed it
 
