@@ -13,7 +13,7 @@ from torchtriage.examine.run.job import Job
 from torchtriage.examine.run.job.accelerator import accelerator
 from torchtriage.examine.run.job.events import HostWaits
 from torchtriage.examine.run.job.hooks import waits
-from torchtriage.examine.run.job.hooks.waits import Waits
+from torchtriage.examine.run.job.hooks.waits import DEPENDING, Waits
 
 MS = 1_000_000
 PATCHED = ("item", "tolist", "nonzero", "to", "cpu", "copy_", "__bool__", "__float__", "__int__", "__index__")
@@ -258,3 +258,18 @@ def test_a_job_without_a_device_keeps_the_methods_of_torch(watch: Callable[..., 
         layer(torch.ones(1, 2)).sum().backward()
         optimizer.step()
         assert not set(PATCHED) & set(vars(torch.Tensor))
+
+
+def test_functions_whose_answer_depends_on_values_are_those_that_torch_tags() -> None:
+    """But for indexing, which datasets do for each sample, and for functions of other modules of torch."""
+    tagged = set()
+    for name in torch._C._dispatch_get_all_op_names():
+        packet, _, overload = name.removeprefix("aten::").partition(".")
+        operator = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+        tags = getattr(operator, "tags", ())
+        if torch.Tag.data_dependent_output in tags or torch.Tag.dynamic_output_shape in tags:
+            tagged.add(packet.removesuffix("_dim").removesuffix("_dim_consecutive"))
+    public = {name for name in tagged if not name.startswith("_")}
+    composed = {"where"}  # with a condition alone it is a call of nonzero
+    aside = {"index", "item", "linalg_lstsq", "one_hot"}
+    assert public - aside | composed == {*DEPENDING}

@@ -108,7 +108,8 @@ class Waits:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             first = args[0] if args else kwargs.get("input")
-            before = None if self.is_inside or not hasattr(first, "device") or not accelerator.has(first) else _mark()
+            is_here = not self.is_inside and hasattr(first, "device") and accelerator.has(first)
+            before = accelerator.mark() if is_here else None
             if before is None:
                 return original(*args, **kwargs)
             result, spent = self._run(original, args, kwargs)
@@ -245,10 +246,6 @@ class Waits:
         if self.steps >= ENOUGH:
             self.latest = None
             self.job.withdraw(self.probe)
-
-
-def _mark() -> Any:
-    return None if accelerator.is_capturing() else accelerator.mark()
 
 
 def _classes() -> list[type]:
