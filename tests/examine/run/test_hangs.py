@@ -28,7 +28,6 @@ for step in range(12):
     optimizer.zero_grad()
 dist.barrier()  # of the ranks one may have begun much later
 if dist.get_rank() == 1:
-    time.sleep(0.5)
     print("stands", flush=True)
     time.sleep(600)
 dist.barrier()

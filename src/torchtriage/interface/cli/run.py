@@ -168,7 +168,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
 
 
 def _simulated(accelerator: str | None, card: Card | None) -> str | None:
-    """The card to be simulated, as the job is told it."""
+    """The card to be simulated, as it stands in the job's environment."""
     if accelerator is None:
         return None
     import json

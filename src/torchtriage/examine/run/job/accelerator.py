@@ -38,7 +38,7 @@ class Accelerator:
         self._kind: str = ""
         self._module: Any = None
         self._of: tuple[int, ...] = ()  # what is given to functions of its module that ask for a device
-        self._fullest: tuple[int, ...] = ()  # the same, of the device whose memory is told until then
+        self._fullest: tuple[int, ...] = ()  # the same, of the device whose memory is read until then
         self.is_followed = False
         self._read: Callable[..., Mapping[str, Any]] | None = None
 

@@ -42,7 +42,7 @@ class Shortage:
         return {name: float(vars(self.event).get(name) or 0) for name in names}
 
     @property
-    def asked(self) -> str:
+    def request(self) -> str:
         tried, free = self.sizes.get("tried"), self.sizes.get("free")
         asked = f"{gib(tried)} were asked for" if tried is not None else "no memory was left"
         where = _PHASES.get(self.event.phase, "")
@@ -58,7 +58,7 @@ def device_out_of_memory(record: RankRecord) -> Iterator[Sighting]:
         return
     held = describe(short.parts, short.event.others, short.sizes.get("allocated"), short.sizes.get("capacity"))
     kept = "it was tried again while the error of the try before was being handled, which keeps the tensors of that try"
-    said = (short.words, short.asked, held, kept if short.event.is_in_handler else "")
+    said = (short.words, short.request, held, kept if short.event.is_in_handler else "")
     yield Sighting(short.place, "; ".join(each for each in said if each))
 
 

@@ -1,4 +1,4 @@
-"""A job on a simulated device: whose memory is whose is told to the device, and what it did is written down."""
+"""A job on a simulated device: says which tensors are parameters, gradients and states, and records what was done."""
 
 from __future__ import annotations
 
