@@ -17,6 +17,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,8 @@ def _become(given: dict[str, Any], rank: str) -> None:
         file.write('{"kind":"torch","pid":0,"why":""}\n')
     from torchtriage.examine.run.job import begin
 
+    if rank:
+        _keep_replicas()
     job = begin(str(folder), [str(path) for path in triage.probes()], hang_after=given["hang"])
     if given["rests_from"]:
         job.rest.first, job.rest.closely = given["rests_from"], 0
@@ -147,9 +150,26 @@ def _become(given: dict[str, Any], rank: str) -> None:
         job.governor.first = given["rests_from"]
         job.governor.restart()
     sys.argv = [str(script), *given["words"]]
-    # Kept until the interpreter ends, as of any script. A DistributedDataParallel that goes while gloo's thread lets go
-    # of the last tensor waits for it for ever: it holds the lock that the thread needs.
     LEFT.update(runpy.run_path(str(script), run_name="__main__"))
+
+
+def _keep_replicas() -> None:
+    """Until the interpreter ends, also those of a function that returns.
+
+    A DistributedDataParallel that goes while gloo's thread lets go of the last tensor waits for it for ever: it holds
+    the lock that the thread needs. Beside four busy processes one job in eight ended so, watched or not.
+    """
+    from torch.nn.parallel import DistributedDataParallel
+
+    replicas: list[object] = []
+    make = DistributedDataParallel.__init__
+
+    @wraps(make)
+    def make_and_keep(self: DistributedDataParallel, *positional: Any, **named: Any) -> None:
+        make(self, *positional, **named)
+        replicas.append(self)
+
+    DistributedDataParallel.__init__ = make_and_keep  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":
