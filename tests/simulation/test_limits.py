@@ -124,14 +124,22 @@ def test_waits_are_told_by_line_with_the_times_of_the_ledger(run: Run, name: str
         (milliseconds,) = re.findall(r"times a step, (\S+) ms of", each.fact)
         assert float(milliseconds) == pytest.approx(sum(of_line) / len({wait.step for wait in waits}), rel=CLOSE)
         assert "1.0 times a step" in each.fact
-        assert "in 100% of the steps the device then has nothing to do" in each.fact
+        assert "in 100% of the steps the device has nothing to do in the end" in each.fact
 
 
-@pytest.mark.parametrize("name", ["two items", "metrics", "a branch"])
-def test_what_is_said_to_be_lost_is_what_the_job_gains_without_its_waits(run: Run, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [
+        ("two items", CLOSE),
+        ("a figure of each layer", 0.1),  # of a step in which each launch counts, also the few of the watch
+        ("metrics", CLOSE),
+        ("a branch", CLOSE),
+    ],
+)
+def test_what_is_said_to_be_lost_is_what_the_job_gains_without_its_waits(run: Run, name: str, close: float) -> None:
     (first, *_) = run(name).evidence("run/sync-wait")
     alone, without = run(name, is_watched=False), run(name, is_watched=False, waits=False)
-    assert first.value == pytest.approx((alone - without) / alone, rel=CLOSE)
+    assert first.value == pytest.approx((alone - without) / alone, rel=close)
 
 
 def test_idle_time_that_is_told_is_idle_time_of_the_device(run: Run) -> None:

@@ -22,10 +22,10 @@ MIB = 2**20
 
 def wait(
     call: str = "item", line: int = 7, times: int = 1, path: str = "train.py", **seconds: float
-) -> tuple[str, int, str, int, float, float, float, float]:
+) -> tuple[str, int, str, int, float, float, float, float, float]:
     """A wait of 40 ms of a step of 100, after which the device idles for 30, unless SECONDS say otherwise."""
-    told = {"waited": 0.04, "idle": 0.03, "lost": 0.03, "copied": 0.0} | seconds
-    return path, line, call, times, told["waited"], told["idle"], told["lost"], told["copied"]
+    told = {"waited": 0.04, "idle": 0.03, "lost": 0.03, "copied": 0.0, "worked": 0.03} | seconds
+    return path, line, call, times, told["waited"], told["idle"], told["lost"], told["copied"], told["worked"]
 
 
 def job(*waits: Any, every: int = 1, further: Events = (), **device: Any) -> Events:  # type: ignore[assignment]
@@ -60,13 +60,30 @@ def test_waits_that_cost_time_in_each_step_are_sync_bound(events: Events, is_fou
 
 def test_each_line_is_told_with_what_it_costs_the_dearest_first() -> None:
     cheap = wait(line=11, waited=0.001, idle=0.001, lost=0.001)
-    seen = evidence(sync_wait, job(wait(), wait("cpu", 9, 3, waited=0.05, idle=0.04, lost=0.04), cheap))
+    seen = evidence(sync_wait, job(wait(), wait("cpu", 9, 3, waited=0.05, idle=0.04, lost=0.04), cheap, busy=0.03))
     assert [(each.place.path, each.place.line) for each in seen] == [("train.py", 9), ("train.py", 7)]
     assert [each.value for each in seen] == pytest.approx([0.71, 0.71])
     assert seen[0].fact == (
         "71% of a step is lost to waits for the device: cpu() makes the host wait 3.0 times a step, 50 ms of 100 ms; "
-        "in 100% of the steps the device then has nothing to do, for 40 ms a step (57 steps)"
+        "in 100% of the steps the device has nothing to do in the end, for 40 ms a step (57 steps)"
     )
+
+
+@pytest.mark.parametrize(
+    ("waits", "busy", "said", "high"),
+    [
+        pytest.param(
+            [wait(lost=0.1 * 0.1, worked=0.0)], 0.0, "10% to 40%", 0.4, id="short kernels, which may leave gaps"
+        ),
+        pytest.param([wait(lost=0.1 * 0.1, worked=0.0)], 0.08, "10% to 20%", 0.2, id="as the device certainly works"),
+        pytest.param([wait(lost=0.1 * 0.1, worked=0.09)], 0.0, "10%", 0.1, id="as it works while the host waits"),
+        pytest.param([wait(lost=0.1 * 0.1)[:-1]], 0.0, "10%", 0.1, id="a record of before that was measured"),
+    ],
+)
+def test_what_a_step_gains_at_most_is_told_too(waits: list[Any], busy: float, said: str, high: float) -> None:
+    (seen,) = evidence(sync_wait, job(*waits, busy=busy))
+    assert seen.fact.startswith(f"{said} of a step is lost")
+    assert seen.spread == pytest.approx((0.1, high))
 
 
 def test_a_device_that_does_not_tell_whether_it_idles_is_not_judged() -> None:

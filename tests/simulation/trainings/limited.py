@@ -73,6 +73,32 @@ def two_items(parts: Parts, *, waits: bool = True) -> None:
         parts.simulator.step()
 
 
+class Logged(nn.Module):
+    """Reads the mean of what each layer gives."""
+
+    def __init__(self, layers: nn.Sequential, *, waits: bool) -> None:
+        super().__init__()
+        self.layers, self.waits = layers, waits
+
+    def forward(self, outputs: torch.Tensor) -> torch.Tensor:
+        for layer in self.layers:
+            outputs = layer(outputs)
+            mean = outputs.detach().mean()
+            if self.waits:
+                mean.item()
+        return outputs
+
+
+def activations_logged(parts: Parts, *, waits: bool = True) -> None:
+    """At each figure the device has nearly done what it was given: its kernels are short."""
+    model = Logged(parts.model, waits=waits)
+    for batch, target in parts.loader():
+        parts.optimizer.zero_grad()
+        nn.functional.mse_loss(model(batch.to("sim")), target.to("sim")).backward()
+        parts.optimizer.step()
+        parts.simulator.step()
+
+
 # called by its name each time: the watch takes its place there
 ANSWERS: dict[str, Callable[[torch.Tensor], object]] = {
     "allclose": lambda numbers: torch.allclose(numbers, numbers),
@@ -243,6 +269,7 @@ def accumulated_on_the_device(parts: Parts) -> None:
 PRODUCTS = {"addmm": S // 4, "mm": S // 4}
 FAST_HOST = Costs.free(launch=S // 1000, kernel=S // 500, kernels=PRODUCTS)
 SLOW_HOST = Costs.free(launch=S // 10, kernel=S // 100)
+LATE_FIGURES = Costs.free(launch=S // 10, kernel=S // 100, pinned=Transfer(S // 5, 1e18))
 SLOW_COPIES = Costs.free(
     launch=S // 1000, kernel=S // 500, kernels=PRODUCTS, pageable=Transfer(0, 4096), pinned=Transfer(0, 1e9)
 )
@@ -265,6 +292,7 @@ JOBS = {
     "two items": Limited(two_items, FAST_HOST, frozenset({"sync-bound"})),
     "an item at the end": Limited(item_at_the_end, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "an item each 50 steps": Limited(item_now_and_then, FAST_HOST, verdicts=frozenset({"compute-bound"})),
+    "a figure of each layer": Limited(activations_logged, LATE_FIGURES, frozenset({"sync-bound"})),
     "metrics": Limited(metrics_on_the_host, FAST_HOST, frozenset({"sync-bound"})),
     "a batch after an item": Limited(
         decoded_after_an_item, FAST_HOST, frozenset({"sync-bound"}), frozenset({"compute-bound"})

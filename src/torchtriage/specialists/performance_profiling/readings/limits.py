@@ -22,11 +22,15 @@ DISTURBED = 0.1  # of a step, that probes may take where the host is called slow
 BLOCKING = "CUDA_LAUNCH_BLOCKING"
 PINNED = " from pinned memory"
 TO_DEVICE = " from "  # between a copy's name and the host's memory, in the names of calls
+ALIKE = 0.01  # of a step: two shares that are told as one
 MOST_LINES, NOTICEABLE = 3, 0.1  # that are named, and of what all lines cost
 
 
 class Line(Struct, frozen=True):
-    """A line that waits in a step. waited, idle, lost, copied: seconds, as HostWaits has them."""
+    """A line that waits in a step. waited, idle, lost, copied, worked: seconds, as HostWaits has them.
+
+    worked: None in records of before it was measured.
+    """
 
     path: str
     line: int
@@ -36,6 +40,7 @@ class Line(Struct, frozen=True):
     idle: float
     lost: float
     copied: float
+    worked: float | None = None
 
     @property
     def is_copy(self) -> bool:
@@ -66,16 +71,19 @@ def sync_wait(record: RankRecord) -> Iterator[Sighting]:
             "lines wait for the device in each step, but it does not tell whether it had work to do afterwards",
             "Profile ten steps with torch.profiler: its trace shows the device's own timeline.",
         )
-    lost = [sum(line.lost for line in lines) for lines in chosen]
-    share, spread = ratio(lost, [step.device.seconds for step in steps])
+    wholes = [step.device.seconds for step in steps]
+    share, spread = ratio([sum(line.lost for line in lines) for lines in chosen], wholes)
+    most, (_, high) = ratio([_most(step, lines) for step, lines in zip(steps, chosen, strict=True)], wholes)
+    said = f"{share:.0%}" if most < share + ALIKE else f"{share:.0%} to {most:.0%}"
     for (path, at, call), lines in _by_line(chosen, lambda line: line.lost):
         dry = sum(any(line.idle > 0 for line in each) for each in lines) / len(steps)
         fact = (
-            f"{share:.0%} of a step is lost to waits for the device: {call}() makes the host wait "
+            f"{said} of a step is lost to waits for the device: {call}() makes the host wait "
             f"{_mean(lines, 'times'):.1f} times a step, {_ms(lines, 'waited')} of {_length(steps)}; in {dry:.0%} of "
-            f"the steps the device then has nothing to do, for {_ms(lines, 'idle')} a step ({len(steps)} steps)"
+            f"the steps the device has nothing to do in the end, for {_ms(lines, 'idle')} a step ({len(steps)} steps)"
         )
-        yield Sighting(Place(path=path, line=at, rank=record.rank), fact, share, "of the step", spread)
+        place = Place(path=path, line=at, rank=record.rank)
+        yield Sighting(place, fact, share, "of the step", (spread[0], max(spread[1], high)))
 
 
 @detector("run/transfer-wait", timed=True)
@@ -187,6 +195,19 @@ def _watched(record: RankRecord) -> list[Watched]:
             "torch.profiler: its trace shows the device's own timeline.",
         )
     return [_of_step(each, waits[each.at]) for each in timed]
+
+
+def _most(step: Watched, lines: Sequence[Line]) -> float:
+    """The seconds by which STEP would be shorter at most without the waits of LINES.
+
+    The host would need as long as now, less the waits, and the device as long as it certainly works: short kernels may
+    leave it idle in between, which nobody sees.
+    """
+    lost, waited = sum(line.lost for line in lines), sum(line.waited for line in lines)
+    worked = [line.worked for line in lines if line.worked is not None]
+    if not worked:
+        return lost
+    return max(min(waited, step.device.seconds - max(step.device.busy or 0.0, sum(worked))), lost)
 
 
 def _models(record: RankRecord) -> list[Mapping[str, Any]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,6 +50,8 @@ class Device:
 
     def __init__(self) -> None:
         self.now, self.allocated, self.can_count = 0, 0, True
+        self.busy_until = 0
+        self.Event: Any = None
 
     def memory_stats(self) -> dict[str, int]:
         return {"allocation.all.allocated": self.allocated} if self.can_count else {}
@@ -92,7 +96,7 @@ def test_the_device_is_idle_until_a_boundary_as_long_as_nothing_is_allocated(
     device.now += 9 * MS
     made.pass_boundary("stepping")
     made.end_step(1)
-    assert session.rows == [("item", 1, 0.008, 0.005, 0.005, 0.0)]
+    assert session.rows == [("item", 1, 0.008, 0.005, 0.005, 0.0, 0.0)]
 
 
 def test_no_more_is_lost_than_the_host_has_waited(device: Device, watched: tuple[Waits, Session]) -> None:
@@ -101,7 +105,48 @@ def test_no_more_is_lost_than_the_host_has_waited(device: Device, watched: tuple
     device.now += 30 * MS
     made.pass_boundary("batch")
     made.end_step(1)
-    assert session.rows == [("tolist", 1, 0.008, 0.03, 0.008, 0.0)]
+    assert session.rows == [("tolist", 1, 0.008, 0.03, 0.008, 0.0, 0.0)]
+
+
+@dataclass
+class Mark:
+    """An event of DEVICE, which reaches it when it has done what was queued."""
+
+    device: Device
+    enable_timing: bool
+    at: int = 0
+
+    def record(self) -> None:
+        self.at = max(self.device.now, self.device.busy_until)
+
+    def query(self) -> bool:
+        return self.device.now >= self.at
+
+    def elapsed_time(self, other: Mark) -> float:
+        return (other.at - self.at) / MS
+
+
+@pytest.mark.parametrize(
+    ("works", "row"),
+    [
+        pytest.param(8 * MS, ("item", 1, 0.008, 0.005, 0.005, 0.0, 0.008), id="it works all through"),
+        pytest.param(5 * MS, ("item", 1, 0.008, 0.008, 0.008, 0.0, 0.005), id="it has done all before"),
+        pytest.param(2 * MS, ("item", 1, 0.008, 0.011, 0.008, 0.0, 0.002), id="it works for less than it then idles"),
+        pytest.param(0, ("item", 1, 0.008, 0.013, 0.008, 0.0, 0.0), id="it had done all when the wait began"),
+    ],
+)
+def test_a_wait_for_which_the_device_does_nothing_is_lost_whole(
+    device: Device, watched: tuple[Waits, Session], works: int, row: tuple[Any, ...]
+) -> None:
+    """And of the rest what the device then idles, for 5 ms here."""
+    made, session = watched
+    device.Event = partial(Mark, device)
+    device.busy_until = works
+    made.wrap_method("item", device.call)(ON_DEVICE)
+    device.now += 5 * MS
+    made.pass_boundary("batch")
+    made.end_step(1)
+    assert session.rows == [row]
 
 
 def test_waiting_for_a_batch_and_what_probes_take_is_no_idleness(
@@ -113,7 +158,7 @@ def test_waiting_for_a_batch_and_what_probes_take_is_no_idleness(
     session.fetching, session.governor.booked = 4 * MS, 2 * MS
     made.pass_boundary("batch")
     made.end_step(1)
-    assert session.rows == [("item", 1, 0.008, 0.001, 0.001, 0.0)]
+    assert session.rows == [("item", 1, 0.008, 0.001, 0.001, 0.0, 0.0)]
 
 
 def test_idleness_over_the_end_of_a_step_belongs_to_the_next_one(
@@ -125,7 +170,7 @@ def test_idleness_over_the_end_of_a_step_belongs_to_the_next_one(
     device.now += 3 * MS
     made.pass_boundary("batch")
     made.end_step(2)
-    assert session.rows == [("item", 0, 0.0, 0.003, 0.003, 0.0)]
+    assert session.rows == [("item", 0, 0.0, 0.003, 0.003, 0.0, 0.0)]
 
 
 def test_an_event_or_stream_that_is_waited_for_leaves_the_device_at_work(
@@ -136,7 +181,7 @@ def test_an_event_or_stream_that_is_waited_for_leaves_the_device_at_work(
     device.now += 3 * MS
     made.pass_boundary("batch")
     made.end_step(1)
-    assert session.rows == [("synchronize", 1, 0.008, 0.0, 0.0, 0.0)]
+    assert session.rows == [("synchronize", 1, 0.008, 0.0, 0.0, 0.0, 0.0)]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +257,7 @@ def test_a_device_that_does_not_count_tensors_is_never_called_idle(
     device.now += 5 * MS
     made.pass_boundary("backward")
     made.end_step(1)
-    assert session.rows == [("item", 1, 0.008, 0.0, 0.0, 0.0)]
+    assert session.rows == [("item", 1, 0.008, 0.0, 0.0, 0.0, 0.0)]
     assert not session.events[-1].is_counted
 
 

@@ -124,11 +124,12 @@ class Device(Step):
 class HostWaits(Event):
     """Calls of step AT that made the host wait for the device.
 
-    waits: of each line and call, (path, line, call, times, seconds of the host in it, seconds for which the device then
-    certainly had nothing to do, other than for lack of a batch, seconds of both that would have overlapped without the
-    wait, seconds in which the device did nothing but copy). path is ""
-    where a library called, and after a pass that was no training's. is_counted: the device tells when it had nothing to
-    do; where it does not, that and the loss are 0.
+    waits: of each line and call, (path, line, call, times, seconds of the host in it, seconds for which the device in
+    it and after it certainly had nothing to do, other than for lack of a batch, seconds by which the step would be
+    shorter at least without it, seconds in which the device did nothing but copy, seconds of the wait for which the
+    device certainly worked). path is "" where a library called, and after
+    a pass that was no training's. is_counted: the device tells when it had nothing to do; where it does not, idle time
+    after a wait, and what it costs, are not counted.
     """
 
     has_time = True

@@ -30,6 +30,7 @@ data_dependent_output or dynamic_output_shape, and some wait for certain argumen
 well, and left alone: to wrap it would cost each sample that a dataset takes out of a tensor.
 """
 COPYING = ("to", "cpu", "copy_")  # and what is named after the device, as `cuda`
+MARKED = 256  # waits of a step; what more of them cost is counted where the device idles after them
 ENOUGH = 128  # steps that are watched: what waits in every step has been seen, and the methods are torch's own again
 OF_TENSORS = ("/torch/_tensor.py", "/torch/_tensor_str.py")  # which convert and print them for whoever asked
 
@@ -37,20 +38,52 @@ OF_TENSORS = ("/torch/_tensor.py", "/torch/_tensor_str.py")  # which convert and
 class Totals:
     """What one call of a line has cost in a step: nanoseconds, but for the number of calls.
 
-    waited: of the host. idle: after it, of the device. lost: of both, what would have overlapped without the wait.
-    copied: in which the device did nothing but take its data.
+    waited: of the host. worked: of that, for which the device did what had been queued. idle: of the device, in the
+    wait and after it. lost: by which the step would be shorter at least without the wait. copied: in which the device
+    did nothing but take its data.
     """
 
-    __slots__ = ("calls", "copied", "idle", "lost", "waited")
+    __slots__ = ("calls", "copied", "idle", "lost", "waited", "worked")
 
     def __init__(self) -> None:
-        self.calls = self.waited = self.idle = self.lost = 0
-        self.copied = 0.0
+        self.calls = self.waited = 0
+        self.idle = self.lost = self.copied = self.worked = 0.0
 
     def row(self) -> tuple[float, ...]:
         """The number of calls, and seconds."""
-        times = (self.waited, self.idle, self.lost, self.copied)
+        times = (self.waited, self.idle, self.lost, self.copied, self.worked)
         return (self.calls, *(round(each / 1e9, 9) for each in times))
+
+
+class Wait:
+    """A wait for all that was queued, and what followed it.
+
+    before, after: events of the device just before and after it, where it has any; the device reaches the first when it
+    has done what was queued, so that what lies between them it spends on nothing but the wait: the host could have gone
+    on. For the rest of the wait the device worked; of the idle time after it that much would have overlapped with this
+    work. spent, idle: nanoseconds of the host, and of the device afterwards. is_first: something was launched between
+    the wait before and this one; else they are one.
+    """
+
+    __slots__ = ("after", "before", "idle", "is_first", "key", "spent")
+
+    def __init__(
+        self, key: Key, spent: float, before: Any = None, after: Any = None, *, is_first: bool = True
+    ) -> None:  # fmt: skip
+        self.key, self.spent, self.before, self.after, self.is_first = key, spent, before, after, is_first
+        self.idle = 0
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both events have been reached, and may be asked."""
+        return self.after is not None and not accelerator.is_capturing() and bool(self.after.query())
+
+    @property
+    def useless(self) -> float:
+        """Nanoseconds of it for which the device certainly had nothing to do any more."""
+        if not self.is_measured:
+            return 0.0
+        return min(max(self.before.elapsed_time(self.after) * 1e6, 0.0), self.spent)
 
 
 class Waits:
@@ -66,13 +99,13 @@ class Waits:
         self.hook, self.probe = job.placing, ""
         self.totals: dict[Key, Totals] = {}
         self.copies: list[tuple[Totals, Any, Any]] = []
+        self.waits: list[Wait] = []  # for all that was queued
         self.is_inside = False  # of a call that waits
         self.is_evaluating = False  # from a pass that is no training's to the next boundary of a step
         self.can_count = True  # whether the device tells how many tensors it has given memory
         self.steps = 0
-        self.latest: Key | None = None  # the wait since which the device has nothing to do
+        self.latest: Wait | None = None  # since which the device has nothing to do
         self.allocations: int | None = None
-        self.hidden = 0  # nanoseconds of that wait, beside which nothing of the host has run in idle time yet
         self.since = self.booked = self.fetching = 0
 
     def place(self, job: Job) -> None:
@@ -84,8 +117,8 @@ class Waits:
             if hasattr(torch.Tensor, name):
                 job.wrap(torch.Tensor, name, functools.partial(self.wrap_method, name))
         for owner in (torch, torch.Tensor):
-            for name in {*DEPENDING} - ({*READING} if owner is torch.Tensor else set()):
-                if hasattr(owner, name):
+            for name in DEPENDING:
+                if hasattr(owner, name) and not (owner is torch.Tensor and name in READING):
                     job.wrap(owner, name, functools.partial(self.wrap_depending, name))
         for owner in (accelerator.module, getattr(torch, "accelerator", None), *_classes()):
             if hasattr(owner, "synchronize"):
@@ -109,12 +142,12 @@ class Waits:
         def call(*args: Any, **kwargs: Any) -> Any:
             first = args[0] if args else kwargs.get("input")
             is_here = not self.is_inside and hasattr(first, "device") and accelerator.has(first)
-            before = accelerator.mark() if is_here else None
+            before = accelerator.mark(timed=True) if is_here else None
             if before is None:
                 return original(*args, **kwargs)
             result, spent = self._run(original, args, kwargs)
             if before.query():
-                self.add(name, spent)
+                self.add(name, spent, before)
             return result
 
         return call
@@ -132,8 +165,9 @@ class Waits:
 
     def wait(self, name: str, original: Any, args: Arguments, kwargs: Options, *, is_partial: bool = False) -> Any:
         """What ORIGINAL returns, for which the host waits."""
+        before = None if is_partial else self._mark()
         result, spent = self._run(original, args, kwargs)
-        self.add(name, spent, is_partial=is_partial)
+        self.add(name, spent, before, is_partial=is_partial)
         return result
 
     def copy(self, name: str, original: Any, args: Arguments, kwargs: Options) -> Any:
@@ -142,13 +176,13 @@ class Waits:
         """
         source = _source(name, args, kwargs)
         was_on_device, is_non_blocking = accelerator.has(source), _is_non_blocking(args, kwargs)
-        before = None if was_on_device else accelerator.mark(timed=True)
+        before = self._mark() if was_on_device else accelerator.mark(timed=True)
         result, spent = self._run(original, args, kwargs)
         if was_on_device == accelerator.has(result):
             return result
         if was_on_device:
             if not is_non_blocking:
-                self.add(name, spent)
+                self.add(name, spent, before)
         elif not ((is_pinned := _is_pinned(source)) and is_non_blocking):
             memory = "pinned" if is_pinned else "pageable"
             totals = self.add(f"{name} from {memory} memory", spent, is_partial=is_non_blocking)
@@ -166,17 +200,24 @@ class Waits:
         finally:
             self.is_inside = False
 
-    def add(self, name: str, spent: int, *, is_partial: bool = False) -> Totals:
-        """A wait has ended. If it was for all that was queued, the device has nothing to do from now on."""
+    def _mark(self) -> Any:
+        """An event ahead of a wait; None where the step has had many."""
+        return accelerator.mark(timed=True) if len(self.waits) < MARKED else None
+
+    def add(self, name: str, spent: int, before: Any = None, *, is_partial: bool = False) -> Totals:
+        """A wait has ended, ahead of which was the event BEFORE. If it was for all that was queued, the device has
+        nothing to do from now on.
+        """
         path, line = ("", 0) if self.is_evaluating else _user_line(sys._getframe(1))
-        key = (path, line, name)
-        totals = self.totals.setdefault(key, Totals())
+        totals = self.totals.setdefault(key := (path, line, name), Totals())
         totals.calls += 1
         totals.waited += spent
-        hidden = self.hidden if self.latest is not None else 0  # where nothing was launched since, one wait goes on
-        self.latest = None if is_partial else key
-        if self.latest is not None:
-            self.allocations, self.hidden = accelerator.allocations(), hidden + spent
+        is_first, self.latest = self.latest is None, None
+        if not is_partial:
+            after = accelerator.mark(timed=True) if before is not None else None
+            self.latest = Wait(key, spent, before, after, is_first=is_first)
+            self.waits.append(self.latest)
+            self.allocations = accelerator.allocations()
             self.can_count = self.allocations is not None
             self._restart_idle()
         return totals
@@ -193,12 +234,9 @@ class Waits:
             return
         fetching = job.phases.spent("data")
         batches = fetching - (self.fetching if fetching >= self.fetching else 0)
-        idle = max(now - self.since - (job.governor.booked - self.booked) - (0 if is_made_here else batches), 0)
-        lost = min(idle, self.hidden)
-        totals = self.totals.setdefault(self.latest, Totals())
-        totals.idle += idle
-        totals.lost += lost
-        self.hidden -= lost
+        self.latest.idle += max(
+            now - self.since - (job.governor.booked - self.booked) - (0 if is_made_here else batches), 0
+        )
         self._restart_idle()
 
     def end_idle(self) -> None:
@@ -223,7 +261,7 @@ class Waits:
 
     def restart(self) -> None:
         """A window begins: nobody has seen what happened before it."""
-        self.totals, self.copies, self.latest = {}, [], None
+        self.totals, self.copies, self.waits, self.latest = {}, [], [], None
 
     def end_step(self, step: int) -> None:
         """Writes down the waits of the step, also that there were none.
@@ -239,13 +277,32 @@ class Waits:
         for totals, before, after in self.copies:
             if not accelerator.is_capturing() and after.query():
                 totals.copied += before.elapsed_time(after) * 1e6
+        hidden = self._measure_waits()
         waits = [(*key, *totals.row()) for key, totals in self.totals.items()]
         self.job.record(HostWaits(at=step, waits=waits, is_counted=self.can_count))
-        self.totals, self.copies = {}, []
+        self.totals, self.copies, self.waits = {}, [], []
+        if self.latest is not None:  # nothing is launched yet: it goes on
+            self.latest = Wait(self.latest.key, hidden)
+            self.waits.append(self.latest)
         self.steps += 1
         if self.steps >= ENOUGH:
             self.latest = None
             self.job.withdraw(self.probe)
+
+    def _measure_waits(self) -> float:
+        """Adds what the waits of the step have cost. The nanoseconds of the last one that idle time may still overlap
+        with.
+        """
+        hidden = 0.0
+        for wait in self.waits:
+            totals, useless = self.totals.setdefault(wait.key, Totals()), wait.useless
+            hidden = (0.0 if wait.is_first else hidden) + wait.spent - useless
+            overlapped = min(float(wait.idle), hidden)
+            hidden -= overlapped
+            totals.worked += wait.spent - useless if wait.is_measured else 0.0
+            totals.idle += useless + wait.idle
+            totals.lost += useless + overlapped
+        return hidden
 
 
 def _classes() -> list[type]:
