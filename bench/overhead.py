@@ -1,6 +1,6 @@
 """What the probes cost a step, in microseconds of CPU time: with and without them, in processes that run by turns.
 
-    python bench/overhead.py [--rounds N] [--steps N] [--only MODEL…] [--peers FOLDER] [--ranks | --workers]
+    python bench/overhead.py [--rounds N] [--steps N] [--only MODEL…] [--peers FOLDER] [--ranks | --workers | --sim]
 
 Each kind of watching has a process of its own. They are asked by turns for a burst of a few steps: what neighbours
 on a shared machine do to one burst, they do to the next one as well. A burst's figure is the CPU time of its
@@ -23,7 +23,9 @@ What the report of the long job says that the probes took stands below it, again
 With --workers the batches come from a worker of the loader. With --ranks each kind is a pair of processes that train
 under DistributedDataParallel (gloo), and a figure is the mean of both: what a rank pays for the looks at its
 collectives, and for marks and hashes that ranks are compared by. Threads that communicate are counted too, and make the
-figures of a busy machine wide.
+figures of a busy machine wide. With --sim model and batches lie on the simulated accelerator, whose kernels the host
+computes: a figure is the CPU time of both, and the kernels that probes launch are in it. How often the watch has waited
+for the device stands below, where it has.
 """
 
 from __future__ import annotations
@@ -44,6 +46,8 @@ import torch
 from peers.cost import traceml
 from peers.inside.loop import MODELS
 
+import torchtriage
+from torchtriage import simulation
 from torchtriage.examine.run.job import Job, begin
 from torchtriage.examine.run.job.watch.governor import EARLY, FIRST, WINDOW, Governor
 from torchtriage.examine.run.measures.figures import later, overhead
@@ -112,16 +116,18 @@ WATCHING: dict[str, Watching] = {
     "torch.profiler": profiled,
     "anomaly mode": lambda: torch.autograd.set_detect_anomaly(True),
 }
+OURS, PASSING_ON = str(Path(torchtriage.__file__).parent), "watch/patching.py"  # where calls of the job's go through
 EPOCH = 64  # batches of a pass over the loader
 SETTLING = 1100  # steps in which a long job samples lines, and measures what its watched steps cost
 IN_THE_MEAN = ("nothing again", "a long job", "at every step")
 AMONG_RANKS = ("nothing", "nothing again", "machinery", "between windows", "a long job", "at every step")
 
 
-def pairs(make: Make, workers: int = 0) -> Iterator[float]:
+def pairs(make: Make, workers: int = 0, device: str = "cpu") -> Iterator[float]:
     """CPU seconds of a step, for each pair of steps after the first ones, on one thread, without end."""
     torch.manual_seed(0)
     model, sample = make()
+    model.to(device)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     samples = sample.repeat(EPOCH, *[1] * (sample.dim() - 1))
     loader = torch.utils.data.DataLoader(
@@ -132,7 +138,7 @@ def pairs(make: Make, workers: int = 0) -> Iterator[float]:
         began = process_time()
         for batch in islice(batches, 2):
             optimizer.zero_grad()
-            model(batch).square().mean().backward()
+            model(batch.to(device)).square().mean().backward()
             optimizer.step()
         if number >= FIRST // 2:
             yield (process_time() - began) / 2
@@ -149,19 +155,36 @@ def shared(make: Make, rank: int, store: str) -> Make:
     return made
 
 
-def serve(asked: Connection, make: Make, watch: Watching, workers: int) -> None:
+def serve(asked: Connection, make: Make, watch: Watching, workers: int, *, is_simulated: bool) -> None:
     """Answers each number of steps with the CPU seconds of the median one of so many, until it is asked for none: then
     with the share of the time that the report of the run would say the probes took, where there is one.
     """
+    simulator = simulation.start(costs=simulation.Costs.free()) if is_simulated else None
     with watch() as job:
-        times = pairs(make, workers)
+        times = pairs(make, workers, "sim" if simulator is not None else "cpu")
         next(times)
         if isinstance(job, Job) and isinstance(job.governor, Late):
             list(islice(times, SETTLING // 2))
         while steps := asked.recv():
             burst = list(islice(times, steps // 2))
             asked.send((statistics.median(burst), statistics.mean(burst)))
-        asked.send(share_told(job) if isinstance(job, Job) else None)
+        waits = waits_of_the_watch(simulator.ledger) if simulator is not None else 0
+        asked.send(Account(share_told(job), waits) if isinstance(job, Job) else None)
+
+
+class Account(NamedTuple):
+    """What is known of a watched process in the end. share: of the time, that probes took, as the report would say it.
+    waits: for the device, by the watch.
+    """
+
+    share: float | None
+    waits: int
+
+
+def waits_of_the_watch(ledger: simulation.Ledger) -> int:
+    """Those after the first steps that no line of the job's own has asked for."""
+    ours = [each.file for each in ledger.synchronisations if each.file.startswith(OURS)]
+    return sum(not file.endswith(PASSING_ON) for file in ours)
 
 
 def share_told(job: Job) -> float | None:
@@ -181,10 +204,12 @@ class Burst(NamedTuple):
 class Process:
     """One that trains a model under one kind of watching, a burst at a time."""
 
-    def __init__(self, make: Make, watch: Watching, workers: int = 0) -> None:
+    def __init__(self, make: Make, watch: Watching, workers: int = 0, *, is_simulated: bool = False) -> None:
         forking = get_context("fork")
         self.asking, asked = forking.Pipe()
-        self.process = forking.Process(target=serve, args=(asked, make, watch, workers))
+        self.process = forking.Process(
+            target=serve, args=(asked, make, watch, workers), kwargs={"is_simulated": is_simulated}
+        )
         self.process.start()
 
     def burst(self, steps: int) -> Burst:
@@ -195,11 +220,11 @@ class Process:
         median, mean = self.asking.recv()
         return Burst(median, mean)
 
-    def end(self) -> float | None:
+    def end(self) -> Account | None:
         self.asking.send(0)
-        told: float | None = self.asking.recv()
+        account: Account | None = self.asking.recv()
         self.process.join()
-        return told
+        return account
 
 
 class Pair:
@@ -217,18 +242,24 @@ class Pair:
         one, other = (each.answer() for each in self.both)
         return Burst((one.median + other.median) / 2, (one.mean + other.mean) / 2)
 
-    def end(self) -> float | None:
+    def end(self) -> Account | None:
         for each in self.both:
             each.asking.send(0)
-        told = [each.asking.recv() for each in self.both]
+        accounts = [each.asking.recv() for each in self.both]
         for each in self.both:
             each.process.join()
-        return statistics.mean(told) if None not in told else None
+        shares = [each.share for each in accounts if each is not None]
+        return Account(statistics.mean(shares), 0) if shares and None not in shares else None
 
 
 def compare(make: Make, rounds: int, steps: int, workers: int) -> None:
     what = f"{make.__name__}, a worker" if workers else make.__name__
     by_turns(what, {name: Process(make, watch, workers) for name, watch in WATCHING.items()}, rounds, steps)
+
+
+def compare_simulated(make: Make, rounds: int, steps: int) -> None:
+    processes = {name: Process(make, WATCHING[name], is_simulated=True) for name in AMONG_RANKS}
+    by_turns(f"{make.__name__} on the simulated accelerator", processes, rounds, steps)
 
 
 def compare_ranks(make: Make, rounds: int, steps: int) -> None:
@@ -246,7 +277,7 @@ def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, st
             time = processes[name].burst(steps)
             if number:  # the first round warms up
                 found[name].append(time)
-    shares = {name: process.end() for name, process in processes.items()}
+    accounts = {name: process.end() for name, process in processes.items()}
     plain = found.pop("nothing")
     usual = statistics.median(each.median for each in plain)
     print(f"{what}: {usual * 1e6:.0f} us a step, {rounds} rounds of {steps} steps")
@@ -255,8 +286,11 @@ def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, st
         told(name, [(one.median - alone.median, one.median / alone.median) for one, alone in pairs])
         if name in IN_THE_MEAN:
             told(f"{name}, mean", [(one.mean - alone.mean, one.mean / alone.mean) for one, alone in pairs])
-        if name == "a long job" and (share := shares[name]) is not None:
+        account = accounts[name]
+        if name == "a long job" and account is not None and (share := account.share) is not None:
             print(f"  {'as its report says':<19} {share * usual / (1 - share) * 1e6:+8.0f} us  ({share:.1%})")
+        if account is not None and account.waits:
+            print(f"  {name} has waited {account.waits} times for the device")
 
 
 def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
@@ -274,11 +308,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=MODELS, default=tuple(MODELS), metavar="MODEL")
     parser.add_argument("--ranks", action="store_true", help="two ranks under DistributedDataParallel")
     parser.add_argument("--workers", action="store_const", const=1, default=0, help="a worker loads the batches")
+    parser.add_argument("--sim", action="store_true", help="on the simulated accelerator")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for make in (MODELS[name] for name in options.only):
         if options.ranks:
             compare_ranks(make, options.rounds, options.steps)
+            continue
+        if options.sim:
+            compare_simulated(make, options.rounds, options.steps)
             continue
         compare(make, options.rounds, options.steps, options.workers)
         if options.peers:

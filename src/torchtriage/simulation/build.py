@@ -19,6 +19,9 @@ SOURCES = Path(__file__).parent / "native"
 FLAGS = ["-O1", "-g0", "-DUSE_KINETO", "-DUSE_C10D_GLOO"]
 """-O1, because the kernels are torch's: a higher level costs compile time and saves nothing."""
 
+UNITS = 2
+"""Files that are compiled, at once where there are cores; a third one costs more CPU time than it saves in waiting."""
+
 OLDEST = (2, 13)
 """The first torch with all extension points that the sources use."""
 
@@ -98,7 +101,7 @@ def _compile_library(folder: Path, kept: Path) -> Any:
     try:
         module = cpp_extension.load(
             NAME,
-            [str(path) for path in _sources("*.cpp")],
+            _units(build),
             extra_cflags=FLAGS,
             extra_include_paths=_profiler_headers(),
             build_directory=str(build),
@@ -114,6 +117,17 @@ def _compile_library(folder: Path, kept: Path) -> Any:
     part.replace(kept)  # atomic: other processes see all of it or none
     shutil.rmtree(build, ignore_errors=True)
     return module
+
+
+def _units(build: Path) -> list[str]:
+    """Files that include the sources by turns, one for each of UNITS: most of the time goes into torch's headers, which
+    each file reads again.
+    """
+    sources, made = _sources("*.cpp"), []
+    for number in range(UNITS):
+        made.append(build / f"unit{number}.cpp")
+        made[-1].write_text("".join(f'#include "{path}"\n' for path in sources[number::UNITS]), encoding="utf-8")
+    return [str(path) for path in made]
 
 
 def _profiler_headers() -> list[str]:

@@ -28,13 +28,13 @@ struct Traced {
 };
 
 std::atomic<bool> is_tracing{false};
-std::mutex mutex;
+std::mutex profiler_mutex;
 std::vector<Traced> recorded;
 thread_local std::vector<uint64_t> operators; // running in this thread, innermost last
 
 void record(Traced work) {
   if (!operators.empty()) work.correlation = operators.back();
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(profiler_mutex);
   recorded.push_back(std::move(work));
 }
 
@@ -46,7 +46,7 @@ class Session final : public libkineto::IActivityProfilerSession {
  public:
   void start() override {
     {
-      std::lock_guard<std::mutex> lock(mutex);
+      std::lock_guard<std::mutex> lock(profiler_mutex);
       recorded.clear();
     }
     started_ = epoch_now();
@@ -78,7 +78,7 @@ class Session final : public libkineto::IActivityProfilerSession {
   void write(libkineto::ActivityLogger& logger, const libkineto::getLinkedActivityCallback& linked) {
     buffer_ = std::make_unique<libkineto::CpuTraceBuffer>();
     buffer_->span = libkineto::TraceSpan(started_, stopped_, "sim");
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<std::mutex> lock(profiler_mutex);
     for (const auto& each : recorded) {
       auto activity = std::make_unique<libkineto::GenericTraceActivity>(buffer_->span, each.type, each.name);
       activity->startTime = each.start + offset_;

@@ -105,11 +105,11 @@ def test_space_is_what_the_device_tells(
     assert used(monkeypatch, **names).space() == told
 
 
-@pytest.mark.parametrize(("names", "told"), [({"is_simulated": True}, 20), ({}, 0)])
-def test_memory_of_a_simulated_device_is_the_hosts(
-    monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], told: int
+@pytest.mark.parametrize(("names", "is_simulated"), [({"is_simulated": True}, True), ({}, False)])
+def test_a_device_says_whether_it_is_simulated(
+    monkeypatch: pytest.MonkeyPatch, names: dict[str, Any], is_simulated: bool
 ) -> None:
-    assert used(monkeypatch, memory_stats_as_nested_dict=lambda: NESTED, **names).memory_of_host() == told
+    assert used(monkeypatch, **names).is_simulated is is_simulated
 
 
 def test_nested_statistics_of_torch_are_asked_before_flat_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,9 +108,10 @@ class Accelerator:
             found = {"allocated": int(ask())}
         return found
 
-    def memory_of_host(self) -> int:
-        """Bytes of the device's memory that are the host's: of a simulated one all that its allocator holds."""
-        return self.memory().get("reserved", 0) if getattr(self.module, "is_simulated", False) else 0
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its memory is that of this process."""
+        return bool(getattr(self.module, "is_simulated", False))
 
     def space(self) -> dict[str, int]:
         """Bytes of that device in all, and those that no process holds; only what it tells. To ask costs a call of the

@@ -62,8 +62,8 @@ class _Hosts:
             self.generation += 1
             self.workers = tuple(found)
         if own is not None:
-            of_device = self.job.accelerator.memory_of_host()
-            virtual, private = (size - of_device for size in own)
+            # A simulated device keeps its memory and its ledger in this process: what else grows in it nobody sees.
+            virtual, private = own if not self.job.accelerator.is_simulated else (0, 0)
             told = Host(
                 virtual=virtual, private=private, workers=len(found), theirs=sum(found.values()),
                 generation=self.generation,

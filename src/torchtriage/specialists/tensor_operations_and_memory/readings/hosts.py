@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchtriage.core.evidence import Place
-from torchtriage.examine.detector import Sighting, detector
-from torchtriage.examine.run.job.events import Loader
+from torchtriage.examine.detector import CannotSee, Sighting, detector
+from torchtriage.examine.run.job.events import Loader, Rehearsal
 from torchtriage.examine.run.record import RankRecord, RunRecord
 from torchtriage.specialists.tensor_operations_and_memory.probes.events import Container, Host, WorkersFill
 from torchtriage.specialists.tensor_operations_and_memory.readings.growth import (
@@ -31,6 +31,11 @@ def host_memory_growth(record: RankRecord) -> Iterator[Sighting]:
         yield from _by_workers(record, said, growth)
     if record.recent(Container):
         return  # memory-growth tells by what, or why it cannot
+    if record.has(Rehearsal) and theirs is None:
+        raise CannotSee(
+            "the simulated accelerator keeps its memory in the job's own process, which grows with it",
+            "Run the job without --accelerator for some hundred steps.",
+        )
     own = allocated_anew(record)
     if own is not None:
         said = f"private memory of the job's process grows by {own[0] / 1024:.0f} KiB per step"
