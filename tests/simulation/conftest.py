@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +114,14 @@ def library_cache() -> Iterator[None]:
         yield
 
 
+@cache
+def freeze() -> None:
+    """Torch is there to the end, with what the first optimizer imports: no collection of garbage looks at it again."""
+    import_module("torch._dynamo")
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def simulator(library_cache: None) -> Any:
     """Two devices on which nothing costs anything, with an empty ledger and the clock at 0."""
@@ -124,4 +134,5 @@ def simulator(library_cache: None) -> Any:
         pytest.skip(f"the simulated device cannot be compiled here, for lack of {', '.join(lacking)}")
     started = start(devices=2, costs=Costs.free())
     torch.manual_seed(0)
+    freeze()
     return started

@@ -6,11 +6,13 @@ all jobs, each under a watch of its own that leaves a record in FOLDER/JOB, and 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -342,6 +344,9 @@ def main(rank: int, folder: Path, names: list[str]) -> None:
     accelerator.clock = lambda: simulator.now  # type: ignore[method-assign]
     store = distributed.FileStore(str(folder / "store"), 2)
     distributed.init_process_group("sim", store=store, rank=rank, world_size=2)
+    import_module("torch._dynamo")  # as the first optimizer does
+    gc.collect()
+    gc.freeze()
     for name in names or JOBS:
         run(JOBS[name], rank, folder / name, simulator)
     run(JOBS["buckets"], rank, folder / "buckets alone", simulator, is_watched=False)
