@@ -171,6 +171,20 @@ def test_a_device_that_is_the_limit_is_known_to_be_busy(run: Run, name: str) -> 
     assert told.value == pytest.approx(1 - (idle / whole if name != "evaluations" else 0), rel=CLOSE)
 
 
+@pytest.mark.parametrize(("how", "is_found"), [("never", True), ("item", False), ("synchronize", False)], ids=str)
+def test_a_clock_is_held_against_that_of_the_device(run: Run, how: str, is_found: bool) -> None:
+    watched = run("a clock around a pass", how=how)
+    assert ("timing-without-sync" in watched.faults) is is_found
+    if is_found:
+        (seen,) = watched.evidence("run/timing-without-sync")
+        (line,) = [at for at, text in enumerate(FILE.read_text().splitlines(), 1) if text.endswith("# read here")]
+        assert seen.place.line == line
+        host, device = map(float, re.findall(r"(\S+) ms", seen.fact))
+        kernels = [each for each in watched.ledger.kernels if each.name in {"addmm", "tanh", "mse_loss"}]
+        assert device == pytest.approx(sum(each.end - each.start for each in kernels) / STEPS / 1e6, rel=CLOSE)
+        assert host == pytest.approx(len(kernels) / STEPS * limited.FAST_HOST.launch / 1e6, rel=CLOSE)
+
+
 def test_copies_are_told_by_line_with_the_times_of_the_ledger(run: Run) -> None:
     watched = run("pageable copies")
     (copied, *_) = watched.evidence("run/transfer-wait")

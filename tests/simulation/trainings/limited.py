@@ -6,8 +6,10 @@ cost nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 
 import torch
 from torch import nn
@@ -252,6 +254,38 @@ def rolled_out(parts: Parts) -> None:
         parts.simulator.step()
 
 
+def timed_forward(parts: Parts, *, how: str = "never") -> None:
+    """A clock is read around the forward pass; HOW: when the device is waited for beforehand."""
+    spent = 0.0
+    for batch, target in parts.loader():
+        parts.optimizer.zero_grad()
+        inputs, targets = batch.to("sim"), target.to("sim")
+        begun = time.perf_counter()
+        loss = parts.forward(inputs, targets)
+        if how == "synchronize":
+            torch.accelerator.synchronize()
+        if how == "item":
+            loss.item()
+        spent += perf_counter() - begun  # read here
+        loss.backward()
+        parts.optimizer.step()
+        loss.item()
+        parts.simulator.step()
+
+
+def timed_steps(parts: Parts) -> None:
+    """As meters of batches do: the time of the data, and of the step with it."""
+    end, data, whole = time.time(), 0.0, 0.0
+    for batch, target in parts.loader():
+        data += time.time() - end
+        parts.optimizer.zero_grad()
+        parts.forward(batch.to("sim"), target.to("sim")).backward()
+        parts.optimizer.step()
+        whole += time.time() - end
+        end = time.time()
+        parts.simulator.step()
+
+
 def accumulated_on_the_device(parts: Parts) -> None:
     """The host works as long as in the loops that wait, and the device goes on meanwhile."""
     total = torch.zeros((), device="sim")
@@ -310,5 +344,9 @@ JOBS = {
     ),
     "rollouts": Limited(rolled_out, FAST_HOST),
     "sums on the device": Limited(accumulated_on_the_device, FAST_HOST, verdicts=frozenset({"compute-bound"})),
+    "a clock around a pass": Limited(
+        timed_forward, FAST_HOST, frozenset({"timing-without-sync"}), frozenset({"compute-bound"})
+    ),
+    "a clock around steps": Limited(timed_steps, FAST_HOST, verdicts=frozenset({"compute-bound"})),
     "evaluations": Limited(evaluated, FAST_HOST, verdicts=frozenset({"compute-bound"})),
 }

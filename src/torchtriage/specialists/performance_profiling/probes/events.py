@@ -64,6 +64,17 @@ class Built(Event):
     seconds: float = 0.0
 
 
+class ClockReadings(Event):
+    """Clocks that the user's code read in quiet steps. waits: calls of synchronize() in these steps.
+
+    spans: between a reading and the next one in the same function: (path, line of the first, line of the second, times,
+    seconds of the host in all, seconds of the device in all for what was launched in between).
+    """
+
+    spans: Sequence[tuple[str, int, int, int, float, float]]
+    waits: int = 0
+
+
 class Fetch(Event):
     """Batches that one process has made so far, and the seconds that their samples and collate_fn took.
 
