@@ -1,0 +1,69 @@
+"""What a record says about memory that is used before a copy into or out of it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+
+from torchtriage.core.evidence import Place
+from torchtriage.examine.detector import Sighting, detector
+from torchtriage.examine.run.job.events import CopyRaces, StreamUses
+from torchtriage.examine.run.record import RankRecord
+from torchtriage.examine.run.series.quantiles import number
+
+LEAST = 1e-6  # seconds: twice the resolution of an event's time, which CUDA gives as half a microsecond
+SAVES, FREES = "save", "numpy"  # calls of which more is to be said than their names
+
+
+@detector("run/non-blocking-race")
+def non_blocking_race(record: RankRecord) -> Iterator[Sighting]:
+    """The host read or overwrote memory of a non-blocking copy that the device had not ended."""
+    steps: dict[tuple[str, int, str, str, str, int, str], list[int]] = {}
+    for event in record.all(CopyRaces):
+        for *key, _times in event.races:
+            steps.setdefault(tuple(key), []).append(event.at)
+    for (path, line, call, goes, used_at, used_in, use), at in steps.items():
+        copy = f"{call}(non_blocking=True) to the {goes} in {_line(path, line, used_at)}"
+        if goes == "host":
+            what = f"{_named(use)} used the result of {copy} before the copy had ended"
+        else:
+            what = f"{_named(use)} overwrote pinned memory before {copy} had read it"
+        place = Place(path=used_at or None, line=used_in or None, rank=record.rank, step=at[0])
+        yield Sighting(place, f"{what}, in {_count(len(at))}, the first of them {at[0]}", float(len(at)), "steps")
+
+
+@detector("run/stream-not-waited")
+def stream_not_waited(record: RankRecord) -> Iterator[Sighting]:
+    """The device began a forward pass before a copy of another stream that the pass was given had ended."""
+    late: dict[tuple[str, int, str], list[tuple[int, float]]] = {}
+    seen: dict[tuple[str, int, str], set[int]] = {}
+    for event in record.all(StreamUses):
+        for path, line, call, seconds in event.uses:
+            seen.setdefault((path, line, call), set()).add(event.at)
+            if seconds > LEAST:
+                late.setdefault((path, line, call), []).append((event.at, seconds))
+    for (path, line, call), uses in late.items():
+        steps = sorted({at for at, _ in uses})
+        ms = number(median(seconds for _, seconds in uses) * 1e3)
+        fact = (
+            f"{call}() copies to the device in a stream of its own, and in {len(steps)} of "
+            f"{_count(len(seen[path, line, call]))} the device began the forward pass that uses the copy {ms} ms before "
+            f"it had ended: nothing makes one stream wait for the other"
+        )
+        place = Place(path=path or None, line=line or None, rank=record.rank, step=steps[0])
+        yield Sighting(place, fact, float(len(steps)), "steps")
+
+
+def _named(use: str) -> str:
+    if use == FREES:
+        return "an array of numpy()"
+    return f"torch.{use}()" if use == SAVES else use if use.startswith("[") else f"{use}()"
+
+
+def _line(path: str, line: int, beside: str) -> str:
+    """LINE of PATH, which is named where it is another than the one BESIDE."""
+    return f"line {line}" if path == beside else f"{path}:{line}"
+
+
+def _count(steps: int) -> str:
+    return f"{steps} step{'s' * (steps != 1)}"
