@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from judged import Judged
+from torch import nn
 
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
@@ -62,9 +63,10 @@ def run(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def wrapped() -> list[Any]:
     """What the watch takes the places of."""
-    methods = [vars(torch.Tensor).get(name) for name in (*races.READS, *races.WRITES, "copy_", "numpy", "__setitem__")]
+    names = (*races.READS, *races.CASTS, *races.WRITES, "copy_", "numpy", "__setitem__")
+    methods = [vars(torch.Tensor).get(name) for name in names]
     ordering = [vars(torch.sim.Stream).get(name) for name in streams.ORDERING]
-    return [*methods, *ordering, torch.sim.synchronize, torch.stack, torch.cat, torch.save]
+    return [*methods, *ordering, torch.sim.synchronize, torch.save]
 
 
 def marked(loop: racing.Loop) -> list[int]:
@@ -94,3 +96,45 @@ def test_a_copy_of_another_stream_that_is_used_too_early_is_found_by_line(run: R
 @pytest.mark.parametrize("loop", racing.HEALTHY, ids=lambda loop: loop.__name__)
 def test_whoever_waits_is_left_alone(run: Run, loop: racing.Loop) -> None:
     assert run(loop).faults == set()
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
+def test_a_compiled_model_has_the_graphs_that_it_has_alone(simulator: Simulator, tmp_path: Path) -> None:
+    """Though methods that it calls are replaced, once results of others are copied to the host."""
+
+    class Branches(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(racing.WIDTH, racing.WIDTH)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = (self.layer(x) + 1) * 2
+            if y.sum() > 1e9:
+                y = y.clone().add_(1)
+            return torch.stack([y - y.mean(), y / y.max().float()])
+
+    def graphs(*rooms: Path) -> int:
+        torch._dynamo.reset()
+        made: list[int] = []
+
+        def compiler(graph: torch.fx.GraphModule, _inputs: list[torch.Tensor]) -> Any:
+            made.append(len(graph.graph.nodes))
+            return graph.forward
+
+        accelerator.forget()
+        parts = racing.Parts.of(simulator, 8)
+        parts.model = Branches().to("sim")
+        parts.optimizer = torch.optim.SGD(parts.model.parameters(), 0.01)
+        job = begin(str(tmp_path), [str(room) for room in rooms]) if rooms else None
+        parts.model = torch.compile(parts.model, backend=compiler)
+        racing.event_waited_for(parts)
+        if job is not None:
+            assert "numpy" in vars(torch.Tensor)
+            job.leave("exit")
+            assert not job.lost
+            job.tidy()
+        return len(made)
+
+    alone = graphs()
+    assert alone
+    assert graphs(*probes()) == alone

@@ -87,6 +87,12 @@ def read_from_a_buffer(parts: Parts) -> None:
             raise ValueError("the outputs explode")
 
 
+def cast_at_once(parts: Parts) -> None:
+    for outputs in parts.outputs():
+        seen = outputs.to("cpu", non_blocking=True)
+        parts.history.append(seen.double())  # races here
+
+
 def saved_at_once(parts: Parts) -> None:
     for _ in parts.outputs():
         state = {name: each.to("cpu", non_blocking=True) for name, each in parts.model.state_dict().items()}
@@ -138,9 +144,9 @@ def cleared_at_once(parts: Parts) -> None:
         parts.learn(on_device)
 
 
-def stacked_again(parts: Parts) -> None:
-    for batch in parts.batches():
-        torch.stack(list(batch), out=parts.staging)  # races here
+def drawn_in_place(parts: Parts) -> None:
+    for _ in parts.batches():
+        parts.staging.normal_()  # races here
         parts.learn(parts.staging.to("sim", non_blocking=True))
 
 
@@ -211,6 +217,22 @@ def device_waited_for(parts: Parts) -> None:
         views = [each.to("cpu", non_blocking=True).numpy() for each in (outputs, outputs.sum())]
         torch.accelerator.synchronize()
         parts.history.append(sum(each.sum() for each in views))
+
+
+def shown_as_it_is(parts: Parts) -> None:
+    """What has the type already is not read."""
+    for outputs in parts.outputs():
+        seen = outputs.to("cpu", non_blocking=True).float().view(-1)
+        torch.sim.synchronize()
+        parts.history.append(seen.tolist())
+
+
+def converted_on_the_way(parts: Parts) -> None:
+    """The host may convert the batch, into memory of its own, before the copy to the device begins."""
+    for batch in parts.batches():
+        inputs = parts.staging.to("sim", torch.float64, non_blocking=True)
+        parts.staging.copy_(batch)
+        parts.learn(inputs.float())
 
 
 def number_waited_for(parts: Parts) -> None:
@@ -370,14 +392,14 @@ def logged_beside(parts: Parts) -> None:
 
 Loop = Callable[[Parts], None]
 READ_EARLY: tuple[Loop, ...] = (
-    read_at_once, read_by_numpy, read_from_a_buffer, saved_at_once, waited_for_the_wrong_stream, waited_too_soon,
+    read_at_once, read_by_numpy, read_from_a_buffer, cast_at_once, saved_at_once, waited_for_the_wrong_stream, waited_too_soon,
 )  # fmt: skip
-OVERWRITTEN_EARLY: tuple[Loop, ...] = (staged_again, row_set_again, cleared_at_once, stacked_again)
+OVERWRITTEN_EARLY: tuple[Loop, ...] = (staged_again, row_set_again, cleared_at_once, drawn_in_place)
 UNORDERED: tuple[Loop, ...] = (
     copied_beside, recorded_and_not_waited_for, waited_in_the_wrong_direction, waited_before_the_copy,
 )  # fmt: skip
 HEALTHY: tuple[Loop, ...] = (
-    event_waited_for, stream_waited_for, device_waited_for, number_waited_for, polled, saved_when_it_has_come,
+    event_waited_for, stream_waited_for, device_waited_for, shown_as_it_is, converted_on_the_way, number_waited_for, polled, saved_when_it_has_come,
     pageable_buffer, other_row_read, columns_beside_each_other, sent_back, staged_by_turns, loaded_pinned,
     dropped_under_way, prefetched, waited_by_event, waited_on_the_host, waited_in_forward, trained_beside,
     logged_beside,

@@ -45,10 +45,10 @@ def stream_not_waited(record: RankRecord) -> Iterator[Sighting]:
     for (path, line, call), uses in late.items():
         steps = sorted({at for at, _ in uses})
         ms = number(median(seconds for _, seconds in uses) * 1e3)
+        share = f"{len(steps)} of {_count(len(seen[path, line, call]))}"
         fact = (
-            f"{call}() copies to the device in a stream of its own, and in {len(steps)} of "
-            f"{_count(len(seen[path, line, call]))} the device began the forward pass that uses the copy {ms} ms before "
-            f"it had ended: nothing makes one stream wait for the other"
+            f"{call}() copies to the device in a stream of its own, and in {share} the device began the forward pass "
+            f"that is given the copy {ms} ms before it had ended: nothing makes one stream wait for the other"
         )
         place = Place(path=path or None, line=line or None, rank=record.rank, step=steps[0])
         yield Sighting(place, fact, float(len(steps)), "steps")

@@ -119,7 +119,7 @@ def _first_use(script: Script, scope: Scope, node: ast.AST, *, in_container: boo
     return None
 
 
-def _last_use(  # noqa: PLR0913 - what is known of NODE
+def _last_use(
     script: Script, scope: Scope, parent: ast.AST, node: ast.AST, *, in_container: bool, is_array: bool
 ) -> _Use | None:
     """What PARENT does with NODE: reads it, or gives it a name."""

@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 READS = (
     "item", "tolist", "__bool__", "__float__", "__int__", "__index__", "__repr__", "__eq__", "__ne__", "__lt__",
     "__le__", "__gt__", "__ge__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
-    "__rtruediv__", "sum", "mean", "max", "min", "argmax", "clone", "float", "double", "long",
+    "__rtruediv__", "sum", "mean", "max", "min", "argmax", "clone",
 )  # fmt: skip
-"""Methods of tensors that read all of one on the host before they return."""
-READING_FUNCTIONS = ("stack", "cat", "save")
+"""Methods of tensors that read all of one on the host before they return. Functions as torch.stack are left alone: compiled
+models call them, and would be compiled anew.
+"""
+CASTS = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
+"""Methods that read a tensor of another type than they return."""
 WRITES = (
     "fill_", "zero_", "add_", "sub_", "mul_", "div_", "__iadd__", "__isub__", "__imul__", "__itruediv__", "normal_",
     "uniform_", "random_",
 )  # fmt: skip
-WRITING_FUNCTIONS = ("stack", "cat")  # to what is given as `out`
 MOST = 256  # copies that are followed at a time
 
 
@@ -67,11 +69,18 @@ class Races:
         self.probes: dict[str, bool] = {}  # whether each is placed
 
     def note(self, call: str, source: Any, result: Any) -> None:
-        """A copy has been queued that asks the host not to wait, between the device and pinned memory."""
+        """A copy has been queued that asks the host not to wait, between the device and pinned memory.
+
+        What is no single piece the host copies together before it goes to the device, and takes apart when it has come:
+        nothing of it is under way. The same may be so of what the device gets in another type.
+        """
         is_to_host = accelerator.has(source)
         host, on_device = (result, source) if is_to_host else (source, result)
         region = region_of(host)
-        if region is None or len(self.flights) >= MOST or not (is_to_host or self._comes_again(region)):
+        if region is None or not region.is_whole or len(self.flights) >= MOST:
+            return
+        is_as_it_is = source.dtype == result.dtype and source.shape == result.shape
+        if not (is_to_host or (is_as_it_is and self._comes_again(region))):
             return
         self.probes.setdefault("reads" if is_to_host else "writes", False)
         if (mark := accelerator.mark(device=on_device.device)) is not None:
@@ -115,9 +124,11 @@ class Races:
         import torch
 
         job.sampled()
-        for owner, names in ((torch.Tensor, READS), (torch, READING_FUNCTIONS)):
-            for name in names:
-                job.wrap(owner, name, functools.partial(self.wrap_read, name))
+        for name in READS:
+            job.wrap(torch.Tensor, name, functools.partial(self.wrap_read, name))
+        job.wrap(torch, "save", functools.partial(self.wrap_read, "save"))
+        for name, dtype in CASTS.items():
+            job.wrap(torch.Tensor, name, functools.partial(self.wrap_cast, name, getattr(torch, dtype)))
         job.wrap(torch.Tensor, "copy_", self.wrap_copied)
         job.wrap(torch.Tensor, "numpy", self.wrap_numpy)
 
@@ -127,8 +138,6 @@ class Races:
         job.sampled()
         for name in WRITES:
             job.wrap(torch.Tensor, name, functools.partial(self.wrap_write, name))
-        for name in WRITING_FUNCTIONS:
-            job.wrap(torch, name, functools.partial(self.wrap_out, name))
         job.wrap(torch.Tensor, "copy_", self.wrap_filled)
         job.wrap(torch.Tensor, "__setitem__", self.wrap_setting)
 
@@ -138,6 +147,16 @@ class Races:
         def call(*args: Any, **kwargs: Any) -> Any:
             if self.flights:
                 self.use(name, tensors_in(args))
+            return original(*args, **kwargs)
+
+        return call
+
+    def wrap_cast(self, name: str, dtype: Any, original: Any) -> Any:
+        """What reads a tensor unless it is of DTYPE already."""
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.flights and args[0].dtype != dtype:
+                self.use(name, tensors_in(args[:1]))
             return original(*args, **kwargs)
 
         return call
@@ -169,16 +188,6 @@ class Races:
         def call(*args: Any, **kwargs: Any) -> Any:
             if self.flights:
                 self.use(name, tensors_in(args[:1]), writes=True)
-            return original(*args, **kwargs)
-
-        return call
-
-    def wrap_out(self, name: str, original: Any) -> Any:
-        """What writes to the tensor that is given as `out`."""
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if self.flights and "out" in kwargs:
-                self.use(name, tensors_in(kwargs["out"]), writes=True)
             return original(*args, **kwargs)
 
         return call
@@ -241,8 +250,9 @@ class Races:
     def withdraw(self) -> None:
         """Enough has been seen."""
         self.flights, self.views, self.sources = {}, [], {}
-        for kind in self.probes:
-            self.job.withdraw(self._probe(kind))
+        for kind, is_placed in self.probes.items():
+            if is_placed:
+                self.job.withdraw(self._probe(kind))
 
 
 def _is_basic(index: Any) -> bool:

@@ -127,4 +127,5 @@ class Streams:
     def withdraw(self) -> None:
         """Enough has been seen."""
         self.copies, self.uses, self.opened = {}, [], None
-        self.job.withdraw(self.probe)
+        if self.is_placed:
+            self.job.withdraw(self.probe)

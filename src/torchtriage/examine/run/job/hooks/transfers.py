@@ -71,21 +71,23 @@ def tensors_in(value: Any, depth: int = 4) -> Iterator[Any]:
 
 
 class Region:
-    """The part of a memory that a tensor shows. The memory is kept weakly: nothing that is allocated later is equal.
+    """A tensor's part of a memory. The memory is kept weakly: nothing that is allocated later is equal to it.
 
-    key: of the memory, for as long as the region is kept.
+    key: of the memory, for as long as the region is kept. is_whole: the tensor has all bytes from its first element to
+    its last; of another one only the first element is known.
     """
 
-    __slots__ = ("_elements", "_memory", "_span", "key")
+    __slots__ = ("_begin", "_end", "_memory", "is_whole", "key")
 
     def __init__(self, tensor: Any) -> None:
         from torch.multiprocessing.reductions import StorageWeakRef
 
         self._memory = StorageWeakRef(tensor.untyped_storage())
         self.key = int(self._memory.cdata)
-        begin, size = tensor.storage_offset(), tensor.element_size()
-        self._span = (begin * size, (begin + tensor.numel()) * size) if tensor.is_contiguous() else None
-        self._elements = begin, size, tuple(tensor.shape), tensor.stride()
+        self.is_whole = bool(tensor.is_contiguous())
+        size = tensor.element_size()
+        self._begin = tensor.storage_offset() * size
+        self._end = self._begin + size * (tensor.numel() if self.is_whole else 1)
 
     @property
     def is_gone(self) -> bool:
@@ -94,11 +96,7 @@ class Region:
 
     def meets(self, other: Region) -> bool:
         """Whether both certainly have bytes in common."""
-        if self.key != other.key:
-            return False
-        if self._span is None or other._span is None:
-            return self._elements == other._elements
-        return max(self._span[0], other._span[0]) < min(self._span[1], other._span[1])
+        return self.key == other.key and max(self._begin, other._begin) < min(self._end, other._end)
 
 
 def region_of(tensor: Any) -> Region | None:
