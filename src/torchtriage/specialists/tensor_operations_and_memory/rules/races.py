@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from torchtriage.examine.source.torch_api.families import JOINS, RESHAPES
 from torchtriage.examine.source.torch_api.operators import names
 from torchtriage.examine.source.torch_api.symbols import symbols
 
+N = TypeVar("N", bound=ast.AST)
 _WAITS = names(home="method", trait="sync") | names(home="torch", trait="sync") | symbols().waits
 _METHODS = names(home="method") - _WAITS - {"to", "cuda", "cpu"}
 _FUNCTIONS = names(home="torch") | names(home="functional")
@@ -42,7 +44,8 @@ _QUEUED = frozenset(
 _PLAIN = frozenset(f"builtins.{name}" for name in ("len", "range", "isinstance", "enumerate", "zip", "dict", "tuple"))
 _ASKING = frozenset({"torch.cuda.current_stream", "torch.xpu.current_stream", "torch.accelerator.current_stream"})
 _READERS = frozenset(
-    f"builtins.{name}" for name in ("float", "int", "bool", "print", "str", "sum", "max", "min", "list")
+    f"builtins.{name}"
+    for name in ("float", "int", "bool", "print", "str", "bytes", "list", "tuple", "sum", "max", "min", "sorted")
 )
 _SHOWING = frozenset({"asarray", "asanyarray", "frombuffer", "reshape", "squeeze", "transpose", "ravel", "view"})
 """What NumPy has to show the same memory again."""
@@ -246,9 +249,10 @@ def _computes(script: Script, scope: Scope, use: ast.AST) -> bool:
     return isinstance(use, ast.BinOp)
 
 
-def _own(scope: Scope, kind: type[ast.AST]) -> list[ast.AST]:
+def _own(scope: Scope, kind: type[N]) -> list[N]:
     """The nodes of KIND in the code of SCOPE, but for those of functions and classes in it."""
-    found, waiting = [], list(ast.iter_child_nodes(scope.node))
+    found: list[N] = []
+    waiting = list(ast.iter_child_nodes(scope.node))
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):

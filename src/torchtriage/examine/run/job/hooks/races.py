@@ -27,8 +27,9 @@ READS = (
     "__le__", "__gt__", "__ge__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
     "__rtruediv__", "sum", "mean", "max", "min", "argmax", "clone",
 )  # fmt: skip
-"""Methods of tensors that read all of one on the host before they return. Functions as torch.stack are left alone: compiled
-models call them, and would be compiled anew.
+"""Methods of tensors that read all of one on the host before they return.
+
+Functions as torch.stack are left alone: compiled models call them, and would be compiled anew.
 """
 CASTS = {"float": "float32", "double": "float64", "half": "float16", "long": "int64", "int": "int32"}
 """Methods that read a tensor of another type than they return."""

@@ -86,7 +86,7 @@ class Wait:
         """Nanoseconds of it for which the device certainly had nothing to do any more."""
         if not self.is_measured:
             return 0.0
-        return min(max(self.before.elapsed_time(self.after) * 1e6, 0.0), self.spent)
+        return min(max(float(self.before.elapsed_time(self.after)) * 1e6, 0.0), self.spent)
 
 
 class Waits:
