@@ -53,15 +53,15 @@ def run(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         return Judged(read(tmp_path))
 
     monkeypatch.setattr(accelerator, "clock", lambda: simulator.now)
-    methods = wrapped()
+    methods = methods_of_torch()
     yield watch
     for job in jobs:
         job.leave("test")
         job.tidy()
-    assert wrapped() == methods
+    assert methods_of_torch() == methods
 
 
-def wrapped() -> list[Any]:
+def methods_of_torch() -> list[Any]:
     """What the watch takes the places of."""
     names = (*races.READS, *races.CASTS, *races.WRITES, "copy_", "numpy", "__setitem__")
     methods = [vars(torch.Tensor).get(name) for name in names]
@@ -69,7 +69,7 @@ def wrapped() -> list[Any]:
     return [*methods, *ordering, torch.sim.synchronize, torch.save]
 
 
-def marked(loop: racing.Loop) -> list[int]:
+def racing_lines(loop: racing.Loop) -> list[int]:
     """The lines of LOOP beside which it says that they race."""
     first, lines = loop.__code__.co_firstlineno, FILE.read_text().splitlines()
     last = max(line for _, _, line in loop.__code__.co_lines() if line)
@@ -81,7 +81,7 @@ def test_memory_that_the_host_uses_too_early_is_found_by_line(run: Run, loop: ra
     watched = run(loop)
     assert watched.faults == {"non-blocking-race"}
     told = watched.evidence("run/non-blocking-race")
-    assert [each.place.line for each in told] == marked(loop)
+    assert [each.place.line for each in told] == racing_lines(loop)
     assert all(each.value >= STEPS - 4 for each in told)  # the first step shows the device, the next ones the copies
 
 
@@ -90,7 +90,7 @@ def test_a_copy_of_another_stream_that_is_used_too_early_is_found_by_line(run: R
     watched = run(loop)
     assert watched.faults == {"stream-not-waited"}
     (told,) = watched.evidence("run/stream-not-waited")
-    assert [told.place.line] == marked(loop)
+    assert [told.place.line] == racing_lines(loop)
 
 
 @pytest.mark.parametrize("loop", racing.HEALTHY, ids=lambda loop: loop.__name__)

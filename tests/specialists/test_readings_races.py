@@ -13,11 +13,11 @@ COPY = ("train.py", 12, "to")
 READ = (*COPY, "host", "train.py", 14, "item", 1)
 
 
-def raced(*rows: Any, at: int = 5) -> dict[str, Any]:
+def copy_races(*rows: Any, at: int = 5) -> dict[str, Any]:
     return {"kind": "copy-races", "step": at, "at": at, "races": rows}
 
 
-def used(*seconds: float, at: int = 5) -> dict[str, Any]:
+def stream_uses(*seconds: float, at: int = 5) -> dict[str, Any]:
     return {"kind": "stream-uses", "step": at, "at": at, "uses": [(*COPY, each) for each in seconds]}
 
 
@@ -40,7 +40,7 @@ def used(*seconds: float, at: int = 5) -> dict[str, Any]:
     ],
 )
 def test_a_race_is_told_at_the_line_that_used_the_memory(row: Any, said: str) -> None:
-    (item,) = evidence(races.non_blocking_race, [raced(row), raced(row, at=6)])
+    (item,) = evidence(races.non_blocking_race, [copy_races(row), copy_races(row, at=6)])
     assert (item.place.path, item.place.line, item.value) == (row[4], row[5], 2)
     assert item.fact.startswith(said)
     assert item.fact.endswith("in 2 steps, the first of them 5")
@@ -48,15 +48,15 @@ def test_a_race_is_told_at_the_line_that_used_the_memory(row: Any, said: str) ->
 
 def test_each_pair_of_lines_is_one_race() -> None:
     other = (*COPY, "host", "train.py", 15, "item", 1)
-    assert len(evidence(races.non_blocking_race, [raced(READ, other), raced(READ, at=6)])) == 2
+    assert len(evidence(races.non_blocking_race, [copy_races(READ, other), copy_races(READ, at=6)])) == 2
 
 
 @pytest.mark.parametrize(
     ("events", "slugs"),
     [
-        pytest.param([used(0.002), used(0.0, at=6)], {"stream-not-waited"}, id="in one step of two"),
-        pytest.param([used(0.0), used(0.0, at=6)], set(), id="the copies had ended"),
-        pytest.param([used(5e-7)], set(), id="by less than events can tell"),
+        pytest.param([stream_uses(0.002), stream_uses(0.0, at=6)], {"stream-not-waited"}, id="in one step of two"),
+        pytest.param([stream_uses(0.0), stream_uses(0.0, at=6)], set(), id="the copies had ended"),
+        pytest.param([stream_uses(5e-7)], set(), id="by less than events can tell"),
         pytest.param([], set(), id="one stream"),
     ],
 )
@@ -65,6 +65,8 @@ def test_a_pass_that_begins_before_its_copy_has_ended_is_enough(events: Events, 
 
 
 def test_how_often_and_how_much_too_early_a_pass_began_is_told() -> None:
-    (item,) = evidence(races.stream_not_waited, [used(0.002), used(0.004, 0.0, at=6), used(0.0, at=7)])
+    (item,) = evidence(
+        races.stream_not_waited, [stream_uses(0.002), stream_uses(0.004, 0.0, at=6), stream_uses(0.0, at=7)]
+    )
     assert (item.place.path, item.place.line, item.place.step, item.value) == ("train.py", 12, 5, 2)
     assert "in 2 of 3 steps the device began the forward pass that is given the copy 3 ms before" in item.fact

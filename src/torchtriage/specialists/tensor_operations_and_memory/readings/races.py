@@ -1,4 +1,7 @@
-"""What a record says about memory that is used before a copy into or out of it has ended."""
+"""What a record says about memory that is used before a copy into or out of it has ended.
+
+Whether a copy ends in time is a matter of the device: on one that is simulated, silence would say nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ LEAST = 1e-6  # seconds: twice the resolution of an event's time, which CUDA giv
 SAVES, FREES = "save", "numpy"  # calls of which more is to be said than their names
 
 
-@detector("run/non-blocking-race")
+@detector("run/non-blocking-race", timed=True)
 def non_blocking_race(record: RankRecord) -> Iterator[Sighting]:
     """The host read or overwrote memory of a non-blocking copy that the device had not ended."""
     steps: dict[tuple[str, int, str, str, str, int, str], list[int]] = {}
@@ -32,7 +35,7 @@ def non_blocking_race(record: RankRecord) -> Iterator[Sighting]:
         yield Sighting(place, f"{what}, in {_count(len(at))}, the first of them {at[0]}", float(len(at)), "steps")
 
 
-@detector("run/stream-not-waited")
+@detector("run/stream-not-waited", timed=True)
 def stream_not_waited(record: RankRecord) -> Iterator[Sighting]:
     """The device began a forward pass before a copy of another stream that the pass was given had ended."""
     late: dict[tuple[str, int, str], list[tuple[int, float]]] = {}
