@@ -63,7 +63,7 @@ def run(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def methods_of_torch() -> list[Any]:
     """What the watch takes the places of."""
-    names = (*races.READS, *races.CASTS, *races.WRITES, "copy_", "numpy", "__setitem__")
+    names = (*races.READS, *races.CASTS, *races.WRITES, *streams.PREPARING, "copy_", "numpy", "__setitem__")
     methods = [vars(torch.Tensor).get(name) for name in names]
     ordering = [vars(torch.sim.Stream).get(name) for name in streams.ORDERING]
     return [*methods, *ordering, torch.sim.synchronize, torch.save]

@@ -190,6 +190,16 @@ def waited_before_the_copy(parts: Parts) -> None:
         parts.learn(inputs)
 
 
+def prepared_beside(parts: Parts) -> None:
+    """A prefetcher that prepares the batch in its stream as well."""
+    side = torch.sim.Stream()
+    for batch in parts.pinned():
+        with torch.sim.stream(side):
+            inputs = batch.to("sim", non_blocking=True)  # races here
+            inputs = (inputs.half().float() - 0.5) / 0.25
+        parts.learn(inputs)
+
+
 # Look-alikes
 
 
@@ -329,6 +339,26 @@ def prefetched(parts: Parts) -> None:
         inputs = following
 
 
+def prepared_and_waited_for(parts: Parts) -> None:
+    side = torch.sim.Stream()
+    for batch in parts.pinned():
+        with torch.sim.stream(side):
+            inputs = batch.to("sim", non_blocking=True)
+            inputs = (inputs.half().float() - 0.5) / 0.25
+        torch.sim.current_stream().wait_stream(side)
+        parts.learn(inputs)
+
+
+def prepared_behind(parts: Parts) -> None:
+    """What the stream that computes makes of the copy comes after the copy, for which it has waited."""
+    side = torch.sim.Stream()
+    for batch in parts.pinned():
+        with torch.sim.stream(side):
+            inputs = batch.to("sim", non_blocking=True)
+        torch.sim.current_stream().wait_stream(side)
+        parts.learn((inputs - 0.5) / 0.25)
+
+
 def waited_by_event(parts: Parts) -> None:
     side, done = torch.sim.Stream(), torch.sim.Event()
     for batch in parts.pinned():
@@ -397,10 +427,11 @@ READ_EARLY: tuple[Loop, ...] = (
 OVERWRITTEN_EARLY: tuple[Loop, ...] = (staged_again, row_set_again, cleared_at_once, drawn_in_place)
 UNORDERED: tuple[Loop, ...] = (
     copied_beside, recorded_and_not_waited_for, waited_in_the_wrong_direction, waited_before_the_copy,
+    prepared_beside,
 )  # fmt: skip
 HEALTHY: tuple[Loop, ...] = (
     event_waited_for, stream_waited_for, device_waited_for, shown_as_it_is, converted_on_the_way, number_waited_for, polled, saved_when_it_has_come,
     pageable_buffer, other_row_read, columns_beside_each_other, sent_back, staged_by_turns, loaded_pinned,
-    dropped_under_way, prefetched, waited_by_event, waited_on_the_host, waited_in_forward, trained_beside,
+    dropped_under_way, prefetched, prepared_and_waited_for, prepared_behind, waited_by_event, waited_on_the_host, waited_in_forward, trained_beside,
     logged_beside,
 )  # fmt: skip

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Place = tuple[str, int, str]  # file, line and call
 
 ORDERING = ("wait_stream", "wait_event", "wait", "synchronize")
+PREPARING = ("float", "half", "bfloat16", "__sub__", "__mul__", "__truediv__")
+"""Methods by which a batch is prepared: what they make of a copy in its stream is followed in its place."""
 MOST = 64  # copies, and passes, that are followed at a time
 
 
@@ -71,11 +73,16 @@ class Streams:
         if stream is None or stream == self.stream or stream.device != result.device:
             return
         self.is_wanted = True
-        region, mark = region_of(result), accelerator.mark(timed=True)
-        if self.is_placed and region is not None and mark is not None:
+        if self.is_placed:
+            self._follow((*frames.caller(), call), result, stream)
+
+    def _follow(self, place: Place, tensor: Any, stream: Any) -> None:
+        """TENSOR comes of the copy at PLACE, in STREAM, which is the current one."""
+        region, mark = region_of(tensor), accelerator.mark(timed=True)
+        if region is not None and mark is not None:
             if len(self.copies) >= MOST:
                 self.copies = {}
-            self.copies[region.key] = SideCopy((*frames.caller(), call), region, stream, mark)
+            self.copies[region.key] = SideCopy(place, region, stream, mark)
 
     def begin_pass(self, args: Any, kwargs: Any) -> None:
         """A root module is about to run."""
@@ -101,9 +108,22 @@ class Streams:
         for owner in (accelerator.module, getattr(torch, "accelerator", None), *classes_of_order()):
             for name in ORDERING:
                 if hasattr(owner, name):
-                    job.wrap(owner, name, self._wrap)
+                    job.wrap(owner, name, self._wrap_ordering)
+        for name in PREPARING:
+            job.wrap(torch.Tensor, name, self._wrap_preparing)
 
-    def _wrap(self, original: Any) -> Any:
+    def _wrap_preparing(self, original: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            region = region_of(args[0]) if self.copies and accelerator.has(args[0]) else None
+            copy = self.copies.get(region.key) if region is not None else None
+            if copy is not None and result is not args[0] and copy.stream == accelerator.stream():
+                self._follow(copy.place, result, copy.stream)
+            return result
+
+        return call
+
+    def _wrap_ordering(self, original: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
             self.orders += 1
             return original(*args, **kwargs)
