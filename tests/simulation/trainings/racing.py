@@ -285,11 +285,35 @@ def other_row_read(parts: Parts) -> None:
         outputs.sum().item()
 
 
-def columns_beside_each_other(parts: Parts) -> None:
+def columns_taken_apart(parts: Parts) -> None:
+    """CUDA copies into memory of its own, waits, and lets the host write the column: when the call returns it is there."""
     for outputs in parts.outputs():
         parts.staging[:, 0].copy_(outputs[:, 0].contiguous(), non_blocking=True)
-        parts.history.append(parts.staging[:, 1].tolist())
+        parts.history.append(parts.staging[:, :2].tolist())
         torch.sim.synchronize()
+
+
+def read_on_its_way_to_the_device(parts: Parts) -> None:
+    """Both may read the same memory."""
+    for batch in parts.batches():
+        torch.sim.synchronize()
+        parts.staging.copy_(batch)
+        inputs = parts.staging.to("sim", non_blocking=True)
+        parts.history.append(parts.staging.sum().item())
+        seen = parts.learn(inputs).to("cpu", non_blocking=True)
+        torch.sim.synchronize()
+        parts.history.append(seen.sum().item())
+
+
+def figure(outputs: torch.Tensor) -> float:
+    array = outputs.to("cpu", non_blocking=True).numpy()
+    torch.sim.synchronize()
+    return float(array.sum())
+
+
+def read_by_numpy_when_it_has_come(parts: Parts) -> None:
+    for outputs in parts.outputs():
+        parts.history.append(figure(outputs))
 
 
 def sent_back(parts: Parts) -> None:
@@ -431,7 +455,7 @@ UNORDERED: tuple[Loop, ...] = (
 )  # fmt: skip
 HEALTHY: tuple[Loop, ...] = (
     event_waited_for, stream_waited_for, device_waited_for, shown_as_it_is, converted_on_the_way, number_waited_for, polled, saved_when_it_has_come,
-    pageable_buffer, other_row_read, columns_beside_each_other, sent_back, staged_by_turns, loaded_pinned,
+    pageable_buffer, other_row_read, columns_taken_apart, read_on_its_way_to_the_device, read_by_numpy_when_it_has_come, sent_back, staged_by_turns, loaded_pinned,
     dropped_under_way, prefetched, prepared_and_waited_for, prepared_behind, waited_by_event, waited_on_the_host, waited_in_forward, trained_beside,
     logged_beside,
 )  # fmt: skip

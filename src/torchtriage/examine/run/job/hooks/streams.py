@@ -91,7 +91,6 @@ class Streams:
             return
         regions = [region for each in tensors_in((args, kwargs)) if (region := region_of(each)) is not None]
         copies = [self.copies.pop(each.key) for each in regions if each.key in self.copies]
-        copies = [each for each in copies if each.stream != self.stream]
         if copies and len(self.uses) < MOST and (mark := accelerator.mark(timed=True)) is not None:
             self.opened, self.orders_before = Use(self.job.step, copies, mark), self.orders
 
