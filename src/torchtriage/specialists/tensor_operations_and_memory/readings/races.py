@@ -14,7 +14,7 @@ from torchtriage.examine.run.job.events import CopyRaces, StreamUses
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series.quantiles import number
 
-LEAST = 1e-6  # seconds: twice the resolution of an event's time, which CUDA gives as half a microsecond
+LEAST = 1e-6  # seconds: twice the resolution of times between events, which CUDA's documentation gives as 0.5 us
 SAVES, FREES = "save", "numpy"  # calls of which more is to be said than their names
 
 
