@@ -90,3 +90,29 @@ def warmed_up(model, batch):
             model(batch)
     torch.cuda.current_stream().wait_stream(warm)
     return model(batch)
+
+
+class Waiting(nn.Module):
+    def __init__(self, net, stream):
+        super().__init__()
+        self.net, self.stream = net, stream
+
+    def forward(self, inputs):
+        torch.cuda.current_stream().wait_stream(self.stream)
+        return self.net(inputs)
+
+
+def within_the_model(net, batch):
+    side_of_model = torch.cuda.Stream()
+    model = Waiting(net, side_of_model)
+    with torch.cuda.stream(side_of_model):
+        inputs = batch.cuda(non_blocking=True)
+    return model(inputs)
+
+
+def counted(batch):
+    sized = torch.cuda.Stream()
+    with torch.cuda.stream(sized):
+        inputs = batch.cuda(non_blocking=True)
+        count = inputs.size(0)
+    return count * 2

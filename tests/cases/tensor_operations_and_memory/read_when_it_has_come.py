@@ -85,3 +85,16 @@ def saved(model, path):
     state = {name: value.to("cpu", non_blocking=True) for name, value in model.state_dict().items()}
     torch.cuda.synchronize()
     torch.save({"model": state}, path)
+
+
+def flattened(values):
+    flat = values.to("cpu", non_blocking=True).numpy().reshape(-1)
+    torch.cuda.synchronize()
+    return flat.sum()
+
+
+def ordered(batches):
+    copies = [batch.to("cpu", non_blocking=True) for batch in batches]
+    ordered = tuple(copies)
+    torch.cuda.synchronize()
+    return ordered

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from torchtriage.examine.detector import Sighting, detector
 from torchtriage.examine.source.facts import Call, Scope
-from torchtriage.examine.source.nodes import nodes_in
+from torchtriage.examine.source.nodes import names_in, nodes_in
 from torchtriage.examine.source.script import Script
-from torchtriage.examine.source.torch_api.families import JOINS, RESHAPES
+from torchtriage.examine.source.torch_api.families import JOINS, RESHAPES, VALUE_METHODS
 from torchtriage.examine.source.torch_api.operators import names
 from torchtriage.examine.source.torch_api.symbols import symbols
 
@@ -150,7 +150,7 @@ def _next_use(script: Script, copy: Call, held: _Use) -> _Use | None:
     after = _end(held.node)
     known = [each for each in _own(copy.scope, ast.Name) if each.id == held.name and _begin(each) > after]
     first = min(known, key=_begin, default=None)
-    if first is None or not isinstance(first.ctx, ast.Load):
+    if first is None:
         return None
     return _first_use(script, copy.scope, first, in_container=held.in_container)
 
@@ -213,14 +213,7 @@ def _use_after(script: Script, scope: Scope, block: ast.With) -> ast.AST | None:
     """
     inside = nodes_in(block)
     own = [each for each in scope.calls if id(each.node) in inside and each.node is not block.items[0].context_expr]
-    copied = {
-        statement.targets[0].id
-        for statement in block.body
-        if isinstance(statement, ast.Assign)
-        and isinstance(statement.targets[0], ast.Name)
-        and isinstance(statement.value, ast.Call)
-        and _is_non_blocking(statement.value)
-    }
+    copied = _copied(block)
     if not own or not all(_is_queued(script, each) for each in own):
         return None
     known = [each for each in _own(scope, ast.Name) if each.id in copied and _begin(each) > _end(block)]
@@ -237,6 +230,19 @@ def _use_after(script: Script, scope: Scope, block: ast.With) -> ast.AST | None:
         is_use = use is not None and _computes(script, scope, use)
         return use if use is not None and is_use and _nothing_waits(script, scope, begin, use) else None
     return None
+
+
+def _copied(block: ast.With) -> set[str]:
+    """The names that BLOCK gives to non-blocking copies, and to tensors that it computes of them."""
+    copied = set[str]()
+    for statement in block.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Attribute(attr=attr)) as value):
+                is_tensor = attr not in VALUE_METHODS and names_in(value) & copied
+                copied |= {name} if _is_non_blocking(value) or is_tensor else set()
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp() as value):
+                copied |= {name} if names_in(value) & copied else set()
+    return copied
 
 
 def _computes(script: Script, scope: Scope, use: ast.AST) -> bool:
