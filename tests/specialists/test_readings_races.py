@@ -36,7 +36,10 @@ def stream_uses(*seconds: float, at: int = 5) -> dict[str, Any]:
             "copy_() overwrote pinned memory before to(non_blocking=True) to the device in line 12 had read it",
             id="overwritten",
         ),
-        pytest.param((*COPY, "device", "train.py", 14, "[...] =", 1), "[...] = overwrote pinned", id="assigned to"),
+        pytest.param((*COPY, "device", "train.py", 14, "__setitem__", 1), "[...] = overwrote pinned", id="assigned to"),
+        pytest.param((*COPY, "device", "train.py", 14, "zero_", 1), "zero_() overwrote pinned", id="cleared"),
+        pytest.param((*COPY, "host", "train.py", 14, "__gt__", 1), "> used the result", id="compared"),
+        pytest.param((*COPY, "host", "train.py", 14, "__float__", 1), "float() used the result", id="converted"),
     ],
 )
 def test_a_race_is_told_at_the_line_that_used_the_memory(row: Any, said: str) -> None:

@@ -15,7 +15,14 @@ from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series.quantiles import number
 
 LEAST = 1e-6  # seconds: twice the resolution of times between events, which CUDA's documentation gives as 0.5 us
-SAVES, FREES = "save", "numpy"  # calls of which more is to be said than their names
+NAMES = {
+    "numpy": "an array of numpy()", "save": "torch.save()", "__repr__": "repr()", "__index__": "an index",
+    "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=", "__add__": "+",
+    "__radd__": "+", "__iadd__": "+=", "__sub__": "-", "__rsub__": "-", "__isub__": "-=", "__mul__": "*",
+    "__rmul__": "*", "__imul__": "*=", "__truediv__": "/", "__rtruediv__": "/", "__itruediv__": "/=",
+    "__setitem__": "[...] =",
+}  # fmt: skip
+"""What is called, as code writes it; all others are methods of their name."""
 
 
 @detector("run/non-blocking-race", timed=True)
@@ -27,10 +34,11 @@ def non_blocking_race(record: RankRecord) -> Iterator[Sighting]:
             steps.setdefault(tuple(key), []).append(event.at)
     for (path, line, call, goes, used_at, used_in, use), at in steps.items():
         copy = f"{call}(non_blocking=True) to the {goes} in {_line(path, line, used_at)}"
+        name = NAMES.get(use, f"{use.removeprefix('__').removesuffix('__')}()")
         if goes == "host":
-            what = f"{_named(use)} used the result of {copy} before the copy had ended"
+            what = f"{name} used the result of {copy} before the copy had ended"
         else:
-            what = f"{_named(use)} overwrote pinned memory before {copy} had read it"
+            what = f"{name} overwrote pinned memory before {copy} had read it"
         place = Place(path=used_at or None, line=used_in or None, rank=record.rank, step=at[0])
         yield Sighting(place, f"{what}, in {_count(len(at))}, the first of them {at[0]}", float(len(at)), "steps")
 
@@ -55,12 +63,6 @@ def stream_not_waited(record: RankRecord) -> Iterator[Sighting]:
         )
         place = Place(path=path or None, line=line or None, rank=record.rank, step=steps[0])
         yield Sighting(place, fact, float(len(steps)), "steps")
-
-
-def _named(use: str) -> str:
-    if use == FREES:
-        return "an array of numpy()"
-    return f"torch.{use}()" if use == SAVES else use if use.startswith("[") else f"{use}()"
 
 
 def _line(path: str, line: int, beside: str) -> str:

@@ -199,7 +199,7 @@ class Races:
         def call(tensor: Any, index: Any, value: Any) -> Any:
             is_of_host = not (hasattr(value, "device") and accelerator.has(value))
             if self.flights and is_of_host and tensor.device.type == "cpu" and _is_basic(index):
-                self.use("[...] =", tensors_in(tensor.detach()[index]), writes=True)
+                self.use("__setitem__", tensors_in(tensor.detach()[index]), writes=True)
             return original(tensor, index, value)
 
         return call
