@@ -42,6 +42,20 @@ def test_the_lines_are_named_at_which_a_batch_waits(tmp_path: Path) -> None:
     assert said(tmp_path, *both) == once
 
 
+@pytest.mark.parametrize(
+    ("copy", "waits"),
+    [
+        ('.to("cpu")', True),
+        ('.to(device="cpu")', True),
+        ('.to("cpu", non_blocking=False)', True),
+        ('.to("cpu", non_blocking=True)', False),
+        ('.to("cpu", torch.float64, True)', False),
+    ],
+)
+def test_a_copy_to_the_host_waits_unless_it_asks_not_to(tmp_path: Path, copy: str, waits: bool) -> None:
+    assert bool(said(tmp_path, f"copies.append(targets.cuda(){copy})")) == waits
+
+
 def test_one_number_that_the_program_goes_on_with_is_not_reported(tmp_path: Path) -> None:
     assert said(tmp_path, "total += loss.item()") == []
     assert said(tmp_path, "total += loss.item()", fault="printed-every-step") == []

@@ -214,7 +214,9 @@ class Tensors(Graphs):
 
     def _note_copy(self, held: Tensor, name: str, arguments: Arguments, keywords: Keywords, node: ast.AST) -> None:
         """Whether HELD.NAME(…) brings something to the host, or a batch to an accelerator."""
-        if name in _READS | _COUNTED or (name == "to" and device_of(arguments[:1]) == "cpu"):
+        is_queued = any(each is True for each in (*arguments, keywords.get("non_blocking")))  # and not waited for here
+        is_to_host = name == "to" and device_of((*arguments[:1], keywords.get("device"))) == "cpu"
+        if name in _READS | _COUNTED or (is_to_host and not is_queued):
             self.happen(events.Read(self.spot(node), held, name))
         loader = next((each.loader for each in held.memory if each.loader is not None), None)
         if loader is not None and moved_to(name, (*arguments, *keywords.values())) == "cuda":

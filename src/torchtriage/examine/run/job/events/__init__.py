@@ -44,6 +44,7 @@ from .rehearsal import Rehearsal as Rehearsal
 from .rehearsal import RehearsedPeak as RehearsedPeak
 from .rehearsal import RehearsedSteps as RehearsedSteps
 from .steps import Clock as Clock
+from .steps import CopyRaces as CopyRaces
 from .steps import Cost as Cost
 from .steps import Device as Device
 from .steps import End as End
@@ -54,6 +55,7 @@ from .steps import Setup as Setup
 from .steps import Slow as Slow
 from .steps import Start as Start
 from .steps import Step as Step
+from .steps import StreamUses as StreamUses
 from .steps import Thinned as Thinned
 from .steps import Thread as Thread
 from .steps import Veiled as Veiled

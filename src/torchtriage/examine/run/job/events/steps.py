@@ -139,6 +139,30 @@ class HostWaits(Event):
     is_counted: bool = True
 
 
+class CopyRaces(Event):
+    """The host has used memory of non-blocking copies in step AT before the device had ended them.
+
+    races: of each pair of lines, (path, line and call of the copy, "host" or "device" where it goes, path, line and
+    call of what read or overwrote the memory, times).
+    """
+
+    at: int = 0
+    races: Sequence[Sequence[Any]] = ()
+
+
+class StreamUses(Event):
+    """A forward pass of step AT was given what another stream had copied to the device.
+
+    uses: of each copy, (path, line, call, seconds for which it went on after the device had begun with the pass; 0
+    where the pass came later).
+    """
+
+    has_time = True
+
+    at: int = 0
+    uses: Sequence[Sequence[Any]] = ()
+
+
 class Clock(Event):
     """A better boundary of steps has appeared: they are numbered from 0 again."""
 

@@ -55,12 +55,15 @@ def place(job: Job) -> None:
             collectives.pass_boundary(event)
             timeline.passed(ENDING[event])
 
-    def follow(module: Any, *_: Any) -> None:
+    def begin_pass(module: Any, args: Any, kwargs: Any) -> None:
         if is_used and not accelerator.is_followed and (first := next(module.parameters(), None)) is not None:
             accelerator.follow(first.device)
             timeline.restart()  # no event of one device has a time to one of another
+        if is_used:
+            waits.streams.begin_pass(args, kwargs)
 
-    job.on("forward", follow)
+    job.on("forward", begin_pass)
+    job.on("forwarded", waits.streams.end_pass)
     for event in ENDING:
         job.on(event, lambda *subjects, event=event: passed(event, *subjects[:1]))
     job.on("aside", waits.start_evaluation)
@@ -72,6 +75,7 @@ def place(job: Job) -> None:
     job.on("watching", timeline.restart)
     job.on("watching", waits.restart)
     job.on("ending", timeline.settle)
+    job.on("ending", waits.streams.settle)
 
 
 class Boundary(NamedTuple):

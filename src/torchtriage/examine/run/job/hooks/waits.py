@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..accelerator import accelerator
 from ..code.frames import is_own, path_of
 from ..events import HostWaits
+from . import transfers
+from .races import Races
+from .streams import Streams
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -83,7 +86,7 @@ class Wait:
         """Nanoseconds of it for which the device certainly had nothing to do any more."""
         if not self.is_measured:
             return 0.0
-        return min(max(self.before.elapsed_time(self.after) * 1e6, 0.0), self.spent)
+        return min(max(float(self.before.elapsed_time(self.after)) * 1e6, 0.0), self.spent)
 
 
 class Waits:
@@ -97,6 +100,7 @@ class Waits:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.hook, self.probe = job.placing, ""
+        self.races, self.streams = Races(job), Streams(job)
         self.totals: dict[Key, Totals] = {}
         self.copies: list[tuple[Totals, Any, Any]] = []
         self.waits: list[Wait] = []  # for all that was queued
@@ -120,7 +124,7 @@ class Waits:
             for name in DEPENDING:
                 if hasattr(owner, name) and not (owner is torch.Tensor and name in READING):
                     job.wrap(owner, name, functools.partial(self.wrap_depending, name))
-        for owner in (accelerator.module, getattr(torch, "accelerator", None), *_classes()):
+        for owner in (accelerator.module, getattr(torch, "accelerator", None), *transfers.classes_of_order()):
             if hasattr(owner, "synchronize"):
                 job.wrap(owner, "synchronize", self.wrap_synchronize)
 
@@ -132,7 +136,7 @@ class Waits:
                 return original(*args, **kwargs)
             if name in READING:
                 return (self.wait if accelerator.has(args[0]) else _call)(name, original, args, kwargs)
-            return (self.copy if _may_cross(name, args, kwargs) else _call)(name, original, args, kwargs)
+            return (self.copy if transfers.may_cross(name, args, kwargs) else _call)(name, original, args, kwargs)
 
         return call
 
@@ -174,16 +178,20 @@ class Waits:
         """The same of what may be a copy between host and device: the host waits unless it asks not to, and even then
         where its memory is not pinned and the data come from there.
         """
-        source = _source(name, args, kwargs)
-        was_on_device, is_non_blocking = accelerator.has(source), _is_non_blocking(args, kwargs)
+        source = transfers.source_of(name, args, kwargs)
+        was_on_device, is_non_blocking = accelerator.has(source), transfers.is_non_blocking(args, kwargs)
         before = self._mark() if was_on_device else accelerator.mark(timed=True)
         result, spent = self._run(original, args, kwargs)
         if was_on_device == accelerator.has(result):
             return result
-        if was_on_device:
+        is_pinned = (is_non_blocking or not was_on_device) and transfers.is_pinned(result if was_on_device else source)
+        if is_pinned and is_non_blocking:
+            self.races.note(name, source, result)
+            self.streams.note(name, result)
+        elif was_on_device:
             if not is_non_blocking:
                 self.add(name, spent, before)
-        elif not ((is_pinned := _is_pinned(source)) and is_non_blocking):
+        else:
             memory = "pinned" if is_pinned else "pageable"
             totals = self.add(f"{name} from {memory} memory", spent, is_partial=is_non_blocking)
             if before is not None and (after := accelerator.mark(timed=True)) is not None:
@@ -274,6 +282,8 @@ class Waits:
             return
         if not self.probe or self.steps >= ENOUGH or self.probe in self.job.lost:  # not that nothing waits
             return
+        self.races.end_step(step)
+        self.streams.end_step()
         for totals, before, after in self.copies:
             if not accelerator.is_capturing() and after.query():
                 totals.copied += before.elapsed_time(after) * 1e6
@@ -287,6 +297,8 @@ class Waits:
         self.steps += 1
         if self.steps >= ENOUGH:
             self.latest = None
+            self.races.withdraw()
+            self.streams.withdraw()
             self.job.withdraw(self.probe)
 
     def _measure_waits(self) -> float:
@@ -305,53 +317,8 @@ class Waits:
         return hidden
 
 
-def _classes() -> list[type]:
-    """Streams and events, where they are classes of Python: those of C take no other methods."""
-    named = (getattr(accelerator.module, name, None) for name in ("Stream", "Event"))
-    return [each for each in named if isinstance(each, type) and each.__flags__ & 1 << 9]
-
-
 def _call(_name: str, original: Any, args: Arguments, kwargs: Options) -> Any:
     return original(*args, **kwargs)
-
-
-def _may_cross(name: str, args: Arguments, kwargs: Options) -> bool:
-    """Whether it may be a copy between host and device: the device has the tensor, or is named. Of `copy_` the source
-    may also be a number.
-    """
-    if not hasattr(_source(name, args, kwargs), "device"):
-        return False
-    others = (*args[1:], *kwargs.values())
-    return name == accelerator.kind or accelerator.has(args[0]) or any(_is_of_device(each) for each in others)
-
-
-def _source(name: str, args: Arguments, kwargs: Options) -> Any:
-    """What is copied."""
-    if name != "copy_":
-        return args[0]
-    return args[1] if len(args) > 1 else kwargs.get("src")
-
-
-def _is_of_device(value: Any) -> bool:
-    """Whether VALUE is a tensor on the device, or names it; a number is an index."""
-    if isinstance(value, str):
-        return value.partition(":")[0] == accelerator.kind
-    if isinstance(value, int):
-        return not isinstance(value, bool)
-    return accelerator.has(value) if hasattr(value, "device") else getattr(value, "type", "") == accelerator.kind
-
-
-def _is_non_blocking(args: Arguments, kwargs: Options) -> bool:
-    """By position it is the first flag of each of these methods."""
-    flags = [each for each in args if isinstance(each, bool)]
-    return bool(kwargs.get("non_blocking", flags[0] if flags else False))
-
-
-def _is_pinned(source: Any) -> bool:
-    """Tensors of other layouts cannot be asked."""
-    import torch
-
-    return bool(source.layout is torch.strided and source.is_pinned())
 
 
 def _user_line(frame: FrameType | None) -> tuple[str, int]:
