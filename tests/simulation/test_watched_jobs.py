@@ -77,6 +77,21 @@ def test_after_the_first_steps_no_probe_waits_for_the_device(
     assert not ours(simulator, since=2)
 
 
+def test_a_quiet_step_has_one_kernel_and_two_copies_of_the_watch(simulator: Simulator, watch: Watch) -> None:
+    """The sum of a gradient, and with it the loss, for which two probes ask."""
+
+    def launches() -> tuple[int, int]:
+        simulator.reset()
+        train(simulator, 24)
+        ledger = simulator.ledger
+        to_host = [each for each in ledger.copies if each.kind == "device-to-host"]
+        return sum(each.step == 22 for each in ledger.kernels), sum(each.step == 22 for each in to_host)
+
+    kernels, copies = launches()
+    watch(*probes())
+    assert launches() == (kernels + 1, copies + 2)
+
+
 def adversaries(simulator: Simulator, steps: int) -> None:
     """Two optimizers, whose gradients are filled by each other's backward passes."""
     make, judge = nn.Linear(8, 4).to("sim"), nn.Linear(4, 1).to("sim")

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from torchtriage.examine.run.job.watch.reads import Late
+from torchtriage.examine.run.job.watch.reads import _Read as Read
 
 
 class Copy:
@@ -53,7 +54,7 @@ def test_what_is_no_plain_number_is_left_out(tensor: object) -> None:
 def test_numbers_on_a_device_are_handed_out_when_they_have_arrived_and_in_order() -> None:
     late, read = Late(), []
     first, second = Copy(1.0), Copy(2.0)
-    late._waiting = [(first, first, read.append), (second, second, read.append)]
+    late._waiting = [Read(torch.zeros(()), each, each, read.append) for each in (first, second)]
     second.arrived = True
     late.settle()
     assert read == []
@@ -61,3 +62,13 @@ def test_numbers_on_a_device_are_handed_out_when_they_have_arrived_and_in_order(
     first.arrived = True
     late.settle()
     assert read == [1.0, 2.0]
+
+
+def test_a_copy_is_of_the_same_numbers_until_somebody_changes_them() -> None:
+    loss = torch.tensor([1.0, 2.0])
+    read = Read(loss.detach(), Copy(1.0), None, print)
+    assert read.is_of(loss.detach())
+    assert not read.is_of(loss[1:])
+    assert not read.is_of(loss.clone())
+    loss.add_(1)
+    assert not read.is_of(loss.detach())
