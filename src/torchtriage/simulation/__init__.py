@@ -12,7 +12,7 @@ what a profiler has to find.
     loss.item()
     simulator.ledger.synchronisations  # names the line above, and how long the host waited there
 
-The device is compiled at first use, which takes about a minute and needs a C++ compiler and ninja.
+The device is compiled at first use, which takes about half a minute and needs a C++ compiler and ninja.
 """
 
 from .build import SimulationError

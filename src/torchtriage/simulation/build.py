@@ -34,7 +34,7 @@ class SimulationError(RuntimeError):
 
 
 def load_library() -> Any:
-    """Returns the compiled module, from the user's cache or built now, which takes about a minute."""
+    """Returns the compiled module, from the user's cache or built now, which takes about half a minute."""
     if os.name == "nt":
         raise SimulationError("the simulated accelerator does not run on Windows; use Linux or WSL")
     folder = cache_folder()
