@@ -36,3 +36,24 @@ def test_no_rule_fails_on_training_code_whose_parts_were_exchanged(fuzz: ModuleT
         made += 1
         seen = look("fuzz.py", text.encode("utf-8", "replace"), rules)
         assert [each.why for each in seen.inconclusive if "the detector failed" in each.why] == [], text
+
+
+OWN_OPTIMIZER = """
+import torch
+
+class Sharded(torch.optim.Optimizer):
+    def __init__(self, params, **defaults):
+        self.extended = False
+        super().__init__(params, defaults)
+
+    def add_param_group(self, group):
+        super().add_param_group(group)
+        if self.extended:
+            self.inner.add_param_group(group)
+"""
+
+
+def test_no_rule_fails_on_an_optimizer_that_nothing_makes() -> None:
+    """As torch's ZeroRedundancyOptimizer, whose methods are executed by themselves."""
+    seen = look("sharded.py", OWN_OPTIMIZER.encode(), tuple(detectors("rules")))
+    assert [each.why for each in seen.inconclusive] == []

@@ -141,7 +141,9 @@ class Optimizers(Modules):
         return None
 
     def _add_group(self, held: Object, arguments: Arguments, keywords: Keywords, node: ast.AST) -> Value:
-        held.state["groups"] += self._groups(arguments[0] if arguments else Unknown(), node)
+        # of an optimizer of a class in the file, whose making was not executed, nobody knows what else it holds
+        groups = held.state.setdefault("groups", [{"params": [Unknown("parameters")]}])
+        groups += self._groups(arguments[0] if arguments else Unknown(), node)
         self._note_known(held)
         return None
 
