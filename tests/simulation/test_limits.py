@@ -6,20 +6,18 @@ compared to the percent on a machine that does other work. Two jobs run in real 
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from judged import Judged
 from torch import nn
+from trainings import limited
 
 import torchtriage
 from torchtriage import simulation
@@ -36,15 +34,6 @@ STEPS = 60
 CLOSE = 0.05
 
 
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("limited", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["limited"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-limited = _loaded()
 S = limited.S
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from judged import Judged
+from trainings import keepers, memory, shortages
 
 from torchtriage import simulation
 from torchtriage.examine.run.job import begin
@@ -32,17 +31,6 @@ ROOM = "tensor-operations-and-memory"
 MIB = 2**20
 CLOSE = 0.05
 OWN = 4096  # bytes of the device, at most, in numbers that the watch has read
-
-
-def _loaded(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-memory, shortages, keepers = _loaded("memory"), _loaded("shortages"), _loaded("keepers")
 
 
 @dataclass

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from trainings import placed
 
 from torchtriage.core.evidence import Inconclusive, Observed, Outcome
 from torchtriage.examine.detector import perform
@@ -28,17 +27,6 @@ from torchtriage.triage import detectors, probes
 FILE = Path(__file__).parent / "trainings" / "placed.py"
 S = 1_000_000_000
 LIMITS = ("run/sync-wait", "run/transfer-wait", "run/pinned-wait", "run/host-pace", "run/compute-share")
-
-
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("placed", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["placed"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-placed = _loaded()
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from judged import Judged
 from torch import nn
+from trainings import racing
 
 from torchtriage.examine.run.job import begin
 from torchtriage.examine.run.job.accelerator import accelerator
@@ -25,15 +23,6 @@ FILE = Path(__file__).parent / "trainings" / "racing.py"
 STEPS = 12
 
 
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("racing", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["racing"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-racing = _loaded()
 Run = Callable[..., Judged]
 
 

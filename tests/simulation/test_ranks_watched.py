@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 import sys
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 from judged import Judged
+from trainings import ranked
 
 import torchtriage
 from torchtriage.examine.run.job.events import Device
@@ -27,15 +26,6 @@ WARM = 4  # steps at the start
 OURS, PASSING_ON = str(Path(torchtriage.__file__).parent), "watch/patching.py"
 
 
-def _loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("simulated_ranks", FILE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["simulated_ranks"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-ranked = _loaded()
 S = ranked.S
 Spans = list[tuple[int, int]]
 

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import torch
 from torch import nn
+from trainings import images, language, sequences
 
 from torchtriage.simulation import Costs, Simulator
 
 FOLDER = Path(__file__).parent / "trainings"
 
 
-def training(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_a_network_on_images_from_worker_processes(simulator: Simulator) -> None:
-    images = training("images")
     assert images.train("sim", dropout=0.0) == images.train("cpu", dropout=0.0)
     batches = [copy for copy in simulator.ledger.copies if copy.kind == "host-to-device" and copy.non_blocking]
     assert len(batches) == 2 * 8
@@ -32,7 +23,6 @@ def test_a_network_on_images_from_worker_processes(simulator: Simulator) -> None
 
 
 def test_an_epoch_waits_only_where_it_reads_its_losses(simulator: Simulator) -> None:
-    images = training("images")
     images.train("sim", workers=0)
     lines = [each.line for each in simulator.ledger.synchronisations if each.call == "copy_"]
     source = (FOLDER / "images.py").read_text().splitlines()
@@ -47,7 +37,7 @@ def test_an_epoch_waits_only_where_it_reads_its_losses(simulator: Simulator) -> 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_language_model_in_half_precision_learns(simulator: Simulator, dtype: torch.dtype) -> None:
     simulator.costs = Costs()
-    losses = training("language").train("sim", dtype)
+    losses = language.train("sim", dtype)
     assert all(map(math.isfinite, losses))
     assert losses[-1] < losses[0] / 2
     assert any(kernel.name == "_fused_adamw_" for kernel in simulator.ledger.kernels)
@@ -55,5 +45,5 @@ def test_a_language_model_in_half_precision_learns(simulator: Simulator, dtype: 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
 def test_recurrent_layers_on_packed_sequences_learn(simulator: Simulator, kind: type[nn.RNNBase]) -> None:
-    losses = training("sequences").train("sim", kind, steps=8)
+    losses = sequences.train("sim", kind, steps=8)
     assert losses[-1] < losses[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 
 import torch
-from memory import MIB, STEPS, Training
+from trainings.memory import MIB, STEPS, Training
 
 from torchtriage.simulation import Simulator
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 
 import torch
-from memory import MIB, STEPS, Training
 from torch import nn
+from trainings.memory import MIB, STEPS, Training
 
 from torchtriage.simulation import Simulator
 
