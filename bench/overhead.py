@@ -24,8 +24,8 @@ With --workers the batches come from a worker of the loader. With --ranks each k
 under DistributedDataParallel (gloo), and a figure is the mean of both: what a rank pays for the looks at its
 collectives, and for marks and hashes that ranks are compared by. Threads that communicate are counted too, and make the
 figures of a busy machine wide. With --sim model and batches lie on the simulated accelerator, whose kernels the host
-computes: a figure is the CPU time of both, and the kernels that probes launch are in it. How often the watch has waited
-for the device stands below, where it has.
+computes: a figure is the CPU time of both, and the kernels that probes launch are in it. How often the host waits for
+the device in a step stands below: where it does more often than alone, the watch makes it wait.
 """
 
 from __future__ import annotations
@@ -46,7 +46,6 @@ import torch
 from peers.cost import traceml
 from peers.inside.loop import MODELS
 
-import torchtriage
 from torchtriage import simulation
 from torchtriage.examine.run.job import Job, begin
 from torchtriage.examine.run.job.watch.governor import EARLY, FIRST, WINDOW, Governor
@@ -116,7 +115,6 @@ WATCHING: dict[str, Watching] = {
     "torch.profiler": profiled,
     "anomaly mode": lambda: torch.autograd.set_detect_anomaly(True),
 }
-OURS, PASSING_ON = str(Path(torchtriage.__file__).parent), "watch/patching.py"  # where calls of the job's go through
 EPOCH = 64  # batches of a pass over the loader
 SETTLING = 1100  # steps in which a long job samples lines, and measures what its watched steps cost
 IN_THE_MEAN = ("nothing again", "a long job", "at every step")
@@ -163,28 +161,29 @@ def serve(asked: Connection, make: Make, watch: Watching, workers: int, *, is_si
     with watch() as job:
         times = pairs(make, workers, "sim" if simulator is not None else "cpu")
         next(times)
+        before, done = waits(simulator), 0
         if isinstance(job, Job) and isinstance(job.governor, Late):
-            list(islice(times, SETTLING // 2))
+            done += 2 * len(list(islice(times, SETTLING // 2)))
         while steps := asked.recv():
             burst = list(islice(times, steps // 2))
+            done += 2 * len(burst)
             asked.send((statistics.median(burst), statistics.mean(burst)))
-        waits = waits_of_the_watch(simulator.ledger) if simulator is not None else 0
-        asked.send(Account(share_told(job), waits) if isinstance(job, Job) else None)
+        often = (waits(simulator) - before) / done
+        asked.send(Account(share_told(job) if isinstance(job, Job) else None, often))
 
 
 class Account(NamedTuple):
-    """What is known of a watched process in the end. share: of the time, that probes took, as the report would say it.
-    waits: for the device, by the watch.
+    """What is known of a process in the end. share: of the time, that probes took, as the report would say it.
+    waits: for the device in a step, after the first ones.
     """
 
     share: float | None
-    waits: int
+    waits: float
 
 
-def waits_of_the_watch(ledger: simulation.Ledger) -> int:
-    """Those after the first steps that no line of the job's own has asked for."""
-    ours = [each.file for each in ledger.synchronisations if each.file.startswith(OURS)]
-    return sum(not file.endswith(PASSING_ON) for file in ours)
+def waits(simulator: simulation.Simulator | None) -> int:
+    """How often the host has waited for the device so far."""
+    return len(simulator.ledger.synchronisations) if simulator is not None else 0
 
 
 def share_told(job: Job) -> float | None:
@@ -220,9 +219,9 @@ class Process:
         median, mean = self.asking.recv()
         return Burst(median, mean)
 
-    def end(self) -> Account | None:
+    def end(self) -> Account:
         self.asking.send(0)
-        account: Account | None = self.asking.recv()
+        account: Account = self.asking.recv()
         self.process.join()
         return account
 
@@ -242,14 +241,14 @@ class Pair:
         one, other = (each.answer() for each in self.both)
         return Burst((one.median + other.median) / 2, (one.mean + other.mean) / 2)
 
-    def end(self) -> Account | None:
+    def end(self) -> Account:
         for each in self.both:
             each.asking.send(0)
         accounts = [each.asking.recv() for each in self.both]
         for each in self.both:
             each.process.join()
-        shares = [each.share for each in accounts if each is not None]
-        return Account(statistics.mean(shares), 0) if shares and None not in shares else None
+        shares = [each.share for each in accounts if each.share is not None]
+        return Account(statistics.mean(shares) if len(shares) == len(accounts) else None, 0.0)
 
 
 def compare(make: Make, rounds: int, steps: int, workers: int) -> None:
@@ -286,11 +285,11 @@ def by_turns(what: str, processes: Mapping[str, Process | Pair], rounds: int, st
         told(name, [(one.median - alone.median, one.median / alone.median) for one, alone in pairs])
         if name in IN_THE_MEAN:
             told(f"{name}, mean", [(one.mean - alone.mean, one.mean / alone.mean) for one, alone in pairs])
-        account = accounts[name]
-        if name == "a long job" and account is not None and (share := account.share) is not None:
+        if name == "a long job" and (share := accounts[name].share) is not None:
             print(f"  {'as its report says':<19} {share * usual / (1 - share) * 1e6:+8.0f} us  ({share:.1%})")
-        if account is not None and account.waits:
-            print(f"  {name} has waited {account.waits} times for the device")
+    if any(account.waits for account in accounts.values()):
+        often = ", ".join(f"{name} {account.waits:.3f}" for name, account in accounts.items())
+        print(f"  waits for the device a step: {often}")
 
 
 def told(name: str, pairs: list[tuple[float, float]], note: str = "") -> None:
