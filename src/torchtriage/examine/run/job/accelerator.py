@@ -54,6 +54,13 @@ class Accelerator:
         """torch.cuda, or what another device has in its place; None on the host."""
         return self._module if self._kind or self.kind else None
 
+    @property
+    def modules(self) -> tuple[Any, ...]:
+        """Where its functions are: its own module, and torch.accelerator, which torch has since 2.6."""
+        import torch
+
+        return tuple(each for each in (self.module, getattr(torch, "accelerator", None)) if each is not None)
+
     def _look(self) -> None:
         import torch
 

@@ -48,7 +48,7 @@ class _Clocks:
     """readings: since the last step. pending: pairs of neighbours, the second of which the device has not reached."""
 
     def __init__(self, job: Job) -> None:
-        self.job, self.probe, self.readings_of = job, job.placing, f"{job.placing} of readings"
+        self.job, self.probe = job, f"{job.placing} of readings"
         self.steps = self.waits = self.recent = 0  # recent: waits since the last step
         self.readings: list[_Reading] = []
         self.pending: list[tuple[_Reading, _Reading]] = []
@@ -62,16 +62,18 @@ class _Clocks:
         originals = {id(getattr(time, name)) for name in _CLOCKS}
         for module in (time, *self._modules()):
             for name, value in list(vars(module).items()):
-                if id(value) in originals and (module is not time or name in _CLOCKS):
+                if id(value) in originals:
                     job.wrap(module, name, self._reading)
-        for owner in (job.accelerator.module, _torch_accelerator()):
+        for owner in job.accelerator.modules:
             if hasattr(owner, "synchronize"):
                 job.wrap(owner, "synchronize", self._waiting)
 
     def _modules(self) -> list[ModuleType]:
-        """Those of the user's."""
-        named = ((module, getattr(module, "__file__", None)) for module in list(sys.modules.values()))
-        return [module for module, file in named if file and self.job.path_of(file) is not None]
+        """Those of the user's. A lazy one stays as it is; that of a notebook has no file."""
+        known = [(module, getattr(module, "__dict__", {}).get("__file__")) for module in list(sys.modules.values())]
+        own = [module for module, file in known if isinstance(file, str) and self.job.path_of(file) is not None]
+        main = sys.modules["__main__"]
+        return own if main in own or hasattr(main, "__file__") else [*own, main]
 
     def _reading(self, original: Any) -> Any:
         def read(*args: Any, **kwargs: Any) -> Any:
@@ -103,7 +105,7 @@ class _Clocks:
     def iterated(self, _step: int) -> None:
         self.steps += 1
         if self.steps == _FIRST and self.job.accelerator.kind:
-            self.job.place(self.readings_of, self.place)
+            self.job.place(self.probe, self.place)
         if not _FIRST < self.steps <= _LAST:
             return
         pairs = list(pairwise(self.readings))
@@ -112,7 +114,7 @@ class _Clocks:
         self.readings = self.readings[-1:] if self.job.governor.is_quiet else []
         self._measure()
         if self.steps == _LAST:
-            self.job.withdraw(self.readings_of)
+            self.job.withdraw(self.probe)
             self.ending()
 
     def _measure(self) -> None:
@@ -131,9 +133,3 @@ class _Clocks:
             spans = [(*lines, each.times, each.host, each.device) for lines, each in self.totals.items()]
             self.job.record(ClockReadings(spans=spans, waits=self.waits))
             self.totals = {}
-
-
-def _torch_accelerator() -> Any:
-    import torch
-
-    return getattr(torch, "accelerator", None)  # since torch 2.6

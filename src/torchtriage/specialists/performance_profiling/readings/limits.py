@@ -22,7 +22,7 @@ DISTURBED = 0.1  # of a step, that probes may take where the host is called slow
 BLOCKING = "CUDA_LAUNCH_BLOCKING"
 PINNED = " from pinned memory"
 TO_DEVICE = " from "  # between a copy's name and the host's memory, in the names of calls
-ALIKE = 0.01  # of a step: two shares that are told as one
+ALIKE = 0.01  # of a step: by which two shares differ that are printed as one
 MOST_LINES, NOTICEABLE = 3, 0.1  # that are named, and of what all lines cost
 
 

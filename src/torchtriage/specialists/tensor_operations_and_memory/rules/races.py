@@ -26,20 +26,9 @@ _METHODS = names(home="method") - _WAITS - {"to", "cuda", "cpu"}
 _FUNCTIONS = names(home="torch") | names(home="functional")
 _COMPUTING = names(home="method", memory="fresh") | {"item", "tolist"}
 """Methods that read a tensor, and do not only show its memory."""
-_QUEUED = frozenset(
-    {
-        "append",
-        "extend",
-        "backward",
-        "zero_grad",
-        "items",
-        "keys",
-        "values",
-        "parameters",
-        "state_dict",
-        "record_stream",
-    }
-)
+_QUEUED = frozenset({
+    "append", "backward", "extend", "items", "keys", "parameters", "record_stream", "state_dict", "values", "zero_grad",
+})  # fmt: skip
 """Methods of lists, modules and optimizers, none of which waits for a device."""
 _PLAIN = frozenset(f"builtins.{name}" for name in ("len", "range", "isinstance", "enumerate", "zip", "dict", "tuple"))
 _ASKING = frozenset({"torch.cuda.current_stream", "torch.xpu.current_stream", "torch.accelerator.current_stream"})

@@ -104,7 +104,7 @@ class Streams:
         import torch
 
         job.sampled()
-        for owner in (accelerator.module, getattr(torch, "accelerator", None), *classes_of_order()):
+        for owner in (*accelerator.modules, *classes_of_order()):
             for name in ORDERING:
                 if hasattr(owner, name):
                     job.wrap(owner, name, self._wrap_ordering)

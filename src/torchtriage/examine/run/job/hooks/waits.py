@@ -124,7 +124,7 @@ class Waits:
             for name in DEPENDING:
                 if hasattr(owner, name) and not (owner is torch.Tensor and name in READING):
                     job.wrap(owner, name, functools.partial(self.wrap_depending, name))
-        for owner in (accelerator.module, getattr(torch, "accelerator", None), *transfers.classes_of_order()):
+        for owner in (*accelerator.modules, *transfers.classes_of_order()):
             if hasattr(owner, "synchronize"):
                 job.wrap(owner, "synchronize", self.wrap_synchronize)
 
@@ -169,7 +169,8 @@ class Waits:
 
     def wait(self, name: str, original: Any, args: Arguments, kwargs: Options, *, is_partial: bool = False) -> Any:
         """What ORIGINAL returns, for which the host waits."""
-        before = None if is_partial else self._mark()
+        # a wait for the whole device may be one for other streams, whose work no event in this one shows
+        before = None if name == "synchronize" else self._mark()
         result, spent = self._run(original, args, kwargs)
         self.add(name, spent, before, is_partial=is_partial)
         return result
