@@ -52,7 +52,7 @@ def test_the_cost_of_the_probes_is_stated_with_its_command_and_the_goal_that_it_
     section = text.partition("## What it costs")[2].partition("\n## ")[0]
     assert "The goal is 50 microseconds and 1 % of a step. Today it is missed" in section
     assert "python bench/overhead.py" in section
-    rows = re.findall(r"^\| ([\d.]+) ms.*\| ([\d,]+) µs.* \| ([\d.]+) % \|$", section, re.M)
-    assert len(rows) == 3
+    rows = re.findall(r"^\|.*?([\d.]+) ms.*\| ([\d,]+) µs.* \| ([\d.]+) % \|$", section, re.M)
+    assert len(rows) == section.count(" % |\n") == 6
     for step, added, part in rows:
         assert float(part) == pytest.approx(float(added.replace(",", "")) / float(step) / 10, rel=0.03)
