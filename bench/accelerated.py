@@ -1,7 +1,7 @@
 """How much of what a simulated accelerator shows `run` tells: the limit of the steps, its line, times and bytes.
 
-    python bench/accelerated.py [--only ID…] [--class NAME] [--seed N] [--all-output]
-    python bench/accelerated.py --truth [--only ID…] [--class NAME]
+    python bench/accelerated.py [--jobs FILE] [--only ID…] [--class NAME] [--seed N] [--all-output]
+    python bench/accelerated.py --truth [--jobs FILE] [--only ID…] [--class NAME]
 
 bench/accelerated.jsonl is held out: 48 jobs and 20 healthy ones, by people who had not seen the readings, frozen before
 these were judged by it; only its sums are looked at. Each job runs twice on the device `sim`, in virtual time. The
@@ -15,6 +15,7 @@ A job is right when what is true of it is found and nothing else is said: no fau
 that is not declared, unless the ledger bears it out (a tenth of the step). A line is right within the statement of one
 of the declared lines. A time or size is right within 5 % of the ledger's; those count that are said. Jobs for which the
 catalog has no page are in the sum, and listed by themselves. Only sums are printed, unless every output is asked for.
+--jobs takes another file of the same format: a reading is worked on with jobs that may be looked at.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TypeVar
 
 from corpus import share
 from simulated.checks import disagreements
-from simulated.jobs import Job, drawn, jobs, run
+from simulated.jobs import FILE, Job, drawn, jobs, run
 from simulated.judge import Figure, Judged, measured
 from simulated.truth import Truth
 
@@ -130,7 +132,8 @@ def against(job: Job) -> list[str]:
 
 def main() -> int:
     asked = arguments()
-    chosen = [job for job in jobs() if (not asked.only or job.id in asked.only) and asked.kind in (None, job.kind)]
+    known = jobs(asked.jobs)
+    chosen = [job for job in known if (not asked.only or job.id in asked.only) and asked.kind in (None, job.kind)]
     if asked.truth:
         return int(hold_truths(chosen) > 0)
     rows, endings = [], Counter[str]()
@@ -164,6 +167,7 @@ def unlike(row: Judged, code: int | None) -> str | None:
 
 def arguments() -> argparse.Namespace:
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--jobs", type=Path, default=FILE, metavar="FILE", help="other jobs than those held out")
     reader.add_argument("--only", nargs="+", default=(), metavar="ID")
     reader.add_argument("--class", dest="kind", metavar="NAME", help="the jobs of one class, or healthy")
     reader.add_argument("--seed", type=int, metavar="N", help="draws other costs of the device")
