@@ -16,6 +16,23 @@ from torch.nn import functional
 from torchtriage import simulation
 from torchtriage.simulation import SimulationError, Simulator
 
+
+def test_it_tells_how_much_of_the_time_its_kernels_run(simulator: Simulator) -> None:
+    simulator.costs = simulation.Costs.free(kernels={"add": 300})
+    numbers = torch.ones(4, device="sim")
+    torch.accelerator.synchronize()
+    torch.get_device_module("sim").utilization()
+    numbers.add(1)
+    torch.accelerator.synchronize()
+    simulator.host(690)
+    assert torch.get_device_module("sim").utilization() == 30
+    numbers.add(1)
+    assert torch.get_device_module("sim").utilization() == 0  # it has been launched, and no time has passed since
+    simulator.host(150)
+    assert torch.get_device_module("sim").utilization() == 100
+    assert torch.get_device_module("sim").utilization("sim:1") == 0
+
+
 REFUSED: dict[str, tuple[Callable[[torch.Tensor, torch.Tensor], object], str]] = {
     "a sum": (lambda x, c: x + c, "found at least two devices, sim:0 and cpu!"),
     "a sum of the host": (lambda x, c: c + x, "found at least two devices, cpu and sim:0!"),

@@ -86,6 +86,46 @@ def test_what_a_step_gains_at_most_is_told_too(waits: list[Any], busy: float, sa
     assert seen.spread == pytest.approx((0.1, high))
 
 
+def readings(*shares: float, elsewhere: int = 0) -> Events:
+    """What the device tells of itself: the first is of the start of the job."""
+    return [
+        {"kind": "utilization", "at": 16 * at, "since": 16, "share": share, "elsewhere": elsewhere}
+        for at, share in enumerate((0.1, *shares), 1)
+    ]
+
+
+COPY = wait("to from pageable memory", 5, idle=0.0, lost=0.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "value", "spread"),
+    [
+        pytest.param(job(wait(lost=0.01), further=readings(0.5, 0.5)), 0.4, (0.4, 0.4), id="as long as the host waits"),
+        pytest.param(job(wait(lost=0.01), further=readings(0.75, 0.75)), 0.25, (0.24, 0.26), id="as no kernel runs"),
+        pytest.param(job(wait(lost=0.01), further=readings(0.7, 0.8)), 0.25, (0.19, 0.31), id="readings that differ"),
+        pytest.param(job(wait(lost=0.01), further=readings(0.99, 0.99)), 0.1, (0.1, 0.1), id="no less than it idled"),
+        pytest.param(
+            job(wait(lost=0.01), COPY, further=readings(0.75, 0.75)), 0.1, (0.1, 0.26), id="beside a copy that waits"
+        ),
+        pytest.param(
+            job(wait(lost=0.01), further=readings(0.75)), 0.1, (0.1, 0.4), id="of one reading nothing is known"
+        ),
+        pytest.param(
+            job(wait(lost=0.01), further=readings(0.75, 0.75, elsewhere=2**32)),
+            0.1,
+            (0.1, 0.4),
+            id="shared with others",
+        ),
+    ],
+)
+def test_a_step_gains_what_neither_the_host_nor_the_kernels_need(
+    events: Events, value: float, spread: tuple[float, float]
+) -> None:
+    (seen,) = evidence(sync_wait, events)
+    assert seen.value == pytest.approx(value, abs=1e-9)
+    assert seen.spread == pytest.approx(spread, abs=1e-9)
+
+
 def test_a_device_that_does_not_tell_whether_it_idles_is_not_judged() -> None:
     events = [{**each, "is_counted": False} if each["kind"] == "host-waits" else each for each in job(wait())]
     seen = outcome(sync_wait, events)
@@ -171,6 +211,20 @@ def test_a_host_that_something_else_makes_slow_is_not_judged(events: Events, why
 )
 def test_a_device_that_is_busy_for_most_of_a_step_is_compute_bound(busy: float, verdicts: set[str]) -> None:
     assert given_verdicts(compute_share, job(busy=busy)) == verdicts
+
+
+@pytest.mark.parametrize(
+    ("shares", "verdicts"),
+    [
+        pytest.param((0.65, 0.7), {"compute-bound"}, id="most of the time"),
+        pytest.param((0.55, 0.7), set(), id="now and then"),
+        pytest.param((0.3, 0.3), set(), id="seldom, though events leave it open"),
+    ],
+)
+def test_a_device_that_tells_how_long_kernels_run_is_taken_at_its_word(
+    shares: tuple[float, ...], verdicts: set[str]
+) -> None:
+    assert given_verdicts(compute_share, job(further=readings(*shares), busy=0.09)) == verdicts
 
 
 def test_collectives_on_a_device_are_not_called_computing() -> None:

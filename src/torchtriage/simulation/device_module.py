@@ -79,6 +79,19 @@ def _devices(torch: Any, native: Any) -> dict[str, Any]:
     def set_device(device: Any) -> None:
         torch.accelerator.set_device_index(_index(torch, device))
 
+    asked: dict[int, tuple[int, int]] = {}  # by device: when, and how long it had worked by then
+
+    def utilization(device: Any = None) -> int:
+        """The percentage of the time since it was asked last, or since the start, in which a kernel ran.
+
+        That of CUDA is of a past period of a sixth of a second to one second.
+        """
+        index = _index(torch, device)
+        began, before = asked.get(index, (0, 0))
+        now, worked = native.now(), native.worked(index)
+        asked[index] = now, worked
+        return round(100 * (worked - before) / max(now - began, 1)) if now > began and worked >= before else 0
+
     @contextmanager
     def device(device: Any) -> Iterator[None]:
         before = native.current_device()
@@ -99,6 +112,7 @@ def _devices(torch: Any, native: Any) -> dict[str, Any]:
         "device_count": device_count,
         "current_device": native.current_device,
         "set_device": set_device,
+        "utilization": utilization,
         "device": device,
         "get_device_properties": get_device_properties,
         "get_device_name": lambda device=None: get_device_properties(device).name,

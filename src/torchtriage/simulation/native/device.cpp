@@ -24,7 +24,14 @@ struct StreamState {
   std::deque<Time> queue; // end times of launched work, oldest first
 };
 
+struct Span {
+  Time start, end;
+};
+
 struct DeviceState {
+  std::deque<Span> kernels; // that were still running, or not begun, when somebody asked last
+  Time worked = 0; // in kernels that have ended since
+  Time covered = 0; // the end of the latest kernel: streams may overlap
   std::unordered_map<c10::StreamId, StreamState> streams;
   c10::StreamId next_pooled = 0;
   c10::StreamId next_new = kFirstNew;
@@ -120,6 +127,34 @@ Slot enqueue_at(c10::Stream stream, Time cost, Time ready) {
   return {ready, start, state.end};
 }
 
+void note_kernel(c10::DeviceIndex device, Time start, Time end) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto& state = devices[device];
+  start = std::max(start, state.covered);
+  if (end <= start) return;
+  state.covered = end;
+  if (!state.kernels.empty() && state.kernels.back().end == start) {
+    state.kernels.back().end = end;
+  } else {
+    state.kernels.push_back({start, end});
+  }
+}
+
+Time worked(c10::DeviceIndex device) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto& state = devices[device];
+  const Time now = host_clock().now();
+  while (!state.kernels.empty() && state.kernels.front().start < now) {
+    auto& first = state.kernels.front();
+    const Time until = std::min(first.end, now);
+    state.worked += until - first.start;
+    first.start = until;
+    if (first.start < first.end) break;
+    state.kernels.pop_front();
+  }
+  return state.worked;
+}
+
 Time end_of(c10::Stream stream) {
   std::lock_guard<std::mutex> lock(mutex);
   return devices[stream.device_index()].streams[stream.id()].end;
@@ -148,7 +183,11 @@ void synchronise(const std::string& call, c10::DeviceIndex device, Time until) {
 
 void reset_streams() {
   std::lock_guard<std::mutex> lock(mutex);
-  for (auto& device : devices) device.streams.clear();
+  for (auto& device : devices) {
+    device.streams.clear();
+    device.kernels.clear();
+    device.worked = device.covered = 0;
+  }
 }
 
 } // namespace sim

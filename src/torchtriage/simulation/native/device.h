@@ -45,6 +45,10 @@ Slot enqueue(c10::Stream stream, Time cost, Time begun);
 // The same for work that was launched before and cannot start before READY.
 Slot enqueue_at(c10::Stream stream, Time cost, Time ready);
 
+// A kernel of a device runs from START to END. `worked` is the time so far in which one did, on any stream.
+void note_kernel(c10::DeviceIndex device, Time start, Time end);
+Time worked(c10::DeviceIndex device);
+
 // When a stream, or every stream of a device, finishes the work queued so far.
 Time end_of(c10::Stream stream);
 Time end_of_device(c10::DeviceIndex device);

@@ -223,6 +223,7 @@ class Call {
     const int64_t bytes = bytes_in(schema_, arguments) + bytes_of_new(results, op_.is_mutating);
     const auto stream = current_stream(device_.index());
     const auto slot = enqueue(stream, costs().of_kernel(op_.name, flops, bytes), begun);
+    note_kernel(device_.index(), slot.start, slot.end);
     const Kernel kernel{0, op_.name, device_.index(), stream.id(), slot.launched, slot.start, slot.end, flops, bytes};
     ledger().add(ledger().kernels, kernel);
     trace(kernel);

@@ -135,6 +135,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("spend", [](Time duration) { host_clock().spend(host_clock().now(), duration); });
   m.def("end_of_stream", [](int64_t device, int64_t stream) { return end_of(stream_of(device, stream)); });
   m.def("end_of_device", [](int64_t device) { return end_of_device(c10::DeviceIndex(device)); });
+  m.def("worked", [](int64_t device) { return worked(c10::DeviceIndex(device)); });
   m.def("step", [] { return ledger().step(); });
   m.def("next_step", [] { return ledger().next_step(); });
   m.def("reset", &reset);

@@ -127,6 +127,7 @@ void copy_within(const at::Tensor& from, const at::Tensor& to, Time begun) {
   const auto stream = current_stream(to.device().index());
   const auto bytes = int64_t(from.nbytes() + to.nbytes());
   const auto slot = enqueue(stream, costs().of_kernel("copy_", 0, bytes), begun);
+  note_kernel(stream.device_index(), slot.start, slot.end);
   const Kernel kernel{0, "copy_", stream.device_index(), stream.id(), slot.launched, slot.start, slot.end, 0, bytes};
   ledger().add(ledger().kernels, kernel);
   trace(kernel);

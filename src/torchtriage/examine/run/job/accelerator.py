@@ -39,7 +39,7 @@ class Accelerator:
         self._module: Any = None
         self._of: tuple[int, ...] = ()  # what is given to functions of its module that ask for a device
         self._fullest: tuple[int, ...] = ()  # the same, of the device whose memory is read until then
-        self.is_followed = False
+        self.is_followed = self._tells_nothing = False
         self._read: Callable[..., Mapping[str, Any]] | None = None
 
     @property
@@ -129,6 +129,26 @@ class Accelerator:
             return {"capacity": int(total), "free": int(free)}
         ask = getattr(self.module, "recommended_max_memory", None)  # MPS
         return {"capacity": int(ask())} if ask is not None else {}
+
+    def utilization(self) -> float | None:
+        """The share of a past period in which a kernel ran on it, whoever's; None where it does not tell.
+
+        CUDA's is of a sixth of a second to one second, by NVML, which torch asks through a package that need not be
+        there. On a simulated device it is of the time since it was asked last.
+        """
+        ask = getattr(self.module, "utilization", None)
+        if ask is None or self._tells_nothing:
+            return None
+        try:
+            return float(ask(*self._of)) / 100
+        except Exception:  # noqa: BLE001 - no package, no driver, a part of a device: each version has its own error
+            self._tells_nothing = True
+            return None
+
+    @property
+    def has_own_clock(self) -> bool:
+        """Whether its clock is none of the machine's: what the host does takes no time on it."""
+        return self.clock is not perf_counter_ns
 
     def requests(self) -> int:
         """How often the allocator has asked the driver for memory; 0 where nobody tells."""

@@ -30,6 +30,7 @@ from .hooks import (
     roots,
     scalers,
     setup,
+    utilization,
 )
 from .job import Job
 from .ranks import membership
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 HOOKS = {
     "device": device.place,  # before all that compute something, when a phase ends
+    "utilization": utilization.place,
     "batches": batches.place,
     "roots": roots.place,
     "gradients": gradients.place,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from msgspec import Struct
 
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
-from torchtriage.examine.run.job.events import Device, HostWaits, Meeting, Setup, Start, Wrapper
+from torchtriage.examine.run.job.events import Device, HostWaits, Meeting, Setup, Start, Utilization, Wrapper
 from torchtriage.examine.run.record import RankRecord
 from torchtriage.examine.run.series.quantiles import number
 from torchtriage.examine.run.series.ratio import ratio
@@ -23,6 +24,9 @@ BLOCKING = "CUDA_LAUNCH_BLOCKING"
 PINNED = " from pinned memory"
 TO_DEVICE = " from "  # between a copy's name and the host's memory, in the names of calls
 ALIKE = 0.01  # of a step: by which two shares differ that are printed as one
+FEWEST = 2  # readings of a device, after the first
+ROUNDED = 0.01  # a device tells whole percents
+ELSEWHERE = 1 << 31  # bytes that others hold of a device, from which they may work on it; a context takes a quarter
 MOST_LINES, NOTICEABLE = 3, 0.1  # that are named, and of what all lines cost
 
 
@@ -56,6 +60,15 @@ class Watched(Struct, frozen=True):
     is_counted: bool
 
 
+class Working(Struct, frozen=True):
+    """The share of the time in which a kernel runs on the device, by several readings of its own."""
+
+    share: float
+    low: float
+    high: float
+    readings: int
+
+
 Key = tuple[str, int, str]
 
 
@@ -71,11 +84,15 @@ def sync_wait(record: RankRecord) -> Iterator[Sighting]:
             "lines wait for the device in each step, but it does not tell whether it had work to do afterwards",
             "Profile ten steps with torch.profiler: its trace shows the device's own timeline.",
         )
-    wholes = [step.device.seconds for step in steps]
-    share, spread = ratio([sum(line.lost for line in lines) for lines in chosen], wholes)
-    most, (_, high) = ratio([_most(step, lines) for step, lines in zip(steps, chosen, strict=True)], wholes)
-    said = f"{share:.0%}" if most < share + ALIKE else f"{share:.0%} to {most:.0%}"
-    for (path, at, call), lines in _by_line(chosen, lambda line: line.lost):
+    wholes, working = [step.device.seconds for step in steps], _working(record)
+    both = list(zip(steps, chosen, strict=True))
+    runs_ahead = working if not _regular(steps, lambda line: line.is_copy) else None  # a copy that blocks would wait
+    gained = [_gained(*each, runs_ahead.high) if runs_ahead else _least(each[1]) for each in both]
+    least, (low, _) = ratio(gained, wholes)
+    most, (_, high) = ratio([_gained(*each, working.low) if working else _most(*each) for each in both], wholes)
+    share = ratio([_gained(*each, runs_ahead.share) for each in both], wholes)[0] if runs_ahead else least
+    said = f"{share:.0%}" if most < least + ALIKE else f"{least:.0%} to {most:.0%}"
+    for (path, at, call), lines in _by_line(chosen, lambda line: line.waited if runs_ahead else line.lost):
         dry = sum(any(line.idle > 0 for line in each) for each in lines) / len(steps)
         fact = (
             f"{said} of a step is lost to waits for the device: {call}() makes the host wait "
@@ -83,7 +100,7 @@ def sync_wait(record: RankRecord) -> Iterator[Sighting]:
             f"the steps the device has nothing to do in the end, for {_ms(lines, 'idle')} a step ({len(steps)} steps)"
         )
         place = Place(path=path, line=at, rank=record.rank)
-        yield Sighting(place, fact, share, "of the step", (spread[0], max(spread[1], high)))
+        yield Sighting(place, fact, share, "of the step", (min(low, share), max(share, high)))
 
 
 @detector("run/transfer-wait", timed=True)
@@ -153,7 +170,11 @@ def device_share(record: RankRecord) -> Sighting:
             "collectives run on the device's timeline, where they were not told apart from computing",
             "Profile the same ten steps on every rank with torch.profiler.",
         )
-    steps = _watched(record)
+    steps, working = _watched(record), _working(record)
+    if working is not None and steps and not is_parallel:  # a kernel that waits for another rank runs, too
+        fact = f"a kernel runs on the device for {working.share:.0%} of the time ({working.readings} readings)"
+        spread = working.low, working.high
+        return Sighting(Place(rank=record.rank), fact, working.share, "of the time", spread)
     share, spread = ratio([step.device.busy or 0.0 for step in steps], [step.device.seconds for step in steps])
     fact = f"the device certainly computes for {share:.0%} of a step of {_length(steps)}"
     return Sighting(Place(rank=record.rank), f"{fact} ({len(steps)} steps)", share, "of the step", spread)
@@ -195,6 +216,30 @@ def _watched(record: RankRecord) -> list[Watched]:
             "torch.profiler: its trace shows the device's own timeline.",
         )
     return [_of_step(each, waits[each.at]) for each in timed]
+
+
+def _working(record: RankRecord) -> Working | None:
+    """None where the device does not tell, or others work on it, too."""
+    found = record.all(Utilization)[1:]  # the first holds what the job does before its first step
+    if len(found) < FEWEST or max(each.elsewhere for each in found) > ELSEWHERE:
+        return None
+    shares = [each.share for each in found]
+    low, high = max(min(shares) - ROUNDED, 0.0), min(max(shares) + ROUNDED, 1.0)
+    return Working(median(shares), low, high, len(shares))
+
+
+def _least(lines: Sequence[Line]) -> float:
+    return sum(line.lost for line in lines)
+
+
+def _gained(step: Watched, lines: Sequence[Line], working: float) -> float:
+    """The seconds by which STEP would be shorter without the waits of LINES, if kernels run for a share WORKING of it.
+
+    The host would need as long as now, less the waits, and the device as long as its kernels take: the longer of both
+    is the length of a step in which nothing else makes the host wait.
+    """
+    whole, waited = step.device.seconds, sum(line.waited for line in lines)
+    return max(min(waited, whole * (1 - working)), _least(lines))
 
 
 def _most(step: Watched, lines: Sequence[Line]) -> float:

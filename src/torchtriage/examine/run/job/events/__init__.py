@@ -58,6 +58,7 @@ from .steps import Step as Step
 from .steps import StreamUses as StreamUses
 from .steps import Thinned as Thinned
 from .steps import Thread as Thread
+from .steps import Utilization as Utilization
 from .steps import Veiled as Veiled
 from .training import Bad as Bad
 from .training import Batch as Batch

@@ -121,6 +121,20 @@ class Device(Step):
     waits: Sequence[Sequence[Any]] = ()
 
 
+class Utilization(Event):
+    """The SHARE of a past period in which a kernel ran on the device, as the device tells it at the end of step AT.
+
+    since: steps that have ended since it was asked before. elsewhere: bytes of it that are not this process's.
+    """
+
+    has_time = True
+
+    at: int = 0
+    since: int = 0
+    share: float = 0.0
+    elsewhere: int = 0
+
+
 class HostWaits(Event):
     """Calls of step AT that made the host wait for the device.
 

@@ -127,7 +127,8 @@ class Timeline:
         booked, self.booked = self.booked, self.job.governor.booked
         is_whole, self.is_whole = self.is_whole, True
         if self.start is not None and marks and is_whole and len(self.waiting) < WAITING:
-            overhead, is_quiet = (self.booked - booked) / 1e9, self.job.governor.is_quiet
+            overhead = 0.0 if accelerator.has_own_clock else (self.booked - booked) / 1e9
+            is_quiet = self.job.governor.is_quiet
             self.waiting.append((Device(at=step, overhead=overhead, is_quiet=is_quiet), self.start, marks))
         self.start = marks[-1] if marks else None
         self.settle()
