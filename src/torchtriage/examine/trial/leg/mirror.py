@@ -99,8 +99,13 @@ class _Copying:
         target.mkdir()
         with os.scandir(source) as entries:
             for entry in sorted(entries, key=lambda each: each.name):
-                with suppress(PermissionError):  # what the user cannot read, the job cannot either
+                try:
                     self._entry(entry, target / entry.name)
+                except PermissionError:
+                    continue  # what the user cannot read, the job cannot either
+                except FileNotFoundError:
+                    if os.path.lexists(entry.path):  # a link that leads nowhere is there, too
+                        raise  # else it has gone since it was listed, as a log that is rotated
 
     def _entry(self, entry: os.DirEntry[str], target: Path) -> None:
         if entry.name in LEFT_OUT or Path(entry.path) == self.mirror.place:
