@@ -23,6 +23,7 @@ JOB_SIDE = [
     *SOURCE.glob("examine/run/job/**/*.py"),
     *SOURCE.glob("examine/run/attach/*.py"),
     *SOURCE.glob("examine/trial/*/job/*.py"),
+    *SOURCE.glob("specialists/*/interventions/*.py"),
 ]
 
 

@@ -18,7 +18,6 @@ from torchtriage.report.figure import figure
 from torchtriage.report.measures import Share
 from torchtriage.report.outline import Given, Open, Outline, Sight, Trouble, outline
 from torchtriage.report.paper import PLAIN, Paper
-from torchtriage.report.rehearsal import Rehearsed
 from torchtriage.report.rows import ranks, standstill
 from torchtriage.report.text import count
 from torchtriage.report.unseen import Blind
@@ -42,7 +41,9 @@ def render(case: Case, paper: Paper = PLAIN) -> str:
     story = outline(case)
     parts = [*_part("Verdict", _verdict(story)), *_part("Why", _why(story))]
     if story.rehearsal:
-        parts += _part(story.rehearsal.title, _rehearsal(story.rehearsal))
+        parts += _part(story.rehearsal.title, _named(story.rehearsal.rows))
+    if story.tried:
+        parts += _part(story.tried.title, _named(story.tried.rows))
     parts += [
         *_part("Where the ranks stand", standstill(story)),
         *_part("Ranks", ranks(story, max(paper.width, 40) - 2)),
@@ -107,11 +108,12 @@ def _why(story: Outline) -> Iterator[RenderableType]:
         yield from _trouble(trouble)
 
 
-def _rehearsal(rehearsal: Rehearsed) -> Iterator[RenderableType]:
+def _named(rows: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    """Two columns: what each line is about, and the line."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, said in rehearsal.rows:
+    for name, said in rows:
         grid.add_row(Text(name, "dim"), Text(said))
     yield grid
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from torchtriage.core.case import Case
 from torchtriage.core.fault import Remedy
 from torchtriage.report.ending import Ending
+from torchtriage.report.experiment import Tried
 from torchtriage.report.figure import figure
 from torchtriage.report.outline import Given, Open, Outline, Sight, Trouble, outline
 from torchtriage.report.ranks import SHOWN
+from torchtriage.report.rehearsal import Rehearsed
 from torchtriage.report.text import count, line
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+!|~$-])")
@@ -23,7 +25,7 @@ def render(case: Case) -> str:
     parts = [
         *_verdict(story),
         *_why(story),
-        *_rehearsal(story),
+        *(each for part in (story.rehearsal, story.tried) if part for each in _named(part)),
         *_standstill(story),
         *_ranks(story),
         *_next(story),
@@ -74,11 +76,11 @@ def _why(story: Outline) -> Iterator[str]:
         yield from _trouble(trouble)
 
 
-def _rehearsal(story: Outline) -> Iterator[str]:
-    if story.rehearsal:
-        yield from (f"## {quoted(story.rehearsal.title)}", "", "| | |", "|---|---|")
-        yield from (f"| {name} | {quoted(said)} |" for name, said in story.rehearsal.rows)
-        yield ""
+def _named(part: Rehearsed | Tried) -> Iterator[str]:
+    """A table of two columns: what each line is about, and the line."""
+    yield from (f"## {quoted(part.title)}", "", "| | |", "|---|---|")
+    yield from (f"| {quoted(name)} | {quoted(said)} |" for name, said in part.rows)
+    yield ""
 
 
 def _ending(ending: Ending) -> Iterator[str]:

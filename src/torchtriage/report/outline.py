@@ -19,6 +19,7 @@ from torchtriage.core.plan import Plan, Question, Referral, Route, Step
 from torchtriage.report import lines, measures, places, training
 from torchtriage.report.ending import Ending, end_of, ending
 from torchtriage.report.ending import verdict as ended
+from torchtriage.report.experiment import Tried, tried
 from torchtriage.report.figure import figure, measured
 from torchtriage.report.hangs import Hang, hangs
 from torchtriage.report.measures import Share
@@ -98,7 +99,7 @@ class Outline(Struct, frozen=True):
     pace, course, memory, overhead: "" where it was not measured. advice: what to do beside the remedies.
     options: the answers to the one question.
     side, hangs, replicas: of a job of several ranks. ending: how it ended badly, if it did. rehearsal: of a job on a
-    simulated device.
+    simulated device. tried: of an experiment.
     """
 
     tone: str
@@ -119,6 +120,7 @@ class Outline(Struct, frozen=True):
     hangs: tuple[Hang, ...]
     replicas: Replicas | None
     rehearsal: Rehearsed | None
+    tried: Tried | None
 
 
 def outline(case: Case) -> Outline:
@@ -144,6 +146,7 @@ def outline(case: Case) -> Outline:
         hangs(case.measurements),
         replicas(case.measurements),
         rehearsal,
+        tried(case.measurements),
     )
 
 

@@ -247,13 +247,26 @@ def detectors(part: str, naming: str = "") -> Iterator[Detector]:
         yield from messages.detectors(catalog().faults.values(), names)
 
 
-def probes() -> tuple[Path, ...]:
-    """The rooms' folders of probes: the job loads them by path, so that nothing of ours shadows its own packages."""
+def probes(part: str = "probes") -> tuple[Path, ...]:
+    """The rooms' folders of probes, or of another PART that lies inside a job.
+
+    It loads them by path, so that nothing of ours shadows its own packages.
+    """
     from pathlib import Path
 
     from torchtriage.catalog.walk import folders
 
-    return tuple(path for folder in folders() if (path := Path(folder) / "probes").exists())
+    return tuple(path for folder in folders() if (path := Path(folder) / part).exists())
+
+
+def interventions() -> dict[str, str]:
+    """What can be changed inside a job, by name, with what that does."""
+    found = {}
+    for module in _furniture("interventions", ""):
+        for name, item in vars(module).items():
+            if not name.startswith("_") and getattr(item, "__module__", "") == module.__name__ and callable(item):
+                found[name.replace("_", "-")] = (item.__doc__ or "").strip().partition("\n")[0]
+    return found
 
 
 def _furniture(part: str, naming: str) -> Iterator[Any]:

@@ -12,6 +12,8 @@ from torchtriage.examine.detector import perform
 from torchtriage.triage import concluded, detectors
 
 if TYPE_CHECKING:
+    from torchtriage.core.evidence import Outcome
+    from torchtriage.examine.trial.experiment.conduct import Wanted as Experimented
     from torchtriage.examine.trial.gradient import Asked
     from torchtriage.examine.trial.repeat.pairs import Runner
     from torchtriage.examine.trial.resume.conduct import Wanted
@@ -76,4 +78,23 @@ def repro(runner: Runner, case: Case | None = None) -> Case:
 
     found = trial.repeat(runner)
     outcomes = (*found.unseen, *perform(tuple(detectors("readings", "torchtriage.examine.trial.repeat")), found))
+    return replace(concluded(case, outcomes), measurements=measure.measurements(found))
+
+
+def experiment(wanted: Experimented, case: Case | None = None) -> Case:
+    """What is changed in the command of WANTED, one thing at a time, and whether that matters.
+
+    The job itself is watched as by `run`, but for its times: it was halted and branched. Raises TriageError where it
+    cannot be started, or would overwrite a file of the user's.
+    """
+    from torchtriage.examine.trial.experiment import conduct, measure
+
+    found = conduct.experiment(wanted)
+    outcomes: tuple[Outcome, ...] = found.unseen
+    if found.has_seen:
+        readings = tuple(detectors("readings", "torchtriage.examine.trial.experiment"))
+        outcomes = (*outcomes, *perform(readings, found))
+    if found.record is not None and found.record.ranks:
+        untimed = tuple(each for each in detectors("readings") if not each.timed)
+        outcomes = (*outcomes, *perform(untimed, found.record))
     return replace(concluded(case, outcomes), measurements=measure.measurements(found))

@@ -20,6 +20,7 @@ VERBS = (
     "ask",
     "check",
     "compare",
+    "experiment",
     "explain",
     "gradcheck",
     "mcp",

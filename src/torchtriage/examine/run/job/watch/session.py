@@ -214,14 +214,15 @@ class Session:
     def retire(self) -> None:
         """Takes away all probes, in a thread that is not the watched one, and waits for one that is at work there."""
         self.retired = True
-        self._dismiss()
+        self.dismiss()
         for _ in range(RETIRING):
             if not self._idle or self.left:
                 break
             sleep(0.001)
-        self._dismiss()  # what was being placed meanwhile
+        self.dismiss()  # what was being placed meanwhile
 
-    def _dismiss(self) -> None:
+    def dismiss(self) -> None:
+        """Takes away all probes: the machinery goes on alone."""
         for probe in self.listeners.probes() | {*self._undo}:
             if probe.partition("/")[0] != MACHINERY:
                 self.withdraw(probe)

@@ -1,0 +1,126 @@
+"""What is tried: arms of an experiment, each a change of the job, and how far each gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, sqrt
+from statistics import fmean, stdev
+
+from torchtriage.examine.trial.experiment.job.events import Branched
+
+LAST = 4  # the end of a course is its last fourth
+CRITICAL = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36)  # of Student's t, two-sided 95 %, for 1 to 7 degrees of freedom
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A change of the job, by the names of interventions; the control changes nothing."""
+
+    changes: tuple[tuple[str, float], ...] = ()
+
+    def __str__(self) -> str:
+        return " and ".join(f"{name} {value:g}" for name, value in self.changes) or "unchanged"
+
+
+CONTROL = Arm()
+
+
+@dataclass(frozen=True)
+class Course:
+    """The losses of one branch, a number for each step; of passes that are accumulated their mean.
+
+    before: of steps in which nothing was updated. rates: the learning rate in each step, by the job's own schedule.
+    """
+
+    losses: tuple[float, ...]
+    before: tuple[float, ...] = ()
+    rates: tuple[float, ...] = ()
+    optimizers: int = 1
+    ended: str = "steps"
+    why: str = ""
+
+    @classmethod
+    def of(cls, branch: Branched) -> Course:
+        losses, before = (tuple(_mean(each) for each in rows if each) for rows in (branch.losses, branch.before))
+        return cls(losses, before, tuple(branch.rates), branch.optimizers, branch.ended, branch.why)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether it has gone far enough to be held against another."""
+        return len(self.losses) >= LAST
+
+    @property
+    def end(self) -> float:
+        """The mean of the last fourth; infinite where the loss is not finite any more."""
+        found = fmean(self.losses[-(len(self.losses) // LAST) :])
+        return found if isfinite(found) else float("inf")
+
+
+def _mean(losses: Sequence[float]) -> float:
+    return fmean(losses)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How much further one arm gets than another, as a share of a gain; spread: its 95 % interval.
+
+    ends: of the loss, in the mean, of the two. tries: pairs that were compared.
+    """
+
+    value: float
+    spread: tuple[float, float]
+    ends: tuple[float, float]
+    tries: int
+
+
+@dataclass
+class Courses:
+    """All courses so far, by arm and try: tries of one number begin alike and see the same batches."""
+
+    found: dict[tuple[Arm, int], Course] = field(default_factory=dict)
+
+    def of(self, arm: Arm) -> Mapping[int, Course]:
+        return {number: each for (other, number), each in self.found.items() if other == arm and each.is_told}
+
+    @property
+    def start(self) -> float:
+        """The loss of the weights with which the job begins, in the mean of all batches that were tried with them."""
+        told = [each for (arm, _), each in self.found.items() if arm == CONTROL and each.is_told]
+        return fmean([loss for each in told for loss in (*each.before, each.losses[0])]) if told else float("nan")
+
+    def gain(self, arm: Arm, number: int = 0) -> float:
+        """By how much the loss has fallen at the end of a course; minus infinity where it is not finite."""
+        return self.start - self.of(arm)[number].end
+
+    def noise(self, arm: Arm) -> float:
+        """The standard deviation of the mean of a course's last fourth, by its own steps, at most."""
+        found = [each.losses[-max(2, len(each.losses) // LAST) :] for each in self.of(arm).values()]
+        return max((stdev(each) / sqrt(len(each)) for each in found if all(map(isfinite, each))), default=0.0)
+
+    def contrast(self, arm: Arm, other: Arm, gain: float | None = None) -> Contrast | None:
+        """How much further ARM gets than OTHER; None where no try has both.
+
+        It is a share of what the better one gains, or of a GAIN that is known from elsewhere.
+
+        The first try has chosen which arms are tried again: where there are others it does not count, since the best of
+        several is the best by luck, too.
+        """
+        mine, theirs = self.of(arm), self.of(other)
+        both = sorted(mine.keys() & theirs.keys())
+        both = [each for each in both if each] or both
+        if not both:
+            return None
+        ends = fmean(mine[each].end for each in both), fmean(theirs[each].end for each in both)
+        most = max(self.start - min(ends) if gain is None else gain, 1e-12)
+        shares = [_bounded((theirs[each].end - mine[each].end) / most) for each in both]
+        value = fmean(shares)
+        if len(shares) < 2:
+            return Contrast(value, (-1.0, max(1.0, value)), ends, len(shares))
+        half = CRITICAL[min(len(shares) - 1, len(CRITICAL)) - 1] * stdev(shares) / sqrt(len(shares))
+        return Contrast(value, (value - half, value + half), ends, len(shares))
+
+
+def _bounded(share: float) -> float:
+    """An arm that ends far above the start, or in no finite number, has lost all; more is no more certain."""
+    return max(-2.0, min(2.0, share))

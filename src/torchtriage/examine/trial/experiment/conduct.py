@@ -1,0 +1,221 @@
+"""One leg of the job, which is branched at its first step as often as the plan asks for, and then goes on by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torchtriage.core.evidence import Inconclusive
+from torchtriage.examine.detector import view
+from torchtriage.examine.run.job.events import Rate, from_row, to_row
+from torchtriage.examine.run.lines import Row, Tail
+from torchtriage.examine.run.reader import load
+from torchtriage.examine.run.record import RunRecord
+from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Course, Courses
+from torchtriage.examine.trial.experiment.job.branches import REPORT
+from torchtriage.examine.trial.experiment.job.events import Branched, Influence, Waiting, Wish
+from torchtriage.examine.trial.experiment.questions import Answers, Order, plan
+from torchtriage.examine.trial.leg.execute import Ended, Leg, execute, refusal, say
+from torchtriage.examine.trial.leg.mirror import mirrored
+
+HERE = Path(__file__).resolve().parent
+RECIPES = ("sanity", "stability")
+BEYOND = 8  # times the steps of a branch, for which the job itself is watched afterwards
+SHARE = 0.2  # of the budget that is left, which one branch may take at most
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is experimented on. steps: of a branch; budget: seconds in all; probes, interventions: the rooms' folders.
+    arms: that are tried besides those of the recipes.
+
+    execute: runs the leg; say: is told what is tried.
+    """
+
+    command: tuple[str, ...]
+    folder: Path
+    recipes: frozenset[str] = frozenset(RECIPES)
+    steps: int = 64
+    budget: float = 300.0
+    probes: tuple[Path, ...] = ()
+    interventions: tuple[Path, ...] = ()
+    arms: tuple[Arm, ...] = ()
+    execute: Callable[[Leg], Ended] = execute
+    say: Callable[[str], None] = say
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What an experiment has shown. steps: that each branch was to do. why: the job could not be branched.
+
+    record: of the job itself, as far as it went on afterwards. influences: what the answers of the models depend on.
+    seconds: that the branches took. spent: the budget was.
+    """
+
+    answers: Answers
+    ended: Ended
+    steps: int
+    record: RunRecord | None = None
+    influences: tuple[Influence, ...] = ()
+    why: str = ""
+    seconds: float = 0.0
+    spent: bool = False
+    taken: dict[type, Any] = field(default_factory=dict)
+
+    @property
+    def courses(self) -> Courses:
+        return self.answers.courses
+
+    @property
+    def has_seen(self) -> bool:
+        """Whether any branch has shown anything."""
+        return bool(self.influences or self.courses.of(CONTROL))
+
+    @property
+    def rate(self) -> Rate | None:
+        """The learning rate of the job's first optimizer, and where that is built."""
+        ranks = self.record.ranks if self.record else ()
+        return next((rate for rank in ranks if (rate := rank.first(Rate)) is not None), None)
+
+    @property
+    def unseen(self) -> tuple[Inconclusive, ...]:
+        """What stood in the way of trying more."""
+        return tuple(_unseen(self))
+
+
+@view(Experiment, of=Experiment)
+def _whole(experiment: Experiment) -> list[Experiment]:
+    return [experiment]
+
+
+def experiment(wanted: Wanted) -> Experiment:
+    """Runs the command once in a mirror and branches it. Raises TriageError as a leg does."""
+    with mirrored(wanted.folder / "leg") as mirror:
+        orders = mirror.place / "orders.jsonl"
+        settings = {
+            "TORCHTRIAGE_ORDERS": str(orders),
+            "TORCHTRIAGE_CONDUCTOR": str(os.getpid()),
+            "TORCHTRIAGE_MIRROR": os.pathsep.join(map(str, (mirror.place, mirror.temporary))),
+            "TORCHTRIAGE_STEPS": str(BEYOND * wanted.steps),
+            "TORCHTRIAGE_INTERVENTIONS": os.pathsep.join(map(str, wanted.interventions)),
+        }
+        talk = _Dialogue(wanted, mirror.place / "record-experiment" / REPORT, orders)
+        probes = (*wanted.probes, HERE / "job")
+        leg = Leg("experiment", wanted.command, mirror, probes, settings, wanted.budget, talk.proceed)
+        ended = wanted.execute(leg)
+        if ended.refused is not None:
+            raise refusal(ended.refused, leg)
+        return talk.found(ended, load.read(leg.record))
+
+
+class _Dialogue:
+    """Reads what the job reports, and answers with the next order of the plan."""
+
+    def __init__(self, wanted: Wanted, report: Path, orders: Path) -> None:
+        self.wanted, self.report, self.orders = wanted, report, orders
+        self._report = Tail(report)
+        self.answers = Answers()
+        self.plan = plan(self.answers, wanted.recipes, wanted.arms)
+        self.influences: list[Influence] = []
+        self.why, self.is_over, self.spent = "", False, False
+        self.began = time.monotonic()
+        self._branching = self._branched = 0.0
+        self._number = 0
+        self._order: Order | None = None
+
+    def proceed(self) -> bool:
+        """Whether the job need not go on; asked again and again while it runs."""
+        for row in self._report.fresh():
+            self._heard(row)
+        return self.is_over and (self.spent or self._left <= 0 or self._is_watched())
+
+    def found(self, ended: Ended, record: RunRecord) -> Experiment:
+        """What is known in the end."""
+        for row in self._report.fresh():
+            self._heard(row)
+        seconds = self._branched - self._branching
+        return Experiment(
+            self.answers, ended, self.wanted.steps, record, tuple(self.influences), self.why, seconds, self.spent
+        )
+
+    @property
+    def _left(self) -> float:
+        """Seconds of the budget."""
+        return self.wanted.budget - (time.monotonic() - self.began)
+
+    def _is_watched(self) -> bool:
+        """Whether the probes have left the job."""
+        return any(b'"kind":"end"' in path.read_bytes()[-4096:] for path in self.report.parent.glob("rank*.jsonl"))
+
+    def _heard(self, row: Row) -> None:
+        kind = row.get("kind")
+        if kind == Waiting.kind:
+            self.why = from_row(Waiting, row).why
+            self._branching = time.monotonic()
+            if self.why:
+                self.is_over = True
+            else:
+                self._next(None, is_first=True)
+        elif kind in (Branched.kind, Influence.kind) and row.get("number") == self._number:
+            self._next(self._answered(row))
+
+    def _answered(self, row: Row) -> Course | None:
+        if row.get("kind") == Influence.kind:
+            self.influences.append(from_row(Influence, row))
+            return None
+        return Course.of(from_row(Branched, row))
+
+    def _next(self, answer: Course | None, *, is_first: bool = False) -> None:
+        self.spent, self._branched = self._left <= 0, time.monotonic()
+        try:
+            if self.spent:
+                raise StopIteration
+            order = next(self.plan) if is_first else self.plan.send(answer)
+        except StopIteration:
+            self.is_over = True
+            self._write(Wish(goes_on=True))
+            return
+        self._number += 1
+        self._order = order
+        self.wanted.say(f"experiment: {_words(order)}")
+        self._write(
+            Wish(
+                number=self._number,
+                look=order.look,
+                changes=dict(order.arm.changes),
+                steps=self.wanted.steps,
+                skipped=order.number * max(1, self.wanted.steps // 4),
+                seed=order.number or None,
+                seconds=max(1.0, SHARE * self._left),
+            )
+        )
+
+    def _write(self, wish: Wish) -> None:
+        with self.orders.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(to_row(wish)) + "\n")
+
+
+def _words(order: Order) -> str:
+    """What is tried, for the one who waits."""
+    if order.look:
+        return "what the model's answers depend on"
+    return f"{order.arm}" + (f", try {order.number + 1}" if order.number else "")
+
+
+def _unseen(found: Experiment) -> Sequence[Inconclusive]:
+    name = "trial/experiment"
+    told: list[Inconclusive] = []
+    if found.why:
+        told.append(Inconclusive(name, f"the job {found.why}", "Run it on one process on the CPU, with a small model."))
+    elif not found.courses.of(CONTROL):
+        why = f": {found.ended.said[-1][:200]}" if found.ended.said and found.ended.code else ""
+        way = "Give the command that trains, as it runs today."
+        told.append(Inconclusive(name, f"no step of a training was seen{why}", way))
+    if found.spent:
+        told.append(Inconclusive(name, "the budget was spent before all was tried", "A longer --budget."))
+    return told

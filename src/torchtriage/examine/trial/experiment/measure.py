@@ -1,0 +1,47 @@
+"""The figures of an experiment, as plain JSON values."""
+
+from __future__ import annotations
+
+from math import isfinite
+from statistics import fmean
+from typing import Any
+
+from torchtriage.examine.trial.experiment.arms import CONTROL, Arm
+from torchtriage.examine.trial.experiment.conduct import Experiment
+from torchtriage.examine.trial.experiment.questions import arms
+
+
+def measurements(found: Experiment) -> dict[str, Any]:
+    """What was tried: of each arm where the loss ended and how much further it got than the job as it is.
+
+    further: a share of what the better of the two gains; spread: its 95 % interval, None of a single pair.
+    """
+    control = found.courses.of(CONTROL)
+    tried = [_arm(found, arm) for arm in arms(found.answers) if found.courses.of(arm)]
+    refused = [{"changes": dict(arm.changes), "why": why} for arm, why in found.answers.refused.items()]
+    return {
+        "experiment": {
+            "steps": found.steps,
+            "branches": len(found.courses.found) + len(found.influences),
+            "seconds": round(found.seconds, 3),
+            "start": found.courses.start if control else None,
+            "noise": found.courses.noise(CONTROL) if control else None,
+            "arms": tried,
+            "not_applied": refused,
+        }
+    }
+
+
+def _arm(found: Experiment, arm: Arm) -> dict[str, Any]:
+    courses = found.courses.of(arm)
+    told = found.courses.contrast(arm, CONTROL)
+    end = told.ends[0] if told is not None else fmean(each.end for each in courses.values())
+    row: dict[str, Any] = {
+        "changes": dict(arm.changes),
+        "tries": len(courses),
+        "end": end if isfinite(end) else None,
+        "losses": [list(each.losses) for each in courses.values()],
+    }
+    if told is not None and arm != CONTROL:
+        row |= {"further": told.value, "spread": list(told.spread) if told.tries > 1 else None}
+    return row

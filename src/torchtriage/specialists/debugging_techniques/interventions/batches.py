@@ -1,0 +1,119 @@
+"""What a training is given: one batch again and again, or inputs that belong to other targets."""
+
+from __future__ import annotations
+
+from itertools import starmap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Set
+
+    from torchtriage.examine.trial.experiment.job.interventions import Interventions
+
+LOSSES = (
+    "cross_entropy_loss", "nll_loss_nd", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+)  # fmt: skip
+"""Functions of torch._C._nn by which those of torch.nn.functional compute, whatever the job calls these."""
+LOSSES_OF_TORCH = ("binary_cross_entropy_with_logits", "kl_div", "ctc_loss", "poisson_nll_loss")
+
+
+def one_batch(now: Interventions, _value: float) -> None:
+    """Gives the batch at hand in each step.
+
+    Of a job without a loader, as one that slices tensors in a loop, the model gets the inputs of the first step again,
+    and torch's loss functions its targets.
+    """
+    if now.batch is None:
+        _Held(now).place()
+        return
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    now.job.wrap(_BaseDataLoaderIter, "__next__", lambda _original: lambda _iterator: now.batch)
+
+
+class _Held:
+    """What the model and the loss functions were given in the first step, by the number of the call in a step."""
+
+    def __init__(self, now: Interventions) -> None:
+        self.now = now
+        self.inputs: list[tuple[Any, Any]] = []
+        self.targets: list[Any] = []
+        self.is_first = True
+        self._inputs = self._targets = 0
+
+    def place(self) -> None:
+        import torch
+
+        for root in self.now.job.roots:
+            root.register_forward_pre_hook(self._given, with_kwargs=True)
+        for owner, names in ((torch._C._nn, LOSSES), (torch, LOSSES_OF_TORCH)):
+            for name in names:
+                self.now.job.wrap(owner, name, self._asked)
+        self.now.job.on("iterated", self._iterated)
+
+    def _given(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not module.training:
+            return None
+        self._inputs += 1
+        if self.is_first:
+            self.inputs.append((args, kwargs))
+            return None
+        if self._inputs > len(self.inputs):
+            self.now.give_up("it calls its models more often in one step than in another")
+        return self.inputs[self._inputs - 1]
+
+    def _asked(self, original: Any) -> Any:
+        def loss(answers: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not answers.requires_grad:
+                return original(answers, target, *args, **kwargs)
+            self._targets += 1
+            if self.is_first:
+                self.targets.append(target)
+            elif self._targets > len(self.targets):
+                self.now.give_up("it computes more losses in one step than in another")
+            else:
+                target = self.targets[self._targets - 1]
+            return original(answers, target, *args, **kwargs)
+
+        return loss
+
+    def _iterated(self, _step: int) -> None:
+        if not self.targets:
+            self.now.give_up("its batches come from no DataLoader, and its loss from no loss function of torch's")
+        self.is_first, self._inputs, self._targets = False, 0, 0
+
+
+def other_targets(now: Interventions, _value: float) -> None:
+    """Gives each sample's inputs to another: what the model is given belongs to the targets of others.
+
+    Targets that the model is given too stay where they are: its answers do not depend on them.
+    """
+    import torch
+
+    root, args, kwargs = now.call
+    places = now.places_that_matter()
+    if not places:
+        now.refuse(f"{type(root).__name__} is given no tensor with a row for each sample")
+    rows = _rows(args, kwargs, places)
+    if rows < 2:
+        now.refuse(f"{type(root).__name__} is given one sample at a time")
+
+    def exchanged(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not (module.training and torch.is_grad_enabled()):
+            return None
+        rows = _rows(args, kwargs, places)
+
+        def other(place: int | str, value: Any) -> Any:
+            is_meant = place in places and isinstance(value, torch.Tensor) and value.dim() and value.shape[0] == rows
+            return value.roll(max(1, rows // 2), 0) if is_meant else value
+
+        return tuple(starmap(other, enumerate(args))), {name: other(name, value) for name, value in kwargs.items()}
+
+    root.register_forward_pre_hook(exchanged, with_kwargs=True)
+
+
+def _rows(args: tuple[Any, ...], kwargs: Mapping[str, Any], places: Set[int | str]) -> int:
+    """Samples in the first tensor of those PLACES; 0 where there is none."""
+    items = (*enumerate(args), *kwargs.items())
+    found = (value for place, value in items if place in places and hasattr(value, "dim") and value.dim())
+    return next((int(value.shape[0]) for value in found), 0)

@@ -1,0 +1,55 @@
+"""How weights are updated: rates, decay, momentum, clipping."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchtriage.examine.trial.experiment.job.interventions import Interventions
+
+
+def learning_rate(now: Interventions, factor: float) -> None:
+    """Multiplies each learning rate by FACTOR for as long as an update takes: schedules go on from their own."""
+    _during_updates(now, "lr", lambda rate: rate * factor)
+
+
+def weight_decay(now: Interventions, factor: float) -> None:
+    """Multiplies each weight decay by FACTOR; refuses where there is none."""
+    if not any(group.get("weight_decay") for group in _groups()):
+        now.refuse("no optimizer decays weights")
+    _during_updates(now, "weight_decay", lambda decay: decay * factor)
+
+
+def clipping(now: Interventions, _value: float) -> None:
+    """Leaves gradients as they are where the job clips their norm; refuses where torch's own function differs."""
+    from torch.nn.utils import clip_grad
+
+    if not hasattr(clip_grad, "_clip_grads_with_norm_"):
+        now.refuse("this version of torch clips in one function, which the job may have under a name of its own")
+    now.job.wrap(clip_grad, "_clip_grads_with_norm_", lambda _original: lambda *_args, **_kwargs: None)
+
+
+def _groups() -> list[dict[str, Any]]:
+    import gc
+
+    from torch.optim import Optimizer
+
+    found = [each for each in gc.get_objects() if isinstance(each, Optimizer)]
+    return [group for optimizer in found for group in optimizer.param_groups]
+
+
+def _during_updates(now: Interventions, name: str, changed: Any) -> None:
+    before: list[tuple[dict[str, Any], Any]] = []
+
+    def stepping(optimizer: Any) -> None:
+        for group in optimizer.param_groups:
+            if name in group:
+                before.append((group, group[name]))
+                group[name] = changed(group[name])
+
+    def stepped(_optimizer: Any) -> None:
+        while before:
+            group, value = before.pop()
+            group[name] = value
+
+    now.job.listen(stepping, stepped)

@@ -1,0 +1,102 @@
+"""Which arms are tried after which answers: the plan, asked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Course
+from torchtriage.examine.trial.experiment.questions import (
+    FASTER,
+    ONE_BATCH,
+    ONE_BATCH_AT,
+    OTHER_TARGETS,
+    SLOWER,
+    SLOWEST,
+    TRIES,
+    Answers,
+    plan,
+)
+
+BOTH = frozenset(("sanity", "stability"))
+HEALTHY = {CONTROL: 1.0, SLOWER: 1.6, **dict.fromkeys(FASTER, 3.0), ONE_BATCH: 0.1, OTHER_TARGETS: 1.9}
+
+
+def asked(ends: Mapping[Arm, float], recipes: frozenset[str] = BOTH, optimizers: int = 1) -> list[tuple[Arm, int]]:
+    """The arms that a plan asks for, where each course goes from 2 to its end in ENDS; others are not applied."""
+    answers, found = Answers(), []
+    steps = plan(answers, recipes)
+    order = next(steps)
+    while True:
+        course = None
+        if not order.look:
+            found.append((order.arm, order.number))
+            end = ends.get(order.arm)
+            course = (
+                Course((), ended="not applied") if end is None else Course((2.0, *[end] * 7), optimizers=optimizers)
+            )
+        try:
+            order = steps.send(course)
+        except StopIteration:
+            return found
+
+
+def tries(found: list[tuple[Arm, int]], arm: Arm) -> int:
+    return sum(each == arm for each, _ in found)
+
+
+def test_a_healthy_training_is_tried_once_at_each_rate() -> None:
+    found = asked(HEALTHY)
+    assert [arm for arm, _ in found] == [CONTROL, SLOWER, *FASTER, ONE_BATCH, OTHER_TARGETS]
+
+
+@pytest.mark.parametrize(
+    ("change", "arm"),
+    [
+        ({CONTROL: 5.0, SLOWER: 1.0, SLOWEST: 1.8}, SLOWER),
+        ({CONTROL: 5.0, SLOWER: 4.0, SLOWEST: 1.0}, SLOWEST),
+        ({CONTROL: 1.99, FASTER[0]: 1.9, FASTER[1]: 0.5}, FASTER[1]),
+    ],
+)
+def test_the_rate_that_gets_furthest_is_tried_again(change: dict[Arm, float], arm: Arm) -> None:
+    found = asked({**HEALTHY, **change})
+    assert tries(found, arm) == 1 + TRIES
+    assert tries(found, CONTROL) == 1 + TRIES
+
+
+def test_one_batch_that_is_not_learned_is_tried_at_other_rates() -> None:
+    found = asked({**HEALTHY, ONE_BATCH: 1.9, ONE_BATCH_AT[0]: 1.9, ONE_BATCH_AT[1]: 0.2})
+    assert [tries(found, arm) for arm in ONE_BATCH_AT] == [1, 1, 0]
+
+
+def test_targets_that_do_not_matter_are_tried_again() -> None:
+    assert tries(asked({**HEALTHY, OTHER_TARGETS: 1.0}), OTHER_TARGETS) == 1 + TRIES
+
+
+def test_a_change_that_has_no_place_is_tried_once() -> None:
+    ends = {arm: end for arm, end in HEALTHY.items() if arm != OTHER_TARGETS}
+    assert tries(asked(ends), OTHER_TARGETS) == 1
+
+
+def test_rates_of_a_game_are_left_alone() -> None:
+    assert all(arm not in (SLOWER, *FASTER) for arm, _ in asked(HEALTHY, optimizers=2))
+
+
+@pytest.mark.parametrize(("recipe", "arm"), [("sanity", SLOWER), ("stability", OTHER_TARGETS)])
+def test_a_recipe_leaves_out_what_belongs_to_the_other(recipe: str, arm: Arm) -> None:
+    assert tries(asked(HEALTHY, frozenset((recipe,))), arm) == 0
+
+
+def test_what_is_wanted_by_name_is_tried_as_often_as_it_takes() -> None:
+    answers, arm = Answers(), Arm((("dropout", 0.0),))
+    steps = plan(answers, frozenset(), (arm,))
+    order, found = next(steps), []
+    for _ in range(1 + 2 * TRIES):
+        found.append((order.arm, order.number))
+        order = steps.send(Course((2.0,) * 8))
+    assert found[:4] == [(CONTROL, 0), (arm, 0), (CONTROL, 1), (arm, 1)]
+
+
+def test_a_job_without_a_step_is_tried_no_further() -> None:
+    assert asked({}) == [(CONTROL, 0)]

@@ -1,0 +1,124 @@
+"""torchtriage experiment, as it is called."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from torchtriage.interface.cli.experiment import Duration
+
+TRAINING = """
+import torch
+torch.manual_seed(0)
+inputs = torch.randn(512, 8)
+labels = inputs[:, :4].argmax(1)
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
+for step in range(200):
+    rows = torch.randint(512, (32,))
+    optimizer.zero_grad()
+    torch.nn.functional.cross_entropy(model(inputs[rows]), labels[rows]).backward()
+    optimizer.step()
+open("model.pt", "wb").write(b"trained")
+"""
+
+
+def test_a_rate_that_is_too_high_is_told_with_what_was_tried(call: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING.replace("RATE", "3.0"))
+    (tmp_path / "model.pt").write_bytes(b"mine")
+    said = call("experiment", "--recipe", "stability", "--steps", "32", "--out", "out", "--json", "--", "train.py")
+    assert said.code == 1, said.err
+    told = json.loads(said.out)
+    finding = next(each for each in told["findings"] if each["fault"] == "learning-rate-too-high")
+    item = next(each for each in finding["evidence"] if each["detector"] == "trial/learning-rate-too-high")
+    assert (item["place"]["path"], item["place"]["line"]) == ("train.py", 7)
+    assert "4 pairs that begin alike" in item["fact"]
+    tried = told["measurements"]["experiment"]
+    assert [each["changes"] for each in tried["arms"]][:2] == [{}, {"learning-rate": 0.1}]
+    assert (tmp_path / "model.pt").read_bytes() == b"mine"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["case.json", "report.html"]
+
+
+def test_a_change_by_name_is_told_with_its_interval(call: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING.replace("RATE", "0.001"))
+    said = call("experiment", "--try", "learning-rate=10", "--try", "dropout", "--steps", "16", "--", "train.py")
+    assert said.code == 0, said.err
+    words = " ".join(said.out.split())
+    assert "learning rate x 10 the loss goes from" in words
+    assert "95 % interval" in words
+    assert "no dropout not tried: its modules drop nothing out" in words
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [("lr=3", "there is no change 'lr': autocast, clipping, dropout"), ("dropout=no", "is no number")],
+)
+def test_a_change_that_is_not_known_is_refused_with_those_that_are(
+    words: str, said: str, call: Callable[..., Any]
+) -> None:
+    refused = call("experiment", "--try", words, "--", "train.py")
+    assert refused.code == 2
+    assert said in refused.err
+
+
+def test_a_job_without_a_training_could_not_be_examined(call: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('no training here')")
+    said = call("experiment", "--json", "--", "train.py")
+    assert said.code == 3
+    assert "no step of a training was seen" in {each["why"] for each in json.loads(said.out)["inconclusive"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"), [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2h", 7200.0), (300.0, 300.0)]
+)
+def test_a_budget_is_a_time(words: object, seconds: float) -> None:
+    assert Duration().convert(words, None, None) == seconds
+
+
+@pytest.mark.parametrize("words", ["0", "soon", "5 days", "-3"])
+def test_what_is_no_time_is_refused_with_the_way_to_write_one(words: str) -> None:
+    with pytest.raises(click.BadParameter, match="write 90s, 5m or 2h"):
+        Duration().convert(words, None, None)
+
+
+def test_killed_in_the_middle_nothing_goes_on_and_nothing_stays(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING.replace("RATE", "0.01").replace("range(200)", "range(10**9)"))
+    command = [sys.executable, "-m", "torchtriage", "experiment", "--out", "out", "--", sys.executable, "train.py"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert line.startswith("torchtriage: experiment:"), line
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+    assert _is_soon(lambda: not (tmp_path / "out" / "leg").exists() and not _working_in(tmp_path))
+
+
+def _is_soon(is_so: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not is_so() and time.monotonic() < until:
+        time.sleep(0.05)
+    return is_so()
+
+
+def _working_in(folder: Path) -> list[str]:
+    """The processes whose working folder lies in FOLDER."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            place = str((entry / "cwd").readlink())
+        except OSError:
+            continue
+        if place.startswith(str(folder)):
+            found.append(entry.name)
+    return found
