@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mutants import judge, tables
 from mutants.catalogue import Mutant, digest, every_operator, is_aside, mutants
-from mutants.judge import CHECK, RUN, Case, Heard
+from mutants.judge import CHECK, EXPERIMENT, RUN, Case, Heard
 from mutants.measure import measure, ordered
 from mutants.programs import Program, read_all
 from mutants.store import FILE, Store, answer, control
@@ -45,7 +45,8 @@ def arguments() -> argparse.Namespace:
     reader.add_argument(
         "--aside", action="store_true", help="judge: also those set aside, whose sums alone are printed"
     )
-    reader.add_argument("--with", dest="tool", choices=[CHECK, RUN, "both"], default="both", help="judge: by what")
+    tools = [CHECK, RUN, "both", EXPERIMENT]
+    reader.add_argument("--with", dest="tool", choices=tools, default="both", help="judge: by what")
     reader.add_argument("--programs", action="store_true", help="judge: also by program")
     reader.add_argument("--operators", action="store_true", help="judge: also by operator")
     reader.add_argument(

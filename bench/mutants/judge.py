@@ -25,7 +25,7 @@ from mutants.measure import texts_of
 from mutants.programs import Program, write
 
 LIMIT = 900.0  # seconds of the clock, on a machine that is shared
-CHECK, RUN = "check", "run"
+CHECK, RUN, EXPERIMENT = "check", "run", "experiment"
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,13 @@ class Heard:
     key: str
     check: list[Said] = field(default_factory=list)
     run: list[Said] = field(default_factory=list)
+    experiment: list[Said] = field(default_factory=list)
     verdict: str = ""
     code: int | None = 0
     seconds: float = 0.0
 
     def said(self, tool: str) -> list[Said]:
-        return {CHECK: self.check, RUN: self.run}.get(tool, [*self.check, *self.run])
+        return {CHECK: self.check, RUN: self.run, EXPERIMENT: self.experiment}.get(tool, [*self.check, *self.run])
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,26 @@ def hear(case: Case, tools: frozenset[str]) -> Heard:
         program = folder / "program"
         write(case.texts, program)
         checked = _checked(program) if CHECK in tools else []
+        tried = _experimented(case, folder, program) if EXPERIMENT in tools else []
         if RUN not in tools:
-            return Heard(case.name, case.key, checked)
+            return Heard(case.name, case.key, checked, experiment=tried)
         arguments = case.program.arguments(case.seed, "out")
         command = [sys.executable, "-m", "torchtriage", "run", "--color", "never", "--out", str(folder / "case"), "--"]
         code, seconds = ended([*command, sys.executable, *arguments], program, LIMIT)
         output = (program / "output.txt").read_text(encoding="utf-8", errors="replace")
         left = folder / "case" / "case.json"
         found = _findings(json.loads(left.read_text(encoding="utf-8")), program) if left.exists() else []
-        return Heard(case.name, case.key, checked, found, _verdict(output), code, round(seconds, 1))
+        return Heard(case.name, case.key, checked, found, tried, _verdict(output), code, round(seconds, 1))
+
+
+def _experimented(case: Case, folder: Path, program: Path) -> list[Said]:
+    """What `torchtriage experiment` says within its usual budget."""
+    arguments = case.program.arguments(case.seed, "out")
+    command = [sys.executable, "-m", "torchtriage", "experiment", "--out", str(folder / "experiment"), "--"]
+    ended([*command, sys.executable, *arguments], program, LIMIT)
+    (program / "output.txt").unlink(missing_ok=True)
+    left = folder / "experiment" / "case.json"
+    return _findings(json.loads(left.read_text(encoding="utf-8")), program) if left.exists() else []
 
 
 def _checked(program: Path) -> list[Said]:

@@ -10,9 +10,9 @@ from corpus import share
 
 from mutants import judge
 from mutants.catalogue import Mutant
-from mutants.judge import CHECK, RUN, Heard
+from mutants.judge import CHECK, EXPERIMENT, RUN, Heard
 
-TOOLS = {CHECK: CHECK, RUN: RUN, "either": ""}
+TOOLS = {CHECK: CHECK, RUN: RUN, "either": "", EXPERIMENT: EXPERIMENT}
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def line(title: str, values: list[bool]) -> str:
 
 
 def table(rows: list[Row], title: str, key: Callable[[Row], str]) -> Iterator[str]:
-    """One line for each value of KEY: mutants, found by check, by run, by either, at the place, false."""
+    """One line for each value of KEY: mutants, how many each tool finds, at the place, and says something false of."""
     groups = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
-    yield f"{title:<34} {'hurt':>5} {'check':>6} {'run':>6} {'either':>6} {'place':>6} {'false':>6}"
+    yield f"{title:<34} {'hurt':>5} {'check':>6} {'run':>6} {'either':>6} {'tried':>6} {'place':>6} {'false':>6}"
     for name, own in sorted(groups.items()):
         counts = [sum(judge.found(row.heard, row.mutant, tool) for row in own) for tool in TOOLS.values()]
         counts.append(sum(judge.placed(row.heard, row.mutant, "") for row in own))
@@ -79,7 +79,7 @@ def tables(rows: list[Row], wanted: Iterable[str]) -> Iterator[str]:
 def alarms(healthy: Iterable[Heard]) -> Iterator[str]:
     """What was said of healthy programs, by name: every one of them is to be defended or mended."""
     for heard in healthy:
-        for tool in (CHECK, RUN):
+        for tool in (CHECK, RUN, EXPERIMENT):
             for said in heard.said(tool):
                 where = ", ".join(f"{file}:{first} {module}".strip() for file, first, _, module in said.places[:2])
                 yield f"  {heard.name}: {tool} says {said.slug} at {where}"
