@@ -20,7 +20,10 @@ TOLD: dict[str, Any] = {
     "steps": 13,
     "kernels": 53.25,
     "device_seconds": 1.24e-4,
-    "waits": [{"path": "train.py", "line": 23, "call": "item", "times": 1.0}],
+    "waits": [
+        {"path": "train.py", "line": 23, "call": "item", "times": 1.0, "in_steps": 13},
+        {"path": "train.py", "line": 40, "call": "copy_", "times": 18.0, "in_steps": 1},
+    ],
     "copies": [
         {
             "path": "train.py",
@@ -52,7 +55,8 @@ SAID = [
     "at the peak: parameters 2 GiB, gradients 2 GiB, optimizer states 4 GiB, activations and other 2 GiB",
     "53.2 in a step (mean of 13 steps); simulated, they take 124 µs at least, by the card's data sheet",
     "1 a step at train.py:23: item",
-    "2 a step at train.py:16: 1 MiB to the device (pageable memory, non-blocking)",
+    "234 times in 1 of 13 steps at train.py:40: a blocking copy",
+    "2 a step at train.py:16: 512 KiB each to the device (pageable memory, non-blocking)",
     "torch.compile at train.py:8: ignored: eager",
     "Simulated: it fits, with 10 GiB at the peak",
 ]

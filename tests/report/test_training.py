@@ -31,6 +31,11 @@ def measured(loss: dict[str, Any], **more: Any) -> dict[str, Any]:
             RISES, "Training loss rose from 4.60 to 1,310 over 300 steps; learning rate 0.1 (SGD).", id="rises"
         ),
         pytest.param(
+            {"first": -0.0, "last": -0.0, "course": "level", "constant": None},
+            "Training loss stayed at 0 over 300 steps; learning rate 0.1 (SGD).",
+            id="one class alone",
+        ),
+        pytest.param(
             STALLS,
             "Training loss stayed at 2.30 over 300 steps, the value of a constant guess (2.30); "
             "learning rate 0.1 (SGD).",

@@ -13,6 +13,8 @@ from torchtriage.report.text import count, line
 
 SHOWN = 5
 """Lines of each kind; the case holds more."""
+SELDOM = 0.5
+"""Of the steps: what fewer do is no matter of a step."""
 HELD = {
     "parameters": "parameters",
     "gradients": "gradients",
@@ -40,7 +42,7 @@ def rehearsed(measurements: dict[str, Any]) -> Rehearsed | None:
     rows = (*_memory(told), *_kernels(told), *_waits(told), *_copies(told), *_absent(told))
     return Rehearsed(
         f"Rehearsal on a simulated device ({_card(told)})",
-        _verdict(told, is_broken_off=bool(measurements.get("end"))),
+        _verdict(told, is_broken_off=bool(measurements.get("end")) or told.get("is_whole") is False),
         rows,
     )
 
@@ -48,7 +50,9 @@ def rehearsed(measurements: dict[str, Any]) -> Rehearsed | None:
 def _card(told: dict[str, Any]) -> str:
     devices, memory = number(told.get("devices")) or 1, number(told.get("memory")) or 0.0
     several = f"{devices:.0f} x " if devices > 1 else ""
-    return f"{several}{line(str(told.get('card', '')))}, {figure(memory, 'bytes')}"
+    card = line(str(told.get("card", "")))
+    size = "" if card.endswith(" of memory") else f", {figure(memory, 'bytes')}"  # a card that is known by its size
+    return f"{several}{card}{size}"
 
 
 def _verdict(told: dict[str, Any], *, is_broken_off: bool) -> str:
@@ -99,22 +103,24 @@ def _waits(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "waits", "the host waits for the device at no line"
     calls = (line(str(each.get("call", ""))) for each in rows)
     said = (
-        f"{_times(each)} at {_place(each)}: {CALLS.get(call, call)}" for each, call in zip(rows, calls, strict=True)
+        f"{_times(each, told)} at {_place(each)}: {CALLS.get(call, call)}"
+        for each, call in zip(rows, calls, strict=True)
     )
     yield from _listed("waits", said, len(rows))
 
 
 def _copies(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rows = _rows(told, "copies")
-    yield from _listed("copies", map(_copy, rows), len(rows))
+    yield from _listed("copies", (_copy(each, told) for each in rows), len(rows))
 
 
-def _copy(each: dict[str, Any]) -> str:
+def _copy(each: dict[str, Any], told: dict[str, Any]) -> str:
     memory = "pinned" if each.get("pinned") else "pageable"
     blocking = ", non-blocking" if each.get("non_blocking") else ""
     kind = KINDS.get(str(each.get("kind")), "")
-    size = figure(number(each.get("bytes")) or 0.0, "bytes")
-    return f"{_times(each)} at {_place(each)}: {size} {kind} ({memory} memory{blocking})"
+    times, size = number(each.get("times")) or 0.0, number(each.get("bytes")) or 0.0
+    each_of = f"{figure(size / times, 'bytes')}{' each' if times > 1 else ''}" if times else figure(size, "bytes")
+    return f"{_times(each, told)} at {_place(each)}: {each_of} {kind} ({memory} memory{blocking})"
 
 
 def _absent(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -130,7 +136,12 @@ def _listed(name: str, said: Iterator[str], of: int) -> Iterator[tuple[str, str]
         yield "", f"and {count(of - SHOWN, 'more line')}, in the case"
 
 
-def _times(each: dict[str, Any]) -> str:
+def _times(each: dict[str, Any], told: dict[str, Any]) -> str:
+    """How often in a step; of what few steps do, as a checkpoint, how often in those."""
+    steps, having = number(told.get("steps")) or 0.0, number(each.get("in_steps"))
+    if having is not None and having < SELDOM * steps:
+        times = round((number(each.get("times")) or 0.0) * steps)
+        return f"{count(times, 'time')} in {having:.0f} of {steps:.0f} steps"
     return f"{figure(round(number(each.get('times')) or 0.0, 2))} a step"
 
 

@@ -136,6 +136,7 @@ def _figure(value: float | None) -> str:
     """Three digits; thousands with their separators."""
     if value is None:
         return "?"
+    value += 0.0  # that of one class alone is -0.0
     if 1000 <= abs(value) < 1e9:
         return f"{value:,.0f}"
     return f"{value:#.3g}" if 0.1 <= abs(value) < 100 else f"{value:.3g}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,12 +39,13 @@ class Properties(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Waits of the host for the device at a line, in all steps that were counted."""
+    """Waits of the host for the device at a line, in all steps that were counted; IN_STEPS of them it has any."""
 
     file: str
     line: int
     call: str
     times: int
+    in_steps: int
 
 
 class Transfer(NamedTuple):
@@ -58,6 +58,7 @@ class Transfer(NamedTuple):
     non_blocking: bool
     times: int
     bytes: int
+    in_steps: int
 
 
 class Counted(NamedTuple):
@@ -141,18 +142,24 @@ class Rehearsal:
         rows = (ledger.kernels, ledger.copies, ledger.synchronisations)
         first = max([first, *(each[0].step + 1 for each in rows if len(each) == RECORDS)])
         kernels = [each for each in ledger.kernels if first <= each.step < ended]
-        waits = Counter((each.file, each.line, each.call) for each in rows[2] if first <= each.step < ended)
-        copies: dict[tuple[str, int, str, bool, bool], list[int]] = {}
+        waits: dict[tuple[str, int, str], list[int]] = {}
+        for wait in ledger.synchronisations:
+            if first <= wait.step < ended:
+                waits.setdefault((wait.file, wait.line, wait.call), []).append(wait.step)
+        copies: dict[tuple[str, int, str, bool, bool], list[tuple[int, int]]] = {}
         for each in ledger.copies:
             if first <= each.step < ended and each.kind != "device-to-device":
                 key = (each.file, each.line, each.kind, each.pinned, each.non_blocking)
-                copies.setdefault(key, []).append(each.bytes)
+                copies.setdefault(key, []).append((each.bytes, each.step))
         return Counted(
             max(ended - first, 0),
             len(kernels),
             sum(each.end - each.start for each in kernels) if self.card.has_rates else 0,
-            [Wait(*key, times) for key, times in waits.items()],
-            [Transfer(*key, len(sizes), sum(sizes)) for key, sizes in copies.items()],
+            [Wait(*key, len(steps), len(set(steps))) for key, steps in waits.items()],
+            [
+                Transfer(*key, len(found), sum(size for size, _ in found), len({step for _, step in found}))
+                for key, found in copies.items()
+            ],
         )
 
     def aside(self, call: Callable[..., Any]) -> Callable[..., None]:
@@ -171,6 +178,10 @@ class Rehearsal:
     def stop_counting(self) -> None:
         """Memory is followed to the end, kernels and copies are no longer written down."""
         self.native.set_records(0)
+
+    def count_again(self) -> None:
+        """Kernels and copies are written down anew."""
+        self.native.set_records(RECORDS)
 
     def peaks(self) -> list[Peak]:
         """Of each device that was used."""

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from torchtriage.examine.run.job.events import Error, NotSimulated, Rehearsal, RehearsedPeak, RehearsedSteps
+from torchtriage.examine.run.job.events import Ended, Error, NotSimulated, Rehearsal, RehearsedPeak, RehearsedSteps
 from torchtriage.examine.run.record import RankRecord, RunRecord
 
 HOLDERS = ("parameters", "gradients", "optimizer_states", "buffers", "other")
 OUT = re.compile(r"\bout of memory\. Tried to allocate\b")
-_KERNEL = re.compile(r"Could not run '(aten::[\w.]{1,80})' with arguments from the '\w*(?:PrivateUse1|sim)\w*' backend")
+_KERNEL = re.compile(
+    r"Could not run '(aten::[\w.]{1,80})' with arguments from the '(\w*?)(?:PrivateUse1|sim)\w*' backend"
+)
 _FOR_CUDA = (
     "triton", "flash_attn", "bitsandbytes", "apex", "xformers", "transformer_engine", "cupy", "pycuda", "mamba_ssm",
     "causal_conv1d", "deepspeed", "tensorrt", "pynvml",
@@ -41,7 +43,8 @@ def rehearsal(record: RunRecord) -> dict[str, Any]:
 
     simulated: True, for whoever reads no more than this. kernels, and `times` of lines: in a mean step. device_seconds:
     the least that the card's data sheet allows for a step's kernels, None where it promises nothing. `fits`: whether
-    the peak stayed below the memory of the card, None where nothing was put on the device.
+    the peak stayed below the memory of the card, None where nothing was put on the device. is_whole: the job came to
+    its end. in_steps: of lines, in how many of the steps they did anything.
     """
     card = next(filter(None, (log.first(Rehearsal) for log in (record.notes, *record.ranks))), Rehearsal())
     steps = _last_steps(record.ranks[0]) if record.ranks else RehearsedSteps()
@@ -54,12 +57,15 @@ def rehearsal(record: RunRecord) -> dict[str, Any]:
         "steps": steps.steps,
         "kernels": steps.kernels / steps.steps if steps.steps else None,
         "device_seconds": steps.nanoseconds / steps.steps / 1e9 if steps.steps and steps.nanoseconds else None,
-        "waits": _each(steps.waits, ("path", "line", "call", "times"), steps.steps),
+        "waits": _each(steps.waits, ("path", "line", "call", "times", "in_steps"), steps.steps),
         "copies": _each(
-            steps.transfers, ("path", "line", "kind", "pinned", "non_blocking", "times", "bytes"), steps.steps
+            steps.transfers,
+            ("path", "line", "kind", "pinned", "non_blocking", "times", "bytes", "in_steps"),
+            steps.steps,
         ),
         "peak": peak,
         "out_of_memory": out,
+        "is_whole": bool(record.ranks) and not any((each.code or 0) for each in record.notes.all(Ended)),
         "fits": False if out else None if peak is None else True,
         "absent": _unique([*_absent(record), *_lacking(record)]),
     }
@@ -130,6 +136,8 @@ def _why(error: Error) -> tuple[str, str] | None:
     if error.error == NotSimulated.__name__ and (refused := _REFUSED.fullmatch(error.message)) is not None:
         return refused[1], refused[2]
     if (kernel := _KERNEL.search(error.message)) is not None:
+        if kernel[2]:
+            return kernel[1], f"it makes or takes {kernel[2].lower()} tensors, which are not simulated"
         return kernel[1], "the simulated accelerator has no kernel for it"
     if (module := _MODULE.search(error.message)) is not None and module[1] in _FOR_CUDA:
         return module[1], "it is not installed here, and its kernels cannot run on the simulated accelerator"

@@ -46,7 +46,8 @@ class _Held:
 
         for root in self.now.job.roots:
             root.register_forward_pre_hook(self._given, with_kwargs=True)
-        for owner, names in ((torch._C._nn, LOSSES), (torch, LOSSES_OF_TORCH)):
+        own: Any = getattr(torch._C, "_nn")  # noqa: B009 - the stubs leave it out
+        for owner, names in ((own, LOSSES), (torch, LOSSES_OF_TORCH)):
             for name in names:
                 self.now.job.wrap(owner, name, self._asked)
         self.now.job.on("iterated", self._iterated)

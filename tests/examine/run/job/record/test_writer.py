@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from records import event
 
@@ -171,6 +172,19 @@ def test_a_disk_that_keeps_the_job_waiting_ends_the_record_and_not_the_job(
         made.write(event("event"))
 
     assert kinds(tmp_path / "rank0.jsonl") == ["start", "event", "event", "slow"]
+
+
+def test_numbers_of_numpy_are_written_as_pythons(tmp_path: Path) -> None:
+    """A layer that is made with them has them: nn.Linear(np.int64(8), 2)."""
+    made = writer(tmp_path)
+    made.open()
+    made.write(event("shape", size=np.int64(8), share=np.float32(0.5), is_used=np.bool_(True)))
+    (row,) = [
+        row for line in (tmp_path / "rank0.jsonl").read_text().splitlines() if "size" in (row := json.loads(line))
+    ]
+    assert (row["size"], row["share"], row["is_used"]) == (8, 0.5, True)
+    with pytest.raises(TypeError, match="Object of type object"):
+        made.write(event("shape", size=object()))
 
 
 def test_a_disk_that_is_slow_now_and_then_in_a_long_job_is_borne(

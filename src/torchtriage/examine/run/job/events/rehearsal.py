@@ -21,9 +21,10 @@ class Rehearsal(Event):
 class RehearsedSteps(Event):
     """What the device did in so many STEPS, in all of them together; the last of such events holds.
 
-    nanoseconds: of the device, the least that its data sheet allows; 0 where none is known. waits: path, line, call and
-    number of waits of the host. transfers: path, line, kind, whether from or to pinned memory, whether it asked not to
-    block, number and bytes of copies. A line of 0 is one of torch's own threads, as in a backward pass.
+    nanoseconds: of the device, the least that its data sheet allows; 0 where none is known. waits: path, line, call,
+    number of waits of the host, and in how many steps. transfers: path, line, kind, whether from or to pinned memory,
+    whether it asked not to block, number and bytes of copies, and in how many steps. A line of 0 is one of torch's own
+    threads, as in a backward pass.
     """
 
     steps: int = 0

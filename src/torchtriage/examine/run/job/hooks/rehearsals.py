@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..events import NotSimulated, Rehearsal, RehearsedPeak, RehearsedSteps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..job import Job
 
@@ -19,22 +20,30 @@ MOST = 64  # lines that are written down of each kind
 
 
 def place(rehearsal: Any, job: Job) -> None:
-    """What the device does for a probe is not counted."""
+    """What the device does for a probe is not counted.
+
+    No step rests: what the watch costs is no matter here, and a peak is told with its step.
+    """
     job.computes_nothing()
+    job.rest.first = sys.maxsize
     watch = Watch(rehearsal, job)
     job.record(Rehearsal(card=rehearsal.card.name, memory=rehearsal.card.memory, devices=rehearsal.card.count))
     job.listen(watch.stepping, watch.stepped, watch.iterated, watch.ending)
     unheard = job.fire
     job.fire = rehearsal.aside(unheard)  # type: ignore[method-assign]
     job.undo(lambda: setattr(job, "fire", unheard))
+    job.pause = rehearsal.native.pause_records  # in functions in the place of torch's, but not in torch's own
 
 
 class Watch:
-    """Follows the steps of a job on the device of REHEARSAL."""
+    """Follows the steps of a job on the device of REHEARSAL.
+
+    first: of the device's own steps, the first since those of the job were last numbered from 0.
+    """
 
     def __init__(self, rehearsal: Any, job: Job) -> None:
         self.rehearsal, self.job = rehearsal, job
-        self.steps = 0
+        self.steps = self.first = 0
         self.told = 0  # absences
 
     def stepping(self, optimizer: Any) -> None:
@@ -48,8 +57,12 @@ class Watch:
         states = (state for state in list(optimizer.state.values()) if isinstance(state, dict))
         self._hold("optimizer_states", (value for state in states for value in state.values()))
 
-    def iterated(self, step: int) -> None:  # noqa: ARG002
-        self.steps = self.rehearsal.step()
+    def iterated(self, step: int) -> None:
+        ended = self.rehearsal.step()
+        if step == 0 and ended > 1:  # of a job that calls models, or goes backward, for long before an optimizer steps
+            self.first = ended - 1
+            self.rehearsal.count_again()
+        self.steps = ended - self.first
         if self.steps in TOLD:
             self.tell()
         elif self.steps == COUNTED:
@@ -67,7 +80,8 @@ class Watch:
             self._hold("gradients", (each.grad for each in parameters))
             self._hold("buffers", root.buffers())
         for peak in self.rehearsal.peaks():
-            at = {"path": self._path(peak.file), "line": peak.line, "at": peak.step, "holders": peak.holders}
+            step = max(peak.step - self.first, 0)
+            at = {"path": self._path(peak.file), "line": peak.line, "at": step, "holders": peak.holders}
             self.job.record(RehearsedPeak(device=peak.device, bytes=peak.bytes, reserved=peak.reserved, **at))
         if 0 < self.steps <= COUNTED:
             self._tell_steps(self.steps - at_the_end)
@@ -79,13 +93,16 @@ class Watch:
     def _tell_steps(self, ended: int) -> None:
         if ended < 1:  # a job of one step tells that one
             ended = self.steps
-        counted = self.rehearsal.counted(WARM if ended > WARM else min(1, ended - 1), ended)
-        waits = [(self._path(each.file), *each[1:]) for each in counted.waits]
-        moves = [(self._path(each.file), *each[1:]) for each in counted.transfers]
+        warm = WARM if ended > WARM else min(1, ended - 1)
+        counted = self.rehearsal.counted(self.first + warm, self.first + ended)
+        waits, moves = map(self._regular_first, (counted.waits, counted.transfers))
         figures = {"steps": counted.steps, "kernels": counted.kernels, "nanoseconds": counted.nanoseconds}
-        waits.sort(key=lambda row: -row[-1])
-        moves.sort(key=lambda row: -row[-1])
         self.job.record(RehearsedSteps(**figures, waits=waits[:MOST], transfers=moves[:MOST]))
+
+    def _regular_first(self, found: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Rows for the lines of FOUND: what all steps do before what one does, as a checkpoint."""
+        ordered = sorted(found, key=lambda each: (-each.in_steps, -each.times))
+        return [(self._path(each.file), *each[1:]) for each in ordered]
 
     def _path(self, file: str) -> str:
         """As the user would write it; of an installed package the last folders."""

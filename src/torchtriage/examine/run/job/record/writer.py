@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from threading import Lock
 from time import perf_counter_ns as now
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..events import Slow, Thinned, replace, to_row
 
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
     from ..events import Event, Start
 
-_JSON = json.JSONEncoder(separators=(",", ":"))
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's, of which a job may make a layer: nn.Linear(np.int64(8), 2)."""
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
+        return value.item()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+_JSON = json.JSONEncoder(separators=(",", ":"), default=_plain)
 AT_ONCE = 200  # lines of steps that do not wait: a short job may die at any of them
 HELD = 250_000_000  # nanoseconds for which lines of steps may wait for each other: a write costs as much as ten of them
 PENDING = 1000  # lines kept by a process that has not yet done anything that matters

@@ -87,7 +87,9 @@ def guarded(job: Session, rest: Rest, original: Function, make: Callable[[Functi
         if gone or kept[0].idle or (sampled and not governor.sees(probe)) or kept[0].is_observed():
             return original(*args, **kwargs)
         call, job, made = _Call(), kept[0], mades[0]
+        call.pause = job.pause
         under_way.calls.append(call)
+        before = call.pause(True) if call.pause is not None else False
         began = now()
         try:
             return made(*args, **kwargs)
@@ -100,6 +102,8 @@ def guarded(job: Session, rest: Rest, original: Function, make: Callable[[Functi
             if call.raised is not None:
                 raise call.raised from None
         finally:
+            if call.pause is not None:
+                call.pause(before)
             under_way.calls.pop()
             own = now() - began - call.inner
             governor.book(probe, own)
@@ -115,6 +119,7 @@ def _timed(original: Function, under_way: _Calls) -> Function:
     @functools.wraps(original)
     def through(*args: Any, **kwargs: Any) -> Any:
         call = under_way.calls[-1] if under_way.calls else _Call()
+        before = call.pause(False) if call.pause is not None else False
         began = now()
         try:
             call.returned = (original(*args, **kwargs),)
@@ -123,6 +128,8 @@ def _timed(original: Function, under_way: _Calls) -> Function:
             raise
         finally:
             call.inner += now() - began
+            if call.pause is not None:
+                call.pause(before)
         return call.returned[0]
 
     return through
@@ -136,11 +143,15 @@ class _Calls(threading.local):
 
 
 class _Call:
-    """What has become of the original during one call: nanoseconds inside it, and how it came back."""
+    """What has become of the original during one call: nanoseconds inside it, and how it came back.
 
-    __slots__ = ("inner", "raised", "returned")
+    pause: stops a simulated device from counting what is not the job's own, and says whether it was stopped before.
+    """
+
+    __slots__ = ("inner", "pause", "raised", "returned")
 
     def __init__(self) -> None:
         self.inner = 0
+        self.pause: Callable[[bool], bool] | None = None
         self.raised: BaseException | None = None
         self.returned: tuple[Any, ...] = ()

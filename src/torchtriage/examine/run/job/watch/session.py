@@ -90,6 +90,7 @@ class Session:
         self.batches_of: Callable[[Any], int] = lambda _loader: 0  # that a loader has given so far
         self.loader_of: Callable[[Any], Any] = lambda _iterator: None
         self.modes: Callable[[], int] = int  # how many dispatch modes are active, until torch can tell
+        self.pause: Callable[[bool], bool] | None = None  # of what a simulated device counts
         self.profiles: Callable[[], bool] = bool  # whether a profiler of the job records, until torch can tell
         self.discreet: set[str] = set()  # probes that compute nothing that either would see
         self.veiled = dict.fromkeys(("mode", "profiler"), 0)  # events at which no other listener was called
