@@ -52,14 +52,12 @@ def _rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _further(each: dict[str, Any]) -> str:
-    """How it did beside the job as it is."""
+    """How it did beside the job as it is, where several pairs tell."""
     value, spread = number(each.get("further")), each.get("spread")
-    if value is None:
+    if value is None or not isinstance(spread, list | tuple):
         return ""
-    if not isinstance(spread, list | tuple):
-        return f" ({value:+.0%})"
     low, high = (number(end) or 0.0 for end in spread)
-    return f" ({value:+.0%}, 95 % interval {low:+.0%} to {high:+.0%})"
+    return f"; further than unchanged by {value:.0%} (95 % interval {low:.0%} to {high:.0%})"
 
 
 def name(changes: Any) -> str:
