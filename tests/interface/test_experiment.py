@@ -56,7 +56,7 @@ def test_a_change_by_name_is_told_with_its_interval(call: Callable[..., Any], tm
     words = " ".join(said.out.split())
     assert "learning rate x 10 the loss goes from" in words
     assert "95 % interval" in words
-    assert "no dropout not tried: its modules drop nothing out" in words
+    assert "no dropout no result: its modules drop nothing out" in words
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ TOLD: dict[str, Any] = {
         {"changes": {"learning-rate": 1000.0}, "tries": 1, "end": None, "further": -2.0, "spread": None},
         {"changes": {"one-batch": 1.0, "learning-rate": 10.0}, "tries": 1, "end": 0.02, "further": 0.5, "spread": None},
     ],
-    "not_applied": [{"changes": {"dropout": 0.0}, "why": "its modules drop\nnothing out"}],
+    "without_result": [{"changes": {"dropout": 0.0}, "why": "its modules drop\nnothing out"}],
 }
 SAID = [
     "Tried from the first step: 14 trials of 64 steps each, in 9.5 s",
@@ -30,7 +30,7 @@ SAID = [
     "learning rate x 0.1 the loss goes from 2.3 to 0.41; further than unchanged by 142% (95 % interval 131% to 153%)",
     "learning rate x 1000 not finite",
     "one batch only, learning rate x 10 the loss goes from 2.3 to 0.02",
-    "no dropout not tried: its modules drop nothing out",
+    "no dropout no result: its modules drop nothing out",
 ]
 
 
@@ -53,7 +53,7 @@ def test_markdown_and_html_say_the_same() -> None:
         None,
         {},
         {"arms": "none"},
-        {"arms": [], "not_applied": []},
+        {"arms": [], "without_result": []},
     ],
 )
 def test_without_a_trial_there_is_no_part(told: Any) -> None:
@@ -65,7 +65,7 @@ def test_without_a_trial_there_is_no_part(told: Any) -> None:
     [
         {"arms": [{}], "steps": "many"},
         {"arms": [{"changes": {"\x1b[31m": "much"}, "spread": [None, "x"], "further": 1}], "start": "x"},
-        {"arms": [{"changes": []}], "not_applied": [{"why": 3}, 4]},
+        {"arms": [{"changes": []}], "without_result": [{"why": 3}, 4]},
     ],
 )
 def test_whatever_a_case_holds_it_is_inert_text(told: Any) -> None:

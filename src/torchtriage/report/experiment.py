@@ -47,8 +47,8 @@ def _rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         end = number(each.get("end"))
         to = f"the loss goes from {start:.3g} to {end:.3g}" if start is not None and end is not None else "not finite"
         yield name(each.get("changes")), f"{to}{_further(each)}"
-    for each in _dicts(told.get("not_applied")):
-        yield name(each.get("changes")), f"not tried: {line(str(each.get('why')))}"
+    for each in _dicts(told.get("without_result")):
+        yield name(each.get("changes")), f"no result: {line(str(each.get('why')))}"
 
 
 def _further(each: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from torchtriage.examine.trial.experiment.arms import CONTROL, Arm
+from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Course
 from torchtriage.examine.trial.experiment.conduct import Experiment
 from torchtriage.examine.trial.experiment.questions import arms
 
@@ -15,10 +15,16 @@ def measurements(found: Experiment) -> dict[str, Any]:
     """What was tried: of each arm where the loss ended and how much further it got than the job as it is.
 
     further: a share of what the better of the two gains; spread: its 95 % interval, None of a single pair.
+    without_result: changes that had no place in the job, or whose trial did not come far enough.
     """
     control = found.courses.of(CONTROL)
     tried = [_arm(found, arm) for arm in arms(found.answers) if found.courses.of(arm)]
     refused = [{"changes": dict(arm.changes), "why": why} for arm, why in found.answers.refused.items()]
+    refused += [
+        {"changes": dict(arm.changes), "why": _why(course)}
+        for (arm, number), course in found.courses.found.items()
+        if not number and not course.is_told
+    ]
     return {
         "experiment": {
             "steps": found.steps,
@@ -27,9 +33,17 @@ def measurements(found: Experiment) -> dict[str, Any]:
             "start": found.courses.start if control else None,
             "noise": found.courses.noise(CONTROL) if control else None,
             "arms": tried,
-            "not_applied": refused,
+            "without_result": refused,
         }
     }
+
+
+def _why(course: Course) -> str:
+    """Why a course was too short to be held against another."""
+    if course.ended == "late":
+        return "it took longer than its part of the budget"
+    ending = f": {course.why}" if course.why else ""
+    return f"it ended after {len(course.losses)} steps{ending}"
 
 
 def _arm(found: Experiment, arm: Arm) -> dict[str, Any]:
