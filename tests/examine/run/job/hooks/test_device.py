@@ -139,10 +139,15 @@ def test_a_device_that_falls_behind_within_a_phase_is_busy_for_as_long_as_it_is_
     assert 0.014 <= line["busy"] <= 0.023
 
 
-def test_what_probes_take_stands_beside_a_step() -> None:
+@pytest.mark.parametrize(("has_own_clock", "overhead"), [(False, 0.003), (True, 0.0)])
+def test_what_probes_take_stands_beside_a_step(
+    has_own_clock: bool, overhead: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a device with a clock of its own what the host does takes no time."""
+    monkeypatch.setattr(type(accelerator), "has_own_clock", has_own_clock)
     told = Told()
     timeline = Timeline(told)  # type: ignore[arg-type]
     for step in range(2):
         told.governor.booked += 3_000_000
         play(timeline, step)
-    assert told.lines[0]["overhead"] == 0.003
+    assert told.lines[0]["overhead"] == overhead
