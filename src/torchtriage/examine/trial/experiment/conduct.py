@@ -126,7 +126,6 @@ class _Dialogue:
         self.began = time.monotonic()
         self._branching = self._branched = 0.0
         self._number = 0
-        self._order: Order | None = None
 
     def proceed(self) -> bool:
         """Whether the job need not go on; asked again and again while it runs."""
@@ -181,7 +180,6 @@ class _Dialogue:
             self._write(Wish(goes_on=True))
             return
         self._number += 1
-        self._order = order
         self.wanted.say(f"experiment: {_words(order)}")
         self._write(
             Wish(

@@ -80,6 +80,14 @@ def test_a_device_is_asked_after_so_many_steps(reading: Reading_) -> None:
     ]  # fmt: skip
 
 
+def test_steps_that_are_numbered_anew_are_asked_about_at_once(reading: Reading_) -> None:
+    """As in a game that has called its model a thousand times before the optimizer steps."""
+    session, each, _ = reading()
+    for step in [*range(1001), *range(2 * STEPS + 1)]:
+        each.iterated(step)
+    assert [told.at for told in session.events][-2:] == [STEPS, 2 * STEPS]
+
+
 def test_memory_that_is_neither_free_nor_ours_is_that_of_others(reading: Reading_) -> None:
     session, each, _ = reading()
     each.iterated(STEPS)

@@ -34,7 +34,8 @@ class Reading:
         self.is_mixed = True
 
     def iterated(self, step: int) -> None:
-        """A step has ended."""
+        """A step has ended; steps may be numbered from 0 again."""
+        self.step = min(self.step, step)
         if step - self.step < STEPS or not accelerator.kind:
             return
         at = 0 if accelerator.has_own_clock else now()

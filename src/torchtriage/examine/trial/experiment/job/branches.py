@@ -50,7 +50,7 @@ def _without_workers(job: Job) -> None:
     """Loaders load in the process itself: a fork would take batches from the same pipes as the job."""
     from torch.utils.data import DataLoader
 
-    def made(original: Any) -> Any:
+    def load_here(original: Any) -> Any:
         def __init__(loader: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
             given = (*args[:4], 0, *args[5:]) if len(args) > 4 else args
             left = ("num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
@@ -58,7 +58,7 @@ def _without_workers(job: Job) -> None:
 
         return __init__
 
-    job.wrap(DataLoader, "__init__", made)
+    job.wrap(DataLoader, "__init__", load_here)
 
 
 class Trunk:

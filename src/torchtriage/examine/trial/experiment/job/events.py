@@ -29,7 +29,7 @@ class Wish(Event):
 
 
 class Waiting(Event):
-    """The job stands before its first forward pass in training mode, and waits for orders.
+    """The job stands before its first forward pass in training mode, and waits for wishes.
 
     why: it cannot be branched, in words that follow on "the job"; then it goes on at once.
     """
@@ -38,13 +38,12 @@ class Waiting(Event):
 
 
 class Branched(Event):
-    """What became of the branch of order NUMBER.
+    """What became of the branch that was the wish of that NUMBER.
 
     losses: of each step, one number for each backward pass, before any loss scaling; before: the same of steps in which
-    nothing was updated. rates: the highest learning rate
-    of each step, before any change of ours. optimizers: how many have stepped. ended: "steps" where it has done what it
-    was asked for, "job" where the job came to its end, "error", "late" or "not applied". why: what it raised, or why a
-    change could not be made.
+    nothing was updated. rates: the highest learning rate of each step, before any change of ours. optimizers: how many
+    have stepped. ended: "steps" where it has done what it was asked for, "job" where the job came to its end, "error",
+    "late" or "not applied". why: what it raised, or why a change could not be made.
     """
 
     number: int = 0
@@ -59,7 +58,7 @@ class Branched(Event):
 class Influence(Event):
     """What the outputs of a root module depend on, by its own answers in evaluation mode.
 
-    number: of the order. module: the class. why: it could not be asked. inputs: tensors that it was given, as (name,
+    number: of the wish. module: the class. why: it could not be asked. inputs: tensors that it was given, as (name,
     shape). rows: samples that were compared. varied: of each input, whether its samples differ at all; distinct: of how
     many kinds they are. constant: none differs, though the loader delivered something that does. own: of each input,
     whether anything that the model gives changes with it, at its own weights or at others; None of one that is the same
