@@ -19,6 +19,14 @@ TOLD: dict[str, Any] = {
     "arms": [
         {"changes": {}, "tries": 5, "end": 3.1, "losses": []},
         {"changes": {"learning-rate": 0.1}, "tries": 5, "end": 0.41, "further": 1.42, "spread": [1.31, 1.53]},
+        {
+            "changes": {"learning-rate": 0.01},
+            "tries": 5,
+            "end": 0.2,
+            "further": 2.0,
+            "at_least": True,
+            "spread": [2.0, 2.0],
+        },
         {"changes": {"learning-rate": 1000.0}, "tries": 1, "end": None, "further": -2.0, "spread": None},
         {"changes": {"one-batch": 1.0, "learning-rate": 10.0}, "tries": 1, "end": 0.02, "further": 0.5, "spread": None},
     ],
@@ -28,6 +36,7 @@ SAID = [
     "Tried from the first step: 14 trials of 64 steps each, in 9.5 s",
     "unchanged the loss goes from 2.3 to 3.1",
     "learning rate x 0.1 the loss goes from 2.3 to 0.41; further than unchanged by 142% (95 % interval 131% to 153%)",
+    "learning rate x 0.01 the loss goes from 2.3 to 0.2; further than unchanged by 200% or more",
     "learning rate x 1000 not finite",
     "one batch only, learning rate x 10 the loss goes from 2.3 to 0.02",
     "no dropout no result: its modules drop nothing out",

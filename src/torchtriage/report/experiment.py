@@ -56,6 +56,8 @@ def _further(each: dict[str, Any]) -> str:
     value, spread = number(each.get("further")), each.get("spread")
     if value is None or not isinstance(spread, list | tuple):
         return ""
+    if each.get("at_least") is True:
+        return f"; further than unchanged by {value:.0%} or more"
     low, high = (number(end) or 0.0 for end in spread)
     return f"; further than unchanged by {value:.0%} (95 % interval {low:.0%} to {high:.0%})"
 

@@ -56,6 +56,7 @@ def test_one_arm_gets_further_by_a_share_of_what_the_better_one_gains(control: f
     contrast = found.contrast(SLOWER, CONTROL)
     assert contrast is not None
     assert contrast.value == pytest.approx(value, abs=1e-9)
+    assert contrast.is_least is (value == 2.0)
 
 
 def test_one_pair_tells_nothing_for_sure() -> None:

@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from torchtriage.examine.trial.experiment.job.events import Branched
 
 LAST = 4  # the end of a course is its last fourth
+MOST = 2.0  # times a gain, as which all is counted that is more
 CRITICAL = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36)  # of Student's t, two-sided 95 %, for 1 to 7 degrees of freedom
 
 
@@ -73,6 +74,11 @@ class Contrast:
     ends: tuple[float, float]
     tries: int
 
+    @property
+    def is_least(self) -> bool:
+        """Whether the value is MOST, beyond which nothing is measured."""
+        return self.value >= MOST
+
 
 @dataclass
 class Courses:
@@ -123,4 +129,4 @@ class Courses:
 
 def _bounded(share: float) -> float:
     """An arm that ends far above the start, or in no finite number, has lost all; more is no more certain."""
-    return max(-2.0, min(2.0, share))
+    return max(-MOST, min(MOST, share))

@@ -14,8 +14,8 @@ from torchtriage.examine.trial.experiment.questions import arms
 def measurements(found: Experiment) -> dict[str, Any]:
     """What was tried: of each arm where the loss ended and how much further it got than the job as it is.
 
-    further: a share of what the better of the two gains; spread: its 95 % interval, None of a single pair.
-    without_result: changes that had no place in the job, or whose trial did not come far enough.
+    further: a share of what the better of the two gains; at_least: it may be more; spread: its 95 % interval, None of a
+    single pair. without_result: changes that had no place in the job, or whose trial did not come far enough.
     """
     control = found.courses.of(CONTROL)
     tried = [_arm(found, arm) for arm in arms(found.answers) if found.courses.of(arm)]
@@ -57,5 +57,9 @@ def _arm(found: Experiment, arm: Arm) -> dict[str, Any]:
         "losses": [list(each.losses) for each in courses.values()],
     }
     if told is not None and arm != CONTROL:
-        row |= {"further": told.value, "spread": list(told.spread) if told.tries > 1 else None}
+        row |= {
+            "further": told.value,
+            "at_least": told.is_least,
+            "spread": list(told.spread) if told.tries > 1 else None,
+        }
     return row

@@ -319,7 +319,8 @@ def _of_rates(experiment: Experiment, arm: Arm, told: Contrast) -> Sighting:
         f"{factor:g} times the learning rate, and to {ends[1]} at {of} ({told.tries} pairs that begin alike)"
     )
     place = Place(path=rate.path or None, line=rate.line or None, rank=0) if rate else Place(rank=0)
-    return Sighting(place, fact, told.value, "of what is gained", told.spread)
+    unit = "of what is gained, or more" if told.is_least else "of what is gained"
+    return Sighting(place, fact, told.value, unit, told.spread)
 
 
 def _refused(experiment: Experiment, arm: Arm) -> str:
