@@ -23,8 +23,12 @@ from torchtriage.simulation import Costs, Simulator
 from torchtriage.triage import probes
 
 HERE = Path(__file__).parent
-SCALE = 100
-"""Loops of limited.py last seconds, which cost nothing on the simulated clock; here they last hundredths of them."""
+SCALE = 30
+"""Loops of limited.py last seconds, which cost nothing on the simulated clock; here they last parts of them.
+
+At a hundredth a step of the job lasted as long as what the simulated device itself computes for it, and a machine with
+little else to do hid the wait in one of three runs.
+"""
 
 LIMITED = [
     "compute", "launch", "two items", "an item at the end", "an item each 50 steps", "metrics", "a branch", "rollouts",

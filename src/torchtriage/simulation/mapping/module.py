@@ -19,6 +19,7 @@ def map_module(torch: Any, native: Any, absences: Absences, properties: Any) -> 
     """Fills torch.cuda, and the modules below it, whose functions call one another."""
     cuda, sim = torch.cuda, torch.sim
     offered = {name: value for name, value in vars(sim).items() if not name.startswith("__") and name not in _KEPT}
+    del offered["utilization"]  # a rehearsal has no times
     offered |= _devices(torch, native, absences, properties) | _memory(torch, native, cuda) | _random(torch, native)
     parts = [cuda, *(getattr(cuda, name) for name in ("memory", "random", "streams", "graphs", "_utils"))]
     for part in parts:

@@ -134,10 +134,13 @@ class Accelerator:
         """The share of a past period in which a kernel ran on it, whoever's; None where it does not tell.
 
         CUDA's is of a sixth of a second to one second, by NVML, which torch asks through a package that need not be
-        there. On a simulated device it is of the time since it was asked last.
+        there. On a simulated device it is of the time since it was asked last. Without a clock of its own, as in
+        a rehearsal, the device would tell how long this machine computes for it, and is not asked.
         """
+        if self._tells_nothing or (self.is_simulated and not self.has_own_clock):
+            return None
         ask = getattr(self.module, "utilization", None)
-        if ask is None or self._tells_nothing:
+        if ask is None:
             return None
         try:
             return float(ask(*self._of)) / 100

@@ -125,6 +125,16 @@ def test_a_device_that_does_not_tell_is_asked_once(reading: Reading_) -> None:
     assert session.withdrawn[0] == session.placing
 
 
+@pytest.mark.parametrize(("clock", "asked"), [(lambda: 0, 1), (None, 0)], ids=["its own", "the machine's"])
+def test_a_simulated_device_is_asked_in_its_own_time_only(
+    clock: Callable[[], int] | None, asked: int, reading: Reading_
+) -> None:
+    _, each, device = reading(clock=clock)
+    vars(device)["is_simulated"] = True
+    each.iterated(STEPS)
+    assert device.asked == asked
+
+
 def test_a_job_on_the_host_is_not_asked() -> None:
     accelerator.forget()
     session: Any = Session()
