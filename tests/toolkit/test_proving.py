@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,13 +7,7 @@ import torch
 
 from torchtriage.toolkit import ResumeDiffers, prove_resume
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _small() -> Iterator[None]:
-    """Forks leave alone what earlier tests have made: looked through in each of them, it took most of the time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("lean_forks")
 
 
 def training(*, keeps: bool):

@@ -21,7 +21,7 @@ from torchtriage.toolkit import watch
 
 
 @pytest.fixture(scope="module", autouse=True)
-def objects_of_torch_itself_stand_aside() -> Iterator[None]:
+def objects_of_torch_itself_stand_aside() -> None:
     """Each watch looks through all objects for models: those of torch's compiler are most, and none of them is one.
 
     The last test begins a process in which they are all looked through.
@@ -29,8 +29,6 @@ def objects_of_torch_itself_stand_aside() -> Iterator[None]:
     importlib.import_module("torch._dynamo")  # the first optimizer would
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,9 @@ PLANTED = {each.name: each for each in bench.marked()}
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _warm() -> Iterator[None]:
-    """Forks have what each would import, and leave alone what earlier tests have made: they would look through it."""
+def _warm(lean_forks: None) -> None:
+    """Forks have what each would import."""
     bench.warm()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.parametrize("name", SAMPLE)
