@@ -61,7 +61,10 @@ def test_a_change_by_name_is_told_with_its_interval(call: Callable[..., Any], tm
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [("lr=3", "there is no change 'lr': autocast, clipping, dropout"), ("dropout=no", "is no number")],
+    [
+        ("lr=3", "there is no change 'lr': anomaly-detection, autocast, batch-from-memory"),
+        ("dropout=no", "is no number"),
+    ],
 )
 def test_a_change_that_is_not_known_is_refused_with_those_that_are(
     words: str, said: str, call: Callable[..., Any]
@@ -69,6 +72,79 @@ def test_a_change_that_is_not_known_is_refused_with_those_that_are(
     refused = call("experiment", "--try", words, "--", "train.py")
     assert refused.code == 2
     assert said in refused.err
+
+
+CLEARED = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+inputs = torch.randn(4096, 16)
+labels = inputs[:, :4].argmax(1)
+model = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 4))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+for start in range(0, 4096, 32):
+    loss = nn.functional.cross_entropy(model(inputs[start : start + 32]), labels[start : start + 32])
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+"""
+
+
+def test_a_remedy_that_helps_is_told_and_written_where_that_is_wanted(call: Callable[..., Any], tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(CLEARED)
+    said = call("experiment", "--fix", "--apply", "--steps", "32", "--out", "out", "--json", "--", "train.py")
+    assert said.code == 1, said.err
+    (tried,) = json.JSONDecoder().raw_decode(said.out)[0]["measurements"]["remedies"]["tried"]
+    assert (tried["fault"], tried["line"], tried["verdict"]) == ("zeroed-before-step", 12, "helps")
+    assert any("the loss ends at" in fact for fact in tried["facts"])
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["case.json", "report.html"]
+    assert "1 finding mended in 1 file" in said.err
+    assert "-    optimizer.zero_grad()" in said.out
+    assert script.read_text().index("optimizer.zero_grad()") < script.read_text().index("loss.backward()")
+
+
+def test_nothing_is_written_unasked_and_what_could_not_be_tried_is_said(
+    call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(CLEARED)
+    said = call("experiment", "--fix", "--budget", "3s", "--", "train.py")
+    assert "not known: it was not tried: the budget was spent" in " ".join(said.out.split())
+    assert (tmp_path / "train.py").read_text() == CLEARED
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--apply", "--", "train.py"), "--apply goes with --fix"),
+        (("--fix", "--recipe", "speed", "--", "train.py"), "no --recipe and no --try"),
+        (("--fix", "--", "-m", "package"), "no word of the command is a Python file of the working folder"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(words: tuple[str, ...], said: str, call: Callable[..., Any]) -> None:
+    refused = call("experiment", *words)
+    assert refused.code in (2, 3)
+    assert said in " ".join(refused.err.split())
+
+
+def test_the_files_of_a_program_are_the_script_and_what_it_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torchtriage.triage.remedies import program
+
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "train.py": "import torch, json\nfrom parts.model import Net\nimport helper as h\n",
+        "helper.py": "import train\n",
+        "parts/__init__.py": "",
+        "parts/model.py": "from . import layers\nfrom .layers import Layer\n",
+        "parts/layers.py": "this is no Python",
+        "other.py": "import torch",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert sorted(map(str, program(("python", "train.py")))) == sorted(files.keys() - {"other.py"})
 
 
 def test_a_job_without_a_training_could_not_be_examined(call: Callable[..., Any], tmp_path: Path) -> None:

@@ -42,8 +42,8 @@ def render(case: Case, paper: Paper = PLAIN) -> str:
     parts = [*_part("Verdict", _verdict(story)), *_part("Why", _why(story))]
     if story.rehearsal:
         parts += _part(story.rehearsal.title, _named(story.rehearsal.rows))
-    if story.tried:
-        parts += _part(story.tried.title, _named(story.tried.rows))
+    for tried in story.tried:
+        parts += _part(tried.title, _named(tried.rows))
     parts += [
         *_part("Where the ranks stand", standstill(story)),
         *_part("Ranks", ranks(story, max(paper.width, 40) - 2)),

@@ -19,6 +19,15 @@ CHANGES = {
     "autocast": "no autocast",
     "one-batch": "one batch only",
     "other-targets": "targets of other samples",
+    "batch-from-memory": "batches from memory",
+    "workers": "loader workers: {:g}",
+    "threads": "threads: {:g}",
+    "fused-optimizer": "fused optimizer",
+    "channels-last": "channels last",
+    "bfloat16": "bfloat16 autocast",
+    "compilation": "torch.compile",
+    "anomaly-detection": "no anomaly detection",
+    "deterministic-kernels": "any kernels, not only deterministic ones",
 }
 """By intervention; {} stands for its value."""
 
@@ -30,15 +39,70 @@ class Tried(Struct, frozen=True):
     rows: tuple[tuple[str, str], ...]
 
 
-def tried(measurements: dict[str, Any]) -> Tried | None:
-    """None of a case without an experiment, and where nothing could be tried."""
+def tried(measurements: dict[str, Any]) -> Iterator[Tried]:
+    """What an experiment has tried of the course of the loss, and of the time of a step."""
+    yield from _remedies(within(measurements, "remedies"))
     told = within(measurements, "experiment")
-    rows = tuple(_rows(told)) if isinstance(told, dict) else ()
-    if not rows:
-        return None
-    steps, trials = (int(number(within(told, name)) or 0) for name in ("steps", "branches"))
-    seconds = figure(number(within(told, "seconds")) or 0.0, "s")
-    return Tried(f"Tried from the first step: {count(trials, 'trial')} of {steps} steps each, in {seconds}", rows)
+    if not isinstance(told, dict):
+        return
+    speed = told.get("speed")
+    paces = speed if isinstance(speed, dict) else {}
+    of_losses, of_times = tuple(_rows(told)), tuple(_paces(paces))
+    steps, trials, legs = (
+        int(number(each) or 0) for each in (told.get("steps"), told.get("branches"), paces.get("legs"))
+    )
+    seconds = figure(number(told.get("seconds")) or 0.0, "s")
+    if of_losses:
+        taken = "" if of_times else f", in {seconds}"
+        yield Tried(f"Tried from the first step: {count(trials, 'trial')} of {steps} steps each{taken}", of_losses)
+    if of_times:
+        taken = f", {seconds} in all" if of_losses else f", in {seconds}"
+        yield Tried(f"Timed: {count(legs, 'run')} of {steps} steps each{taken}", of_times)
+
+
+def _remedies(told: Any) -> Iterator[Tried]:
+    if not isinstance(told, dict):
+        return
+    rows = tuple(
+        (f"{line(str(each.get('fault')))} at {line(str(each.get('path')))}:{each.get('line')}", _judgement(each))
+        for each in _dicts(told.get("tried"))
+    )
+    if rows:
+        steps, legs = (int(number(told.get(name)) or 0) for name in ("steps", "legs"))
+        seconds = figure(number(told.get("seconds")) or 0.0, "s")
+        yield Tried(f"Remedies tried: {count(legs, 'run')} of {steps} steps each, in {seconds}", rows)
+
+
+def _judgement(each: dict[str, Any]) -> str:
+    """The verdict, and what it is made of: what is worse comes first."""
+    worse, facts = each.get("worse"), each.get("facts")
+    said = [line(str(fact)) for found in (worse, facts) if isinstance(found, list | tuple) for fact in found]
+    verdict = line(str(each.get("verdict")))
+    return f"{verdict}: {'; '.join(said)}" if said else verdict
+
+
+def _paces(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    step = number(told.get("step"))
+    if step is not None:
+        yield "unchanged", f"a step takes {figure(step, 's')}"
+    for each in _dicts(told.get("arms")):
+        was, now = (figure(number(each.get(name)) or 0.0, "s") for name in ("from", "to"))
+        yield name(each.get("changes")), f"step {was} to {now} ({_saved(each)})"
+    yield from _without_result(told)
+
+
+def _saved(each: dict[str, Any]) -> str:
+    """By how much a step is shorter or longer, as a difference that has a sign."""
+    value, spread = number(each.get("saved")) or 0.0, each.get("spread")
+    text = _signed(-value)
+    if not isinstance(spread, list | tuple):
+        return f"{text}, one run of each"
+    low, high = sorted(-(number(end) or 0.0) for end in spread)
+    return f"{text}, 95 % interval {_signed(low)} to {_signed(high)}"
+
+
+def _signed(share: float) -> str:
+    return f"{share:+.0%}"
 
 
 def _rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -47,6 +111,10 @@ def _rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         end = number(each.get("end"))
         to = f"the loss goes from {start:.3g} to {end:.3g}" if start is not None and end is not None else "not finite"
         yield name(each.get("changes")), f"{to}{_further(each)}"
+    yield from _without_result(told)
+
+
+def _without_result(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for each in _dicts(told.get("without_result")):
         yield name(each.get("changes")), f"no result: {line(str(each.get('why')))}"
 

@@ -25,7 +25,7 @@ def render(case: Case) -> str:
     parts = [
         *_verdict(story),
         *_why(story),
-        *(each for part in (story.rehearsal, story.tried) if part for each in _named(part)),
+        *(each for part in (story.rehearsal, *story.tried) if part for each in _named(part)),
         *_standstill(story),
         *_ranks(story),
         *_next(story),

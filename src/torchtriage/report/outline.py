@@ -120,7 +120,7 @@ class Outline(Struct, frozen=True):
     hangs: tuple[Hang, ...]
     replicas: Replicas | None
     rehearsal: Rehearsed | None
-    tried: Tried | None
+    tried: tuple[Tried, ...]
 
 
 def outline(case: Case) -> Outline:
@@ -146,7 +146,7 @@ def outline(case: Case) -> Outline:
         hangs(case.measurements),
         replicas(case.measurements),
         rehearsal,
-        tried(case.measurements),
+        tuple(tried(case.measurements)),
     )
 
 

@@ -259,13 +259,15 @@ def probes(part: str = "probes") -> tuple[Path, ...]:
     return tuple(path for folder in folders() if (path := Path(folder) / part).exists())
 
 
-def interventions() -> dict[str, str]:
-    """What can be changed inside a job, by name, with what that does."""
+def interventions() -> dict[str, bool]:
+    """What can be changed inside a job, by name; whether it must be there when the job starts."""
+    from torchtriage.examine.trial.experiment.job.interventions import is_from_start
+
     found = {}
     for module in _furniture("interventions", ""):
         for name, item in vars(module).items():
             if not name.startswith("_") and getattr(item, "__module__", "") == module.__name__ and callable(item):
-                found[name.replace("_", "-")] = (item.__doc__ or "").strip().partition("\n")[0]
+                found[name.replace("_", "-")] = is_from_start(item)
     return found
 
 

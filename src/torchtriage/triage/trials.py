@@ -13,7 +13,7 @@ from torchtriage.triage import concluded, detectors
 
 if TYPE_CHECKING:
     from torchtriage.core.evidence import Outcome
-    from torchtriage.examine.trial.experiment.conduct import Wanted as Experimented
+    from torchtriage.examine.trial.experiment.wanted import Wanted as Experimented
     from torchtriage.examine.trial.gradient import Asked
     from torchtriage.examine.trial.repeat.pairs import Runner
     from torchtriage.examine.trial.resume.conduct import Wanted

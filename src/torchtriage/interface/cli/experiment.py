@@ -6,15 +6,24 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from torchtriage.interface.cli import options, terminal
+
+if TYPE_CHECKING:
+    from torchtriage.core.case import Case
+    from torchtriage.core.finding import Finding
+    from torchtriage.examine.trial.experiment.wanted import Wanted
 
 EXAMPLES = """\b
 torchtriage experiment -- train.py
 torchtriage experiment --recipe stability --steps 200 --budget 20m -- train.py
-torchtriage experiment --try learning-rate=0.3 --try dropout=0 -- train.py
+torchtriage experiment --recipe speed -- train.py
+torchtriage experiment --try learning-rate=0.3 --try workers=8 -- train.py
+torchtriage experiment --fix -- train.py
 """
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(s|m|h)?")
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -55,9 +64,10 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--recipe",
     "recipes",
-    type=click.Choice(("sanity", "stability")),
+    type=click.Choice(("sanity", "stability", "speed")),
     multiple=True,
-    help="What is tried: whether inputs, targets and batches matter, or learning rates. Default: both.",
+    help="What is tried: whether inputs, targets and batches matter; learning rates; what makes a step shorter. "
+    "Default: the first two.",
 )
 @click.option(
     "--try",
@@ -65,8 +75,11 @@ class Duration(click.ParamType[float]):
     type=Change(),
     multiple=True,
     metavar="NAME[=VALUE]",
-    help="Try this beside the unchanged job, instead of a recipe: learning-rate=0.3, weight-decay=0, dropout=0, …",
+    help="Try this beside the unchanged job, instead of all that a recipe tries: learning-rate=0.3, dropout=0, …; with "
+    "--recipe speed the steps are timed.",
 )
+@click.option("--fix", is_flag=True, help="Try the edits that findings of `check` propose, each in a mirror.")
+@click.option("--apply", is_flag=True, help="With --fix: show and write those that help.")
 @click.option(
     "--steps", type=click.IntRange(min=16), default=64, show_default=True, metavar="N", help="Steps of each trial."
 )
@@ -82,10 +95,12 @@ class Duration(click.ParamType[float]):
 def command(  # noqa: PLR0913 - one parameter for each option
     recipes: tuple[str, ...],
     changes: tuple[tuple[str, float], ...],
+    *,
+    fix: bool,
+    apply: bool,
     steps: int,
     budget: float,
     out: Path | None,
-    *,
     form: str,
     persona: str,
     exit_zero: bool,
@@ -94,33 +109,68 @@ def command(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Changes one thing at a time inside the unchanged job, and tells which change matters.
 
-    The job runs once, in a mirror of the working folder; your files stay as they are. Before its first step it is
-    forked for each trial: all begin with the same weights and see the same batches. What a finding says is the
-    difference of such pairs, with its 95 % interval. It needs a job of one process on the CPU.
+    The job runs in a mirror of the working folder; your files stay as they are. Before its first step it is forked for
+    each trial: all begin with the same weights and see the same batches. What a finding says is the difference of such
+    pairs, with its 95 % interval. Where steps are timed, and for jobs on devices or of several ranks, the command runs
+    again for each trial.
     """
+    if fix and (recipes or changes):
+        raise click.UsageError("--fix tries what the findings propose: it goes with no --recipe and no --try.")
+    if apply and not fix:
+        raise click.UsageError("--apply goes with --fix.")
+
     from torchtriage.core.fault import Persona
     from torchtriage.examine.trial.experiment.arms import Arm
-    from torchtriage.examine.trial.experiment.conduct import RECIPES, Wanted
+    from torchtriage.examine.trial.experiment.wanted import BRANCHED, Wanted
     from torchtriage.report.choose import chosen
     from torchtriage.report.formats import render
     from torchtriage.report.keep import folder, keep
-    from torchtriage.triage import probes
+    from torchtriage.triage import interventions, probes
     from torchtriage.triage.trials import experiment
 
     with folder(out) as place:
         wanted = Wanted(
             words,
             place.absolute(),
-            frozenset(recipes or (() if changes else RECIPES)),
+            frozenset(recipes or (() if changes else BRANCHED)),
             steps,
             budget,
             probes(),
             probes("interventions"),
             tuple(Arm((each,)) for each in changes),
+            frozenset(name for name, is_from_start in interventions().items() if is_from_start),
         )
-        found = experiment(wanted)
-    shutil.rmtree(place / "leg", ignore_errors=True)
+        found, helpful = _with_remedies(wanted) if fix else (experiment(wanted), frozenset())
+    for leg in place.glob("leg*"):
+        shutil.rmtree(leg, ignore_errors=True)
     case = chosen(found, Persona(persona))
     terminal.result(render(case, form, terminal.paper(sys.stdout, color)), form)
     terminal.say(keep(case, place))
+    if apply:
+        _apply(found, helpful)
     return options.ending(case, exit_zero)
+
+
+def _with_remedies(wanted: Wanted) -> tuple[Case, frozenset[str]]:
+    """The case in which remedies were tried, and the fingerprints of the findings whose remedies help."""
+    from torchtriage.examine.trial.experiment.remedies import Verdict
+    from torchtriage.triage.remedies import tried
+
+    found = tried(wanted)
+    return found.case, frozenset(each.finding for each, said in found.judgements if said.verdict is Verdict.HELPS)
+
+
+def _apply(case: Case, helpful: frozenset[str]) -> None:
+    """Shows the edits of the findings that are HELPFUL, and writes them."""
+    from torchtriage.interface.cli.mend import differences, mend
+
+    def is_helpful(finding: Finding) -> bool:
+        return finding.fingerprint in helpful
+
+    if not helpful:
+        terminal.say("No remedy helps: nothing is written.")
+        return
+    findings = tuple(filter(is_helpful, case.findings))
+    changes = mend(replace(case, findings=findings), is_helpful, b"", unsafe=True)
+    differences(changes)
+    terminal.say(changes.write())

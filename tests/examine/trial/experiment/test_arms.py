@@ -96,3 +96,32 @@ def test_an_arm_that_changes_nothing_is_told_apart_in_one_of_twenty_experiments_
         assert contrast is not None
         wrong += not contrast.spread[0] <= 0 <= contrast.spread[1]
     assert wrong <= 2000 * 0.06
+
+
+def paced(*seconds: float) -> Course:
+    return Course((1.0,) * len(seconds), seconds=seconds)
+
+
+def test_the_time_of_a_step_is_that_after_the_first_fourth() -> None:
+    assert paced(9.0, 9.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0).pace == 1.5
+
+
+def test_what_an_arm_saves_of_a_step_is_told_by_the_pairs_behind_the_first() -> None:
+    own = [paced(*[each] * 8) for each in (0.1, 0.50, 0.52, 0.48, 0.50)]
+    found = courses([paced(*[1.0] * 8)] * 5, own).saved(SLOWER, CONTROL)
+    assert found is not None
+    assert found.tries == 4
+    assert found.value == pytest.approx(0.5, abs=0.01)
+    assert 0.4 < found.spread[0] < found.value < found.spread[1] < 0.6
+    assert found.ends == (pytest.approx(0.5), 1.0)
+
+
+def test_times_that_change_nothing_leave_zero_in_their_interval() -> None:
+    draw = random.Random(0)
+    rejected = 0
+    for _ in range(1000):
+        pair = [[paced(*[1 + draw.gauss(0, 0.1)] * 8) for _ in range(5)] for _ in range(2)]
+        found = courses(*pair).saved(SLOWER, CONTROL)
+        assert found is not None
+        rejected += not found.spread[0] <= 0 <= found.spread[1]
+    assert rejected / 1000 <= 0.065  # 5 %, by more than two standard errors

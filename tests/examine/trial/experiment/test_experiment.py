@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from experimented import STEPS, faults, said, tried
+from experimented import CLASSES, STEPS, faults, network, said, task, train, tried
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -16,38 +16,6 @@ from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.trial.experiment.arms import CONTROL, Arm
 
 SLOWER = Arm((("learning-rate", 0.1),))
-CLASSES = 4
-
-
-def task(seed: int = 0, rows: int = 1024) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs, and the class that a line through each of them decides."""
-    draw = torch.Generator().manual_seed(seed)
-    inputs = torch.randn(rows, 8, generator=draw)
-    return inputs, inputs[:, :CLASSES].argmax(1)
-
-
-def network() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, CLASSES))
-
-
-def train(
-    model: nn.Module | None = None,
-    rate: float = 0.01,
-    data: tuple[torch.Tensor, torch.Tensor] | None = None,
-    *,
-    epochs: int = 4,
-    workers: int = 0,
-    kind: Callable[..., torch.optim.Optimizer] = torch.optim.Adam,
-) -> None:
-    model = model or network()
-    optimizer = kind(model.parameters(), lr=rate)
-    loader = DataLoader(TensorDataset(*(data or task())), batch_size=32, shuffle=True, num_workers=workers)
-    for _ in range(epochs):
-        for inputs, labels in loader:
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(model(inputs), labels).backward()
-            optimizer.step()
 
 
 class Language(nn.Module):
@@ -262,9 +230,12 @@ def test_a_job_that_cannot_be_branched_says_why(tmp_path: Path) -> None:
         torch.distributed.init_process_group("gloo", init_method=(tmp_path / "store").as_uri(), rank=0, world_size=1)
         train()
 
-    (told,) = tried(tmp_path, alone).unseen
+    found = tried(tmp_path, alone, frozenset(("sanity",)))
+    (told,) = found.unseen
     assert isinstance(told, Inconclusive)
-    assert told.why == "the job is one of several ranks, which cannot be branched one by one"
+    assert told.why == (
+        "the job is one of several ranks, which cannot be branched one by one: what its model depends on was not asked"
+    )
 
 
 def test_a_job_without_a_training_says_so(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from torchtriage.examine.trial.experiment.job.delivery import Delivered
 from torchtriage.examine.trial.experiment.job.events import Influence
 from torchtriage.examine.trial.experiment.job.looks import influence, places_that_matter
 from torchtriage.examine.trial.experiment.questions import OTHER_TARGETS, Answers
-from torchtriage.examine.trial.leg.execute import Ended
 from torchtriage.specialists.debugging_techniques.readings import experiments
 
 ROWS, TIMES, WIDTH, SYMBOLS = 8, 6, 5, 11
@@ -77,7 +76,7 @@ def said(look: Influence) -> set[str]:
     same = Course((2.0, 1.5, 1.0, 0.9))
     answers = Answers(Courses({(CONTROL, 0): same, (OTHER_TARGETS, 0): same}))
     readings = (experiments.input_ignored, experiments.samples_mixed, experiments.future_visible)
-    outcomes = perform(readings, Experiment(answers, Ended(0), 4, influences=(look,)))
+    outcomes = perform(readings, Experiment(4, answers, influences=(look,)))
     return {each.detector.removeprefix("trial/") for each in outcomes if isinstance(each, Observed) and each.evidence}
 
 

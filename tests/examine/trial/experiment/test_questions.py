@@ -9,6 +9,9 @@ import pytest
 from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Course
 from torchtriage.examine.trial.experiment.questions import (
     FASTER,
+    FASTER_LOADING,
+    FASTER_STEPS,
+    FROM_MEMORY,
     ONE_BATCH,
     ONE_BATCH_AT,
     OTHER_TARGETS,
@@ -16,6 +19,7 @@ from torchtriage.examine.trial.experiment.questions import (
     SLOWEST,
     TRIES,
     Answers,
+    paces,
     plan,
 )
 
@@ -100,3 +104,49 @@ def test_what_is_wanted_by_name_is_tried_as_often_as_it_takes() -> None:
 
 def test_a_job_without_a_step_is_tried_no_further() -> None:
     assert asked({}) == [(CONTROL, 0)]
+
+
+def timed(seconds: Mapping[Arm, float], wanted: tuple[Arm, ...] = ()) -> list[tuple[Arm, int]]:
+    """The arms of which a plan wants times, where each takes SECONDS for a step; others are not applied."""
+    answers, found = Answers(), []
+    steps = paces(answers, wanted)
+    order = next(steps)
+    while True:
+        found.append((order.arm, order.number))
+        took = seconds.get(order.arm)
+        course = Course((), ended="not applied") if took is None else Course((1.0,) * 8, seconds=(took,) * 8)
+        try:
+            order = steps.send(course)
+        except StopIteration:
+            return found
+
+
+FUSED, BFLOAT = FASTER_STEPS[2], FASTER_STEPS[5]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "again"),
+    [
+        ({CONTROL: 1.0, FROM_MEMORY: 0.99, FUSED: 1.0}, set()),
+        ({CONTROL: 1.0, FROM_MEMORY: 0.5, FASTER_LOADING[0]: 0.6}, {CONTROL, FROM_MEMORY, FASTER_LOADING[0]}),
+        ({CONTROL: 1.0, FROM_MEMORY: 0.98, FUSED: 0.9, BFLOAT: 1.4}, {CONTROL, FUSED}),
+    ],
+    ids=["nothing", "loading", "an optimizer"],
+)
+def test_what_seems_to_make_a_step_shorter_is_timed_again(seconds: dict[Arm, float], again: set[Arm]) -> None:
+    found = timed(seconds)
+    assert {arm for arm, number in found if number} == again
+    assert all(tries(found, arm) == 1 + TRIES for arm in again)
+
+
+def test_workers_are_tried_only_where_loading_takes_time() -> None:
+    assert not tries(timed({CONTROL: 1.0, FROM_MEMORY: 0.95}), FASTER_LOADING[0])
+    assert tries(timed({CONTROL: 1.0, FROM_MEMORY: 0.5}), FASTER_LOADING[0]) == 1
+
+
+def test_an_arm_that_is_wanted_is_timed_in_pairs_whatever_comes_of_it() -> None:
+    assert timed({CONTROL: 1.0, FUSED: 1.1}, (FUSED,)) == [
+        (CONTROL, 0),
+        (FUSED, 0),
+        *((arm, number) for number in range(1, TRIES + 1) for arm in (CONTROL, FUSED)),
+    ]

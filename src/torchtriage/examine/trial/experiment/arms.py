@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, sqrt
+from math import exp, isfinite, log, sqrt
 from statistics import fmean, stdev
 
 from torchtriage.examine.trial.experiment.job.events import Branched
@@ -16,12 +16,15 @@ CRITICAL = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36)  # of Student's t, two-si
 
 @dataclass(frozen=True)
 class Arm:
-    """A change of the job, by the names of interventions; the control changes nothing."""
+    """A change of the job, by the names of interventions, or a REMEDY of its files; the control changes nothing."""
 
     changes: tuple[tuple[str, float], ...] = ()
+    remedy: str = ""
 
     def __str__(self) -> str:
-        return " and ".join(f"{name} {value:g}" for name, value in self.changes) or "unchanged"
+        if self.remedy:
+            return self.remedy
+        return ", ".join(f"{name}={value:g}" for name, value in self.changes) or "unchanged"
 
 
 CONTROL = Arm()
@@ -32,19 +35,33 @@ class Course:
     """The losses of one branch, a number for each step; of passes that are accumulated their mean.
 
     before: of steps in which nothing was updated. rates: the learning rate in each step, by the job's own schedule.
+    seconds: of each step. peak: bytes in tensors of the device at most; None without one. faults: slugs of those that
+    the job shows where it was watched.
     """
 
     losses: tuple[float, ...]
     before: tuple[float, ...] = ()
     rates: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = ()
+    peak: int | None = None
     optimizers: int = 1
     ended: str = "steps"
     why: str = ""
+    faults: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, branch: Branched) -> Course:
         losses, before = (tuple(_mean(each) for each in rows if each) for rows in (branch.losses, branch.before))
-        return cls(losses, before, tuple(branch.rates), branch.optimizers, branch.ended, branch.why)
+        return cls(
+            losses,
+            before,
+            tuple(branch.rates),
+            tuple(branch.seconds),
+            branch.peak,
+            branch.optimizers,
+            branch.ended,
+            branch.why,
+        )
 
     @property
     def is_told(self) -> bool:
@@ -56,6 +73,14 @@ class Course:
         """The mean of the last fourth; infinite where the loss is not finite any more."""
         found = fmean(self.losses[-(len(self.losses) // LAST) :])
         return found if isfinite(found) else float("inf")
+
+    @property
+    def pace(self) -> float:
+        """Seconds of a step, in the mean of all but the first fourth: loaders fill their queues there, kernels are
+        chosen and models compiled. The mean, since workers give several batches at once and then none.
+        """
+        late = self.seconds[len(self.seconds) // LAST :]
+        return fmean(late) if late else float("nan")
 
 
 def _mean(losses: Sequence[float]) -> float:
@@ -104,6 +129,25 @@ class Courses:
         found = [each.losses[-max(2, len(each.losses) // LAST) :] for each in self.of(arm).values()]
         return max((stdev(each) / sqrt(len(each)) for each in found if all(map(isfinite, each))), default=0.0)
 
+    def saved(self, arm: Arm, other: Arm) -> Contrast | None:
+        """The share of a step's time that ARM saves beside OTHER, with its 95 % interval; None where no try has both.
+
+        ends: seconds of a step of the two. It is the mean of logarithms: a step that takes half as long, and one that
+        takes twice as long, are as far apart. The first try does not count where there are others, as in `contrast`.
+        """
+        mine, theirs = self.of(arm), self.of(other)
+        both = sorted(number for number in mine.keys() & theirs.keys() if mine[number].seconds)
+        both = [each for each in both if each] or both
+        if not both:
+            return None
+        ends = fmean(mine[each].pace for each in both), fmean(theirs[each].pace for each in both)
+        logs = [log(mine[each].pace / theirs[each].pace) for each in both]
+        value = 1 - exp(fmean(logs))
+        if len(logs) < 2:
+            return Contrast(value, (min(-1.0, value), 1.0), ends, 1)
+        half = _half(logs)
+        return Contrast(value, (1 - exp(fmean(logs) + half), 1 - exp(fmean(logs) - half)), ends, len(logs))
+
     def contrast(self, arm: Arm, other: Arm, gain: float | None = None) -> Contrast | None:
         """How much further ARM gets than OTHER; None where no try has both.
 
@@ -123,8 +167,13 @@ class Courses:
         value = fmean(shares)
         if len(shares) < 2:
             return Contrast(value, (-1.0, max(1.0, value)), ends, len(shares))
-        half = CRITICAL[min(len(shares) - 1, len(CRITICAL)) - 1] * stdev(shares) / sqrt(len(shares))
+        half = _half(shares)
         return Contrast(value, (value - half, value + half), ends, len(shares))
+
+
+def _half(values: Sequence[float]) -> float:
+    """Half of the 95 % interval of the mean of VALUES."""
+    return CRITICAL[min(len(values) - 1, len(CRITICAL)) - 1] * stdev(values) / sqrt(len(values))
 
 
 def _bounded(share: float) -> float:

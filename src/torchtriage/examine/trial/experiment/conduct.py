@@ -1,12 +1,12 @@
-"""One leg of the job, which is branched at its first step as often as the plan asks for, and then goes on by itself."""
+"""A job is branched at its first step as often as a plan asks for, and then goes on; other plans take a leg a trial."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,50 +16,35 @@ from torchtriage.examine.run.job.events import Rate, from_row, to_row
 from torchtriage.examine.run.lines import Row, Tail
 from torchtriage.examine.run.reader import load
 from torchtriage.examine.run.record import RunRecord
-from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Course, Courses
-from torchtriage.examine.trial.experiment.job.branches import REPORT
+from torchtriage.examine.trial.experiment import questions
+from torchtriage.examine.trial.experiment.arms import CONTROL, Course, Courses
 from torchtriage.examine.trial.experiment.job.events import Branched, Influence, Waiting, Wish
-from torchtriage.examine.trial.experiment.questions import Answers, Order, plan
-from torchtriage.examine.trial.leg.execute import Ended, Leg, execute, refusal, say
+from torchtriage.examine.trial.experiment.job.trial import REPORT
+from torchtriage.examine.trial.experiment.legs import Legs
+from torchtriage.examine.trial.experiment.questions import Answers, plan
+from torchtriage.examine.trial.experiment.wanted import BRANCHED, Wanted
+from torchtriage.examine.trial.leg.execute import Ended, Leg, refusal
 from torchtriage.examine.trial.leg.mirror import mirrored
 
 HERE = Path(__file__).resolve().parent
-RECIPES = ("sanity", "stability")
 BEYOND = 8  # times the steps of a branch, for which the job itself is watched afterwards
 SHARE = 0.2  # of the budget that is left, which one branch may take at most
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is experimented on. steps: of a branch; budget: seconds in all; probes, interventions: the rooms' folders.
-    arms: that are tried besides those of the recipes.
-
-    execute: runs the leg; say: is told what is tried.
-    """
-
-    command: tuple[str, ...]
-    folder: Path
-    recipes: frozenset[str] = frozenset(RECIPES)
-    steps: int = 64
-    budget: float = 300.0
-    probes: tuple[Path, ...] = ()
-    interventions: tuple[Path, ...] = ()
-    arms: tuple[Arm, ...] = ()
-    execute: Callable[[Leg], Ended] = execute
-    say: Callable[[str], None] = say
-
-
-@dataclass(frozen=True)
 class Experiment:
-    """What an experiment has shown. steps: that each branch was to do. why: the job could not be branched.
+    """What an experiment has shown. steps: that each trial was to do. why: the job could not be branched.
 
-    record: of the job itself, as far as it went on afterwards. influences: what the answers of the models depend on.
-    seconds: that the branches took. spent: the budget was.
+    ended: the job itself, or the last leg. record: of the job itself, as far as it went on afterwards. influences:
+    what the answers of the models depend on. seconds: that all trials took. spent: the budget was. paces: what the
+    legs have shown, which were to tell times; in_legs: the answers come from legs, too.
     """
 
-    answers: Answers
-    ended: Ended
     steps: int
+    answers: Answers = field(default_factory=Answers)
+    paces: Answers = field(default_factory=Answers)
+    in_legs: bool = False
+    ended: Ended | None = None
     record: RunRecord | None = None
     influences: tuple[Influence, ...] = ()
     why: str = ""
@@ -74,7 +59,12 @@ class Experiment:
     @property
     def has_seen(self) -> bool:
         """Whether any branch has shown anything."""
-        return bool(self.influences or self.courses.of(CONTROL))
+        return bool(self.influences or self.courses.of(CONTROL) or self.paces.courses.of(CONTROL))
+
+    @property
+    def has_courses(self) -> bool:
+        """Whether the losses of the job are known, or were asked for."""
+        return bool(self.courses.of(CONTROL)) or not self.paces.courses.of(CONTROL)
 
     @property
     def rate(self) -> Rate | None:
@@ -94,7 +84,25 @@ def _whole(experiment: Experiment) -> list[Experiment]:
 
 
 def experiment(wanted: Wanted) -> Experiment:
-    """Runs the command once in a mirror and branches it. Raises TriageError as a leg does."""
+    """Runs the command in mirrors and tries what is wanted. Raises TriageError as a leg does."""
+    legs, found = Legs(wanted, time.monotonic() + wanted.budget), Experiment(wanted.steps)
+    if wanted.recipes & BRANCHED or wanted.in_branches:
+        found = _branched(wanted)
+        if found.why:
+            legs.carry_out(plan(found.answers, wanted.recipes & {"stability"}, wanted.in_branches))
+    if "speed" in wanted.recipes or wanted.in_legs:
+        legs.carry_out(questions.paces(found.paces, wanted.in_legs), of_times=True)
+    return replace(
+        found,
+        ended=found.ended or legs.ended,
+        seconds=found.seconds + legs.seconds,
+        spent=found.spent or legs.spent,
+        in_legs=bool(found.why),
+    )
+
+
+def _branched(wanted: Wanted) -> Experiment:
+    """Runs the command once and branches it before its first step."""
     with mirrored(wanted.folder / "leg") as mirror:
         orders = mirror.place / "orders.jsonl"
         settings = {
@@ -120,7 +128,7 @@ class _Dialogue:
         self.wanted, self.report, self.orders = wanted, report, orders
         self._report = Tail(report)
         self.answers = Answers()
-        self.plan = plan(self.answers, wanted.recipes, wanted.arms)
+        self.plan = plan(self.answers, wanted.recipes, wanted.in_branches)
         self.influences: list[Influence] = []
         self.why, self.is_over, self.spent = "", False, False
         self.began = time.monotonic()
@@ -137,9 +145,16 @@ class _Dialogue:
         """What is known in the end."""
         for row in self._report.fresh():
             self._heard(row)
-        seconds = self._branched - self._branching
+        seconds = self._branched - self._branching if self._number else 0.0
         return Experiment(
-            self.answers, ended, self.wanted.steps, record, tuple(self.influences), self.why, seconds, self.spent
+            self.wanted.steps,
+            self.answers,
+            ended=ended,
+            record=record,
+            influences=tuple(self.influences),
+            why=self.why,
+            seconds=seconds,
+            spent=self.spent,
         )
 
     @property
@@ -180,7 +195,7 @@ class _Dialogue:
             self._write(Wish(goes_on=True))
             return
         self._number += 1
-        self.wanted.say(f"experiment: {_words(order)}")
+        self.wanted.say(f"experiment: {order}")
         self._write(
             Wish(
                 number=self._number,
@@ -198,20 +213,14 @@ class _Dialogue:
             file.write(json.dumps(to_row(wish)) + "\n")
 
 
-def _words(order: Order) -> str:
-    """What is tried, for the one who waits."""
-    if order.look:
-        return "what the model's answers depend on"
-    return f"{order.arm}" + (f", try {order.number + 1}" if order.number else "")
-
-
 def _unseen(found: Experiment) -> Sequence[Inconclusive]:
     name = "trial/experiment"
     told: list[Inconclusive] = []
     if found.why:
-        told.append(Inconclusive(name, f"the job {found.why}", "Run it on one process on the CPU, with a small model."))
-    elif not found.courses.of(CONTROL):
-        why = f": {found.ended.said[-1][:200]}" if found.ended.said and found.ended.code else ""
+        left = "what its model depends on was not asked" if found.in_legs else "nothing was tried"
+        told.append(Inconclusive(name, f"the job {found.why}: {left}", "Run it on one process on the CPU, if you can."))
+    elif not found.has_seen:
+        why = f": {found.ended.said[-1][:200]}" if found.ended and found.ended.said and found.ended.code else ""
         way = "Give the command that trains, as it runs today."
         told.append(Inconclusive(name, f"no step of a training was seen{why}", way))
     if found.spent:

@@ -6,36 +6,66 @@ from math import isfinite
 from statistics import fmean
 from typing import Any
 
-from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Course
+from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Contrast, Course
 from torchtriage.examine.trial.experiment.conduct import Experiment
-from torchtriage.examine.trial.experiment.questions import arms
+from torchtriage.examine.trial.experiment.questions import Answers, arms
 
 
 def measurements(found: Experiment) -> dict[str, Any]:
     """What was tried: of each arm where the loss ended and how much further it got than the job as it is.
 
     further: a share of what the better of the two gains; at_least: it may be more; spread: its 95 % interval, None of a
-    single pair. without_result: changes that had no place in the job, or whose trial did not come far enough.
+    single pair. without_result: changes that had no place in the job, or whose trial did not come far enough. speed:
+    the same of legs in which steps were timed.
     """
+    return {"experiment": _losses(found) | {"speed": _speed(found)}}
+
+
+def _losses(found: Experiment) -> dict[str, Any]:
     control = found.courses.of(CONTROL)
     tried = [_arm(found, arm) for arm in arms(found.answers) if found.courses.of(arm)]
-    refused = [{"changes": dict(arm.changes), "why": why} for arm, why in found.answers.refused.items()]
-    refused += [
+    return {
+        "steps": found.steps,
+        "branches": len(found.courses.found) + len(found.influences),
+        "seconds": round(found.seconds, 3),
+        "start": found.courses.start if control else None,
+        "noise": found.courses.noise(CONTROL) if control else None,
+        "arms": tried,
+        "without_result": _without_result(found.answers),
+    }
+
+
+def _speed(found: Experiment) -> dict[str, Any]:
+    """Of each leg's arm how long a step took and what it saves of it; seconds of its mean over all tries."""
+    courses = found.paces.courses
+    control = courses.of(CONTROL)
+    tried = [(arm, saved) for arm in arms(found.paces) if arm != CONTROL and (saved := courses.saved(arm, CONTROL))]
+    return {
+        "legs": len(courses.found),
+        "step": fmean(each.pace for each in control.values()) if control else None,
+        "arms": [_pace(arm, saved) for arm, saved in tried],
+        "without_result": _without_result(found.paces),
+    }
+
+
+def _pace(arm: Arm, told: Contrast) -> dict[str, Any]:
+    return {
+        "changes": dict(arm.changes),
+        "pairs": told.tries,
+        "from": told.ends[1],
+        "to": told.ends[0],
+        "saved": told.value,
+        "spread": list(told.spread) if told.tries > 1 else None,
+    }
+
+
+def _without_result(answers: Answers) -> list[dict[str, Any]]:
+    refused = [{"changes": dict(arm.changes), "why": why} for arm, why in answers.refused.items()]
+    return refused + [
         {"changes": dict(arm.changes), "why": _why(course)}
-        for (arm, number), course in found.courses.found.items()
+        for (arm, number), course in answers.courses.found.items()
         if not number and not course.is_told
     ]
-    return {
-        "experiment": {
-            "steps": found.steps,
-            "branches": len(found.courses.found) + len(found.influences),
-            "seconds": round(found.seconds, 3),
-            "start": found.courses.start if control else None,
-            "noise": found.courses.noise(CONTROL) if control else None,
-            "arms": tried,
-            "without_result": refused,
-        }
-    }
 
 
 def _why(course: Course) -> str:

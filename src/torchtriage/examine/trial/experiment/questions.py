@@ -14,6 +14,17 @@ FASTER = tuple(Arm((("learning-rate", factor),)) for factor in (10.0, 100.0, 100
 OTHER_TARGETS = Arm((("other-targets", 1.0),))
 ONE_BATCH = Arm((("one-batch", 1.0),))
 ONE_BATCH_AT = tuple(Arm((("one-batch", 1.0), ("learning-rate", factor))) for factor in (0.1, 10.0, 100.0))
+FROM_MEMORY = Arm((("batch-from-memory", 1.0),))
+FASTER_LOADING = tuple(Arm((("workers", number),)) for number in (2.0, 4.0))
+FASTER_STEPS = tuple(
+    Arm(((name, 1.0),))
+    for name in (
+        "anomaly-detection", "deterministic-kernels", "fused-optimizer", "threads", "channels-last", "bfloat16",
+        "compilation",
+    )
+)  # fmt: skip
+WAITING = 0.1  # of a step, that batches from memory save, from which more workers are tried
+SHORTER = 0.05  # of a step, that an arm saves, from which it is tried again
 BETTER = 0.15  # further, as a share of what the better arm gains, at which an arm is tried again
 OVERFIT = 0.5  # of the start, to which the loss of one batch falls where nothing is in its way
 
@@ -25,6 +36,11 @@ class Order:
     arm: Arm = CONTROL
     number: int = 0
     look: str = ""
+
+    def __str__(self) -> str:
+        if self.look:
+            return "what the model's answers depend on"
+        return f"{self.arm}" + (f", try {self.number + 1}" if self.number else "")
 
 
 Plan = Generator[Order, Course | None, None]
@@ -56,6 +72,29 @@ def plan(answers: Answers, recipes: frozenset[str], wanted: tuple[Arm, ...] = ()
     for arm in wanted:
         yield from _tried(answers, arm, 0)
         yield from _again(answers, arm)
+
+
+def paces(answers: Answers, wanted: tuple[Arm, ...] = ()) -> Plan:
+    """The orders of what may make a step shorter, and of the arms that are WANTED; each needs a leg of its own.
+
+    Whether loading matters is asked first: workers are started only where it does.
+    """
+    control = yield from _tried(answers, CONTROL, 0)
+    if control is None:
+        return
+    arms = wanted
+    if not wanted:
+        yield from _tried(answers, FROM_MEMORY, 0)
+        arms = (FROM_MEMORY, *(FASTER_LOADING if _saves(answers, FROM_MEMORY, WAITING) else ()), *FASTER_STEPS)
+    for arm in arms:
+        yield from _tried(answers, arm, 0)
+        if wanted or _saves(answers, arm, SHORTER):
+            yield from _again(answers, arm)
+
+
+def _saves(answers: Answers, arm: Arm, share: float) -> bool:
+    found = answers.courses.saved(arm, CONTROL)
+    return found is not None and found.value > share
 
 
 def _rates(answers: Answers) -> Plan:
@@ -96,7 +135,7 @@ def _tried(answers: Answers, arm: Arm, number: int) -> Generator[Order, Course |
     if known is not None or arm in answers.refused:
         return known
     course = yield Order(arm, number)
-    if course is None or course.ended == "not applied":
+    if course is None or course.ended in ("not applied", "nothing"):
         answers.refused[arm] = course.why if course else ""
         return None
     answers.courses.found[arm, number] = course

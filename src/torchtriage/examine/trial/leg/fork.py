@@ -105,7 +105,7 @@ def _called(function: Callable[[Leg], object], leg: Leg) -> int:
     except SystemExit as left:
         return left.code if isinstance(left.code, int) else int(left.code is not None)
     except BaseException as raised:  # noqa: BLE001 - the fork tells it as a process does
-        error = raised
+        error = sys.last_value = raised  # as the interpreter does, before it ends
         traceback.print_exc()
     finally:
         end(job, error)

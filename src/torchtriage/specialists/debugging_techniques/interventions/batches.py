@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,44 @@ def one_batch(now: Interventions, _value: float) -> None:
     """
     if now.batch is None:
         _Held(now).place()
-        return
+    else:
+        _replay(now)
+
+
+def batch_from_memory(now: Interventions, _value: float) -> None:
+    """Gives the batch at hand in each step, so that none is loaded; refuses in a job without a loader."""
+    if now.batch is None:
+        now.refuse("its batches come from no DataLoader")
+    _replay(now)
+
+
+def _replay(now: Interventions) -> None:
+    """Gives the batch at hand in the place of all others of its data, as many times as they are.
+
+    Other loaders load: an evaluation of one batch that comes again for ever would not end.
+    """
     from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-    now.job.wrap(_BaseDataLoaderIter, "__next__", lambda _original: lambda _iterator: now.batch)
+    left: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+    load = _BaseDataLoaderIter.__next__
+
+    def replay(iterator: Any) -> Any:
+        if iterator._dataset is not now.loader.dataset:
+            return load(iterator)
+        left[iterator] = left.get(iterator, _batches(iterator)) - 1
+        if left[iterator] < 0:
+            raise StopIteration
+        return now.batch
+
+    setattr(_BaseDataLoaderIter, "__next__", replay)  # noqa: B010 - not `wrap`, which takes StopIteration for a fault
+
+
+def _batches(iterator: Any) -> int:
+    """How many batches ITERATOR gives; where nobody knows, more than any trial takes."""
+    try:
+        return len(iterator._index_sampler) - int(iterator._num_yielded)
+    except TypeError:  # a sampler without a length, as of a stream
+        return 1 << 62
 
 
 class _Held:

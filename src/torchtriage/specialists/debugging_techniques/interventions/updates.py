@@ -29,13 +29,29 @@ def clipping(now: Interventions, _value: float) -> None:
     now.job.wrap(clip_grad, "_clip_grads_with_norm_", lambda _original: lambda *_args, **_kwargs: None)
 
 
+def fused_optimizer(now: Interventions, _value: float) -> None:
+    """Updates all weights in one kernel, where torch's optimizer can and does not yet."""
+    from torch import optim
+
+    kinds = (optim.Adam, optim.AdamW, optim.SGD, optim.Adagrad)
+    found = [group for each in _optimizers() if isinstance(each, kinds) for group in each.param_groups]
+    found = [group for group in found if "fused" in group and not group["fused"]]
+    if not found:
+        now.refuse("no optimizer is Adam, AdamW, SGD or Adagrad with kernels that are not fused yet")
+    for group in found:
+        group.update(fused=True, foreach=False)
+
+
 def _groups() -> list[dict[str, Any]]:
+    return [group for optimizer in _optimizers() for group in optimizer.param_groups]
+
+
+def _optimizers() -> list[Any]:
     import gc
 
     from torch.optim import Optimizer
 
-    found = [each for each in gc.get_objects() if isinstance(each, Optimizer)]
-    return [group for optimizer in found for group in optimizer.param_groups]
+    return [each for each in gc.get_objects() if isinstance(each, Optimizer)]
 
 
 def _during_updates(now: Interventions, name: str, changed: Any) -> None:

@@ -41,6 +41,8 @@ WAY = "Give the command that trains, as it runs today: a few hundred steps are e
 @detector("trial/learning-rate-too-high")
 def learning_rate_too_high(experiment: Experiment) -> Iterator[Sighting]:
     """At a tenth or a hundredth of the learning rate the same training gets further in the same steps."""
+    if not experiment.has_courses:
+        return
     _rates(experiment)
     if _breaks_off(experiment):
         raise CannotSee(
@@ -67,6 +69,8 @@ def _breaks_off(experiment: Experiment) -> bool:
 @detector("trial/learning-rate-too-low")
 def learning_rate_too_low(experiment: Experiment) -> Iterator[Sighting]:
     """At ten to a thousand times the learning rate the same training gets many times as far in the same steps."""
+    if not experiment.has_courses:
+        return
     control = _rates(experiment)
     found = _best(experiment, FASTER)
     if found is None:
@@ -83,6 +87,8 @@ def learning_rate_too_low(experiment: Experiment) -> Iterator[Sighting]:
 @detector("trial/cannot-overfit-one-batch")
 def cannot_overfit_one_batch(experiment: Experiment) -> Iterator[Sighting]:
     """The same batch in each step, at four learning rates, and the loss stays where it was."""
+    if not experiment.has_courses:
+        return
     _alone(experiment)
     courses = experiment.courses
     arms = [arm for arm in (ONE_BATCH, *ONE_BATCH_AT) if courses.of(arm)]
@@ -221,6 +227,8 @@ def future_visible(experiment: Experiment) -> Iterator[Sighting]:
 @detector("trial/labels-misaligned")
 def labels_misaligned(experiment: Experiment) -> Iterator[Sighting]:
     """The training gets as far when each input has another sample's target, though one batch alone is learned."""
+    if not experiment.has_courses:
+        return
     _alone(experiment)
     courses = experiment.courses
     if not courses.of(OTHER_TARGETS):

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import shutil
 import sys
 import time
 import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from torchtriage.examine.run.job.events import from_row, to_row
+from torchtriage.examine.run.job.events import from_row
 
+from .conductor import Conductor
 from .delivery import Delivered
-from .events import Branched, Influence, Waiting, Wish
-from .interventions import Interventions, NotApplied
+from .events import Branched, Waiting, Wish
 from .looks import influence
 from .objective import Objective
+from .trial import Trial, write
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 PAUSE = 0.002  # seconds between two looks at a branch, and at the orders
 LOOKS = 16  # steps between two looks at the conductor, once the job goes on
-REPORT = "branches.jsonl"
 
 
 def branches(job: Job) -> None:
@@ -62,12 +60,11 @@ def _without_workers(job: Job) -> None:
 
 
 class Trunk:
-    """The job itself. orders: a file to which lines are appended, each a wish; conductor: the process that does it."""
+    """The job itself. orders: a file to which the conductor appends lines, each a wish."""
 
     def __init__(self, job: Job, orders: str) -> None:
         self.job, self.orders, self.probe = job, orders, job.placing
-        self.conductor = int(os.environ["TORCHTRIAGE_CONDUCTOR"])
-        self._began = _start_of(self.conductor)
+        self.conductor = Conductor()
         self.batch: Any = None
         self.loader: Any = None
         self._read = 0
@@ -106,26 +103,12 @@ class Trunk:
                 if not process:
                     return wish
                 self._await(process, wish)
-            self._end_with_conductor()
+            self.conductor.end_if_gone()
             time.sleep(PAUSE)
-
-    def _is_alone(self) -> bool:
-        """Whether the conductor is gone; its number may be another's by then."""
-        return _start_of(self.conductor) != self._began
-
-    def _end_with_conductor(self) -> None:
-        """Whoever experiments may be killed: then nothing of the job goes on, and nothing of its mirror stays.
-
-        What is removed are the folders that were made for this leg, not TMPDIR, which a job may set for itself.
-        """
-        if self._is_alone():
-            for folder in os.environ["TORCHTRIAGE_MIRROR"].split(os.pathsep):
-                shutil.rmtree(folder, ignore_errors=True)
-            os._exit(1)
 
     def _iterated(self, step: int) -> None:
         if step % LOOKS == 0:
-            self._end_with_conductor()
+            self.conductor.end_if_gone()
 
     def _new_wishes(self) -> list[Wish]:
         with suppress(FileNotFoundError), open(self.orders, "rb") as file:  # noqa: PTH123 - see the guard
@@ -152,31 +135,22 @@ class Trunk:
                 if code:
                     write(self.job, Branched(number=wish.number, ended="error", why=f"it ended with {code}"))
                 return
-            if time.monotonic() > until or self._is_alone():
+            if time.monotonic() > until or self.conductor.is_gone():
                 with suppress(ProcessLookupError):
                     os.kill(process, 9)
                 os.waitpid(process, 0)
                 write(self.job, Branched(number=wish.number, ended="late"))
-                self._end_with_conductor()
+                self.conductor.end_if_gone()
                 return
             time.sleep(PAUSE)
 
 
 class Branch:
-    """One fork of the job, from here to its end.
-
-    skipped: steps that are left before its changes. losses, before: of each step, and of those that are skipped.
-    """
+    """One fork of the job, from here to its end: a trial, or a look at what the answers of its model depend on."""
 
     def __init__(self, trunk: Trunk, wish: Wish) -> None:
         self.job, self.loader, self.batch, self.wish = trunk.job, trunk.loader, trunk.batch, wish
-        self.skipped = wish.skipped
-        self.before: list[list[float]] = []
-        self.losses: list[list[float]] = []
-        self.rates: list[float] = []
-        self._now: list[float] = []
-        self._rate = 0.0
-        self._optimizers: set[int] = set()
+        self.trial = Trial(trunk.job, wish, self._end)
         self._objective: Objective | None = None
 
     def begin(self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -195,14 +169,8 @@ class Branch:
         job.on("ending", self._ending)
         if self.wish.look:
             self._look(module, args, kwargs)
-            return
-        if self.wish.seed is not None:
-            seed(self.wish.seed)
-        for event in (self.backward, self.stepping, self.iterated):
-            job.on(event.__name__, event)
-        self.call = module, args, kwargs
-        if not self.skipped:
-            self._change()
+        else:
+            self.trial.begin((module, args, kwargs), (self.loader, self.batch))
 
     def _look(self, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         """What the answers depend on, and what the loss asks of them."""
@@ -212,108 +180,19 @@ class Branch:
         self.job.on("backward", lambda roots: self._end(objective.completed(roots)))
         self.job.on("iterated", lambda _step: self._ending())
 
-    def _change(self) -> None:
-        interventions = Interventions(self.job, self.batch, self.call, self._give_up)
-        for name, value in self.wish.changes.items():
-            try:
-                interventions.apply(name, value)
-            except NotApplied as reason:
-                self._give_up(str(reason))
-            except Exception as error:  # noqa: BLE001 - said of the change, and the branch ends
-                self._give_up(f"{type(error).__name__}: {error}")
-
-    def _failed(self, _probe: str, error: BaseException) -> NoReturn:
-        """A listener of a change has raised: a branch that goes on without it would show something else."""
+    def _failed(self, probe: str, error: BaseException) -> NoReturn:
         if self._objective is not None:
             self._end(self._objective.found)
-        self._give_up(f"{type(error).__name__}: {error}")
-
-    def _give_up(self, why: str) -> NoReturn:
-        """A change turns out to have no place in this job."""
-        self._end(Branched(number=self.wish.number, ended="not applied", why=why[:300]))
-
-    def backward(self, _roots: tuple[Any, ...]) -> None:
-        """A backward pass begins: its loss is known by now."""
-        self._now.append(self.job.loss if self.job.loss is not None else float("nan"))
-
-    def stepping(self, optimizer: Any) -> None:
-        """An optimizer is about to update: in steps that are skipped it has nothing to do it by."""
-        if self.skipped:
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    parameter.grad = None
-            return
-        self._optimizers.add(id(optimizer))
-        self._rate = max([self._rate, *(float(group.get("lr") or 0.0) for group in optimizer.param_groups)])
-
-    def iterated(self, _step: int) -> None:
-        """A step has ended."""
-        losses, self._now = self._now, []
-        rate, self._rate = self._rate, 0.0
-        if self.skipped:
-            self.before.append(losses)
-            self.skipped -= 1
-            if not self.skipped:
-                self._change()
-            return
-        self.losses.append(losses)
-        self.rates.append(rate)
-        if len(self.losses) >= self.wish.steps:
-            self._end(self._outcome("steps"))
+        self.trial.failed(probe, error)
 
     def _ending(self) -> None:
-        """The job has come to an end within the branch: by itself, or by an error."""
         if self._objective is not None:
             self._end(self._objective.found)
-        error = getattr(sys, "last_value", None)
-        why = f"{type(error).__name__}: {error}"[:300] if error is not None else ""
-        self._end(self._outcome("error" if why else "job", why))
+        self.trial.ending()
 
-    def _outcome(self, ended: str, why: str = "") -> Branched:
-        return Branched(
-            number=self.wish.number,
-            before=self.before,
-            losses=self.losses,
-            rates=self.rates,
-            optimizers=len(self._optimizers),
-            ended=ended,
-            why=why,
-        )
-
-    def _end(self, event: Branched | Influence) -> NoReturn:
+    def _end(self, event: Event) -> NoReturn:
         write(self.job, event)
         os._exit(0)
-
-
-def _start_of(process: int) -> str:
-    """When PROCESS began, in the words of the system; empty where it has ended, though its parent may not know it."""
-    try:
-        with open(f"/proc/{process}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123 - see the guard
-            state, *rest = file.read().rpartition(")")[2].split()
-    except OSError:
-        return ""
-    return "" if state in "ZX" else rest[18]
-
-
-def write(job: Job, event: Event) -> None:
-    """Appends EVENT to the report of the branches, whole."""
-    data = (json.dumps(to_row(event)) + "\n").encode()
-    file = os.open(f"{job.writer.folder}/{REPORT}", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(file, data)
-    finally:
-        os.close(file)
-
-
-def seed(number: int) -> None:
-    """Seeds the generators that a training draws from without being given one."""
-    import torch
-
-    torch.manual_seed(number)
-    random.seed(number)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(number)
 
 
 def _why_not(job: Job, module: Any) -> str:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Wish(Event):
-    """What the conductor wants of the job that waits: a branch, or that it goes on.
+    """What the conductor wants of the job that waits: a branch, or that it goes on; or of a whole job, that it is this.
 
     look: instead of steps, what the answers of the model depend on. changes: interventions with their values. steps: of
-    the branch under them; skipped: before them, in which nothing is updated, so that it sees other batches. seed: of
+    the trial under them; skipped: before them, in which nothing is updated, so that it sees other batches. seed: of
     all generators, when it begins; None leaves them as they are. seconds: that it may take.
     """
 
@@ -38,18 +38,21 @@ class Waiting(Event):
 
 
 class Branched(Event):
-    """What became of the branch that was the wish of that NUMBER.
+    """What became of the branch, or of the whole job, that was the wish of that NUMBER.
 
     losses: of each step, one number for each backward pass, before any loss scaling; before: the same of steps in which
-    nothing was updated. rates: the highest learning rate of each step, before any change of ours. optimizers: how many
-    have stepped. ended: "steps" where it has done what it was asked for, "job" where the job came to its end, "error",
-    "late" or "not applied". why: what it raised, or why a change could not be made.
+    nothing was updated. rates: the highest learning rate of each step, before any change of ours. seconds: of each
+    step. peak: bytes in tensors of the device, at most; None without one. optimizers: how many have stepped. ended:
+    "steps" where it has done what it was asked for, "job" where the job came to its end, "error", "late" or "not
+    applied". why: what it raised, or why a change could not be made.
     """
 
     number: int = 0
     before: Sequence[Sequence[float]] = ()
     losses: Sequence[Sequence[float]] = ()
     rates: Sequence[float] = ()
+    seconds: Sequence[float] = ()
+    peak: int | None = None
     optimizers: int = 0
     ended: str = "steps"
     why: str = ""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from torchtriage.examine.run.job.job import Job
 
+    Delivery = tuple[Any, Any]  # a loader and its batch
     Call = tuple[Any, tuple[Any, ...], Mapping[str, Any]]  # a module and its arguments
 
 
@@ -25,17 +26,20 @@ class NotApplied(Exception):
 
 
 class Interventions:
-    """Changes what is named, in a branch.
+    """Changes what is named, in a trial.
 
-    job, batch, call: what the job was about to do when it was branched: the batch of a loader, and the root module with
-    its arguments. give_up: ends the branch, where only a later step shows that a change has no place in the job.
+    job, loader, batch, call: what the job was about to do when the trial began: the loader with its batch, None of a
+    job without, and the root module with its arguments. give_up: ends the trial, where only a later step shows that a
+    change has no place in the job.
 
     An intervention `learning-rate` is the function `learning_rate(now, value)` of a module in a room's folder; it
-    refuses where there is nothing to change.
+    refuses where there is nothing to change. One that must be there when the job starts has `start` in the place of
+    `now`.
     """
 
-    def __init__(self, job: Job, batch: Any, call: Call, give_up: Callable[[str], NoReturn]) -> None:
-        self.job, self.batch, self.call, self.give_up = job, batch, call, give_up
+    def __init__(self, job: Job, delivery: Delivery, call: Call, give_up: Callable[[str], NoReturn]) -> None:
+        self.job, self.call, self.give_up = job, call, give_up
+        self.loader, self.batch = delivery
 
     def places_that_matter(self) -> set[int | str]:
         """Of the arguments of the call, by position or name, the tensors whose samples reach the answer."""
@@ -46,6 +50,8 @@ class Interventions:
         functions = dict(_functions())
         if name not in functions:
             raise NotApplied(f"there is no intervention {name}")
+        if is_from_start(functions[name]):
+            raise NotApplied("it must be there when the job starts")
         functions[name](self, value)
 
     @staticmethod
@@ -54,7 +60,26 @@ class Interventions:
         raise NotApplied(why)
 
 
-def _functions() -> Iterator[tuple[str, Callable[[Interventions, Any], None]]]:
+class Start:
+    """What is changed before the job does anything: loaders and optimizers are still to be built."""
+
+    def __init__(self, job: Job, give_up: Callable[[str], NoReturn]) -> None:
+        self.job, self.give_up = job, give_up
+
+    def apply(self, changes: Mapping[str, float]) -> frozenset[str]:
+        """Makes those of CHANGES that must be there when the job starts, and tells which."""
+        functions = {name: each for name, each in _functions() if name in changes and is_from_start(each)}
+        for name, function in functions.items():
+            function(self, changes[name])
+        return frozenset(functions)
+
+
+def is_from_start(function: Callable[..., None]) -> bool:
+    """Whether an intervention must be there when the job starts, by the name of its first parameter."""
+    return function.__code__.co_varnames[0] == "start"
+
+
+def _functions() -> Iterator[tuple[str, Callable[[Any, Any], None]]]:
     for folder in filter(None, os.environ.get("TORCHTRIAGE_INTERVENTIONS", "").split(os.pathsep)):
         package = f"_torchtriage_interventions_{Path(folder).parent.name}"
         spec = spec_from_file_location(package, Path(folder, "__init__.py"), submodule_search_locations=[folder])
