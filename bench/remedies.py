@@ -237,7 +237,7 @@ def judged(remedy: Remedy, out: Path) -> Judgement:
     )
     answers = Answers()
     legs = Legs(wanted, time.monotonic() + 300, {remedy.arm: remedy.files}, faults)
-    legs.carry_out(remedies(answers, [remedy]), of_times=True)
+    legs.carry_out(remedies(answers, [remedy]))
     return judge(answers.courses, remedy.arm)
 
 

@@ -45,7 +45,7 @@ def tried(wanted: Wanted) -> Tried:
     answers = Answers()
     legs = Legs(wanted, time.monotonic() + wanted.budget, {each.arm: each.files for each in proposed}, faults)
     if proposed:
-        legs.carry_out(trial.remedies(answers, proposed), of_times=True)
+        legs.carry_out(trial.remedies(answers, proposed))
     judgements = tuple((each, trial.judge(answers.courses, each.arm)) for each in proposed)
     told = {
         "steps": wanted.steps,

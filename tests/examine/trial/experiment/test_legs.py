@@ -116,6 +116,7 @@ def test_rates_of_a_job_that_cannot_be_branched_are_tried_in_legs(tmp_path: Path
 
     found = tried(tmp_path, of_ranks, frozenset(("stability",)))
     assert found.in_legs
+    assert found.seconds > 0
     control, slower = (found.courses.of(each)[0] for each in (CONTROL, SLOWER))
     assert control.losses[0] == slower.losses[0]
     assert [len(course.before) for course in found.courses.of(CONTROL).values()] == [

@@ -47,11 +47,12 @@ def _groups() -> list[dict[str, Any]]:
 
 
 def _optimizers() -> list[Any]:
+    """Those of the process; no object is asked for its class, since those of lazy imports and mocks may raise then."""
     import gc
 
     from torch.optim import Optimizer
 
-    return [each for each in gc.get_objects() if isinstance(each, Optimizer)]
+    return [each for each in gc.get_objects() if issubclass(type(each), Optimizer)]
 
 
 def _during_updates(now: Interventions, name: str, changed: Any) -> None:

@@ -74,7 +74,7 @@ class Start:
         return frozenset(functions)
 
 
-def is_from_start(function: Callable[..., None]) -> bool:
+def is_from_start(function: Callable[..., object]) -> bool:
     """Whether an intervention must be there when the job starts, by the name of its first parameter."""
     return function.__code__.co_varnames[0] == "start"
 
