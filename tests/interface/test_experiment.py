@@ -95,12 +95,12 @@ def test_a_remedy_that_helps_is_told_and_written_where_that_is_wanted(call: Call
     script.write_text(CLEARED)
     said = call("experiment", "--fix", "--apply", "--steps", "32", "--out", "out", "--json", "--", "train.py")
     assert said.code == 1, said.err
-    (tried,) = json.JSONDecoder().raw_decode(said.out)[0]["measurements"]["remedies"]["tried"]
+    (tried,) = json.loads(said.out)["measurements"]["remedies"]["tried"]
     assert (tried["fault"], tried["line"], tried["verdict"]) == ("zeroed-before-step", 12, "helps")
     assert any("the loss ends at" in fact for fact in tried["facts"])
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["case.json", "report.html"]
     assert "1 finding mended in 1 file" in said.err
-    assert "-    optimizer.zero_grad()" in said.out
+    assert "-    optimizer.zero_grad()" in said.err
     assert script.read_text().index("optimizer.zero_grad()") < script.read_text().index("loss.backward()")
 
 

@@ -147,7 +147,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     terminal.result(render(case, form, terminal.paper(sys.stdout, color)), form)
     terminal.say(keep(case, place))
     if apply:
-        _apply(found, helpful)
+        _apply(found, helpful, shown=form == "console")
     return options.ending(case, exit_zero)
 
 
@@ -160,9 +160,9 @@ def _with_remedies(wanted: Wanted) -> tuple[Case, frozenset[str]]:
     return found.case, frozenset(each.finding for each, said in found.judgements if said.verdict is Verdict.HELPS)
 
 
-def _apply(case: Case, helpful: frozenset[str]) -> None:
-    """Shows the edits of the findings that are HELPFUL, and writes them."""
-    from torchtriage.interface.cli.mend import differences, mend
+def _apply(case: Case, helpful: frozenset[str], *, shown: bool) -> None:
+    """Writes the edits of the findings that are HELPFUL; SHOWN: on stdout, which a program reads in other forms."""
+    from torchtriage.interface.cli.mend import difference, differences, mend
 
     def is_helpful(finding: Finding) -> bool:
         return finding.fingerprint in helpful
@@ -172,5 +172,8 @@ def _apply(case: Case, helpful: frozenset[str]) -> None:
         return
     findings = tuple(filter(is_helpful, case.findings))
     changes = mend(replace(case, findings=findings), is_helpful, b"", unsafe=True)
-    differences(changes)
+    if shown:
+        differences(changes)
+    else:
+        terminal.say(difference(changes))
     terminal.say(changes.write())

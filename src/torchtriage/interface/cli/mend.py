@@ -60,10 +60,15 @@ def mend(case: Case, wanted: Callable[[Finding], bool], stdin: bytes, unsafe: bo
 
 def differences(changes: Changes) -> bool:
     """Prints what would change; whether anything would."""
-    text = "".join(piece for each in changes.files for piece in _difference(each))
+    text = difference(changes)
     terminal.result(text, "diff")
     terminal.say(changes.summary("to be mended"))
     return bool(text)
+
+
+def difference(changes: Changes) -> str:
+    """What would change, as a patch."""
+    return "".join(piece for each in changes.files for piece in _difference(each))
 
 
 def _difference(each: Mended) -> Iterator[str]:

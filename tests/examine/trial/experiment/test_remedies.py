@@ -38,6 +38,12 @@ CASES = {
     "it fails as before": (FAILED, FAILED, Verdict.SAME, "as before"),
     "it fails otherwise": (FAILED, replace(FAILED, why="NameError"), Verdict.UNKNOWN, "NameError"),
     "it ends early": (LIKE, Course((2.0,), ended="job"), Verdict.HARMS, "the job comes to 1 step instead of 16"),
+    "no mirror": (
+        LIKE,
+        Course((), ended="not applied", why="train.py lies"),
+        Verdict.UNKNOWN,
+        "not tried: train.py lies",
+    ),
     "less memory": (LIKE, replace(LIKE, peak=80 << 20), Verdict.HELPS, "peak memory 100 to 80 MiB"),
     "a fault less": (replace(LIKE, faults=frozenset(("x",))), LIKE, Verdict.HELPS, "says x no more"),
     "another fault": (

@@ -234,6 +234,25 @@ def test_the_mirror_links_what_is_large_and_what_is_a_whole(
     assert not (tmp_path / "legs").exists()
 
 
+def test_an_edit_in_the_mirror_never_reaches_the_users_file(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror, "SMALL", 4)
+    monkeypatch.setattr(mirror, "MANY", 3)
+    names = ("train.py", "linked.py", "whole/a.py", "whole/b.py", "whole/c.py")
+    for name in names:
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text("a large file")
+    (home / "part").mkdir()
+    (home / "part" / "model.py").write_text("x")
+    with mirrored(tmp_path / "leg", home) as made:
+        told = {name: made.edit(name, b"edited") for name in (*names, "part/model.py")}
+        written = [name for name, is_done in told.items() if is_done and (made.work / name).read_bytes() == b"edited"]
+    assert {name for name, is_done in told.items() if not is_done} == {name for name in names if "whole" in name}
+    assert sorted(written) == ["linked.py", "part/model.py", "train.py"]
+    assert {(home / name).read_text() for name in names} == {"a large file"}
+
+
 def test_a_mirror_inside_its_own_source_does_not_hold_itself(home: Path) -> None:
     with mirrored(home / "out" / "legs", home) as made:
         assert sorted(path.name for path in made.work.iterdir()) == ["data", "notes.txt", "out"]

@@ -82,9 +82,8 @@ class Legs:
         self.wanted.say(f"experiment: {order}")
         with mirrored(self.wanted.folder / f"leg{self.number}") as mirror:
             for path, data in self.files.get(order.arm, {}).items():
-                file = mirror.work / path
-                file.unlink()  # a large one is a link
-                file.write_bytes(data)
+                if not mirror.edit(path, data):
+                    return Course((), ended="not applied", why=f"{path} lies in a folder that a mirror links whole")
             return self._of(mirror, order)
 
     def _of(self, mirror: Mirror, order: Order) -> Course | None:

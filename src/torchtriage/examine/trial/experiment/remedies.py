@@ -14,6 +14,7 @@ SAME_START = 1e-3  # of the first loss, by which two ways to compute it differ b
 FURTHER = 0.15  # of what is gained, that a remedy of the training has to gain
 SHORTER = 0.03  # of a step, that a remedy of its time has to save at the near end of the interval
 SMALLER = 0.02  # of the peak of the device's memory
+NOT_APPLIED = "not applied"
 FAILED = ("error", "nothing")  # how a trial ends that comes to no step, or not to all of them
 
 
@@ -60,7 +61,7 @@ def remedies(answers: Answers, wanted: Sequence[Remedy]) -> Plan:
     """The orders that try each of WANTED: first with the job watched as by `run`, and then in pairs that are not."""
     for number in range(TRIES + 1):
         for arm in (CONTROL, *(each.arm for each in wanted)):
-            if number and any(_has_failed(answers.courses.found.get((each, 0))) for each in (CONTROL, arm)):
+            if number and not all(_goes_on(answers.courses.found.get((each, 0))) for each in (CONTROL, arm)):
                 continue
             course = yield Order(arm, number)
             if course is not None:
@@ -76,6 +77,8 @@ def judge(courses: Courses, arm: Arm) -> Judgement:
     own, other = courses.found.get((arm, 0)), courses.found.get((CONTROL, 0))
     if own is None or other is None:
         return Judgement(Verdict.UNKNOWN, ("it was not tried: the budget was spent",))
+    if own.ended == NOT_APPLIED:
+        return Judgement(Verdict.UNKNOWN, (f"it was not tried: {own.why}",))
     if _has_failed(own) or _has_failed(other):
         return _of_failures(own, other)
     facts, why = [*_lengths(own, other), *_findings(own, other)], ""
@@ -105,6 +108,11 @@ def _weighed(facts: Sequence[Fact], costs: Sequence[Fact], why: str) -> Judgemen
     if why:
         return Judgement(Verdict.UNKNOWN, (why, *saved))
     return Judgement(Verdict.HELPS if saved else Verdict.SAME, tuple(saved))
+
+
+def _goes_on(course: Course | None) -> bool:
+    """Whether there is more to be seen than in its first try."""
+    return course is None or not (_has_failed(course) or course.ended == NOT_APPLIED)
 
 
 def _has_failed(course: Course | None) -> bool:

@@ -52,6 +52,17 @@ class Mirror:
             return word
         return f"{head}{equals}{self.work / path.relative_to(self.source)}"
 
+    def edit(self, path: str, data: bytes) -> bool:
+        """Puts DATA in the place of the file PATH of the working folder; False where that would be the user's own file,
+        as in a folder that is linked whole.
+        """
+        file = self.work / path
+        if not file.parent.resolve().is_relative_to(self.work.resolve()):
+            return False
+        file.unlink(missing_ok=True)  # a large one is a link
+        file.write_bytes(data)
+        return True
+
     def changed(self) -> list[Path]:
         """Originals behind links that are no longer as they were when they were linked."""
         return sorted(path for path, before in self.linked.items() if _about(path) != before)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchtriage.examine.trial.experiment.job.interventions import Interventions
+    from torchtriage.examine.trial.experiment.job.interventions import Interventions, Start
 
 
-def threads(now: Interventions, number: float) -> None:
-    """Computes on NUMBER threads; refuses where it does."""
+def threads(start: Start, number: float) -> None:
+    """Computes on NUMBER threads, whatever the job asks for. From its start, since a fork has none but one."""
     import torch
 
     if torch.get_num_threads() == number:
-        now.refuse(f"it computes on {number:g} {'thread' if number == 1 else 'threads'} as it is")
+        start.give_up(f"it computes on {number:g} {'thread' if number == 1 else 'threads'} as it is")
     torch.set_num_threads(int(number))
+    start.job.wrap(torch, "set_num_threads", lambda _original: lambda _number: None)
 
 
 def channels_last(now: Interventions, _value: float) -> None:
