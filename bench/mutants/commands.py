@@ -26,6 +26,7 @@ from mutants.programs import Program, read_all
 from mutants.store import FILE, Store, answer, control
 from mutants.tables import Row
 
+TOOLS = {CHECK: {CHECK}, RUN: {RUN}, "both": {CHECK, RUN}, EXPERIMENT: {EXPERIMENT}, "all": {CHECK, RUN, EXPERIMENT}}
 HEALTHY = (0, 1, 2)  # the seeds with which healthy programs are judged
 
 
@@ -45,8 +46,9 @@ def arguments() -> argparse.Namespace:
     reader.add_argument(
         "--aside", action="store_true", help="judge: also those set aside, whose sums alone are printed"
     )
-    tools = [CHECK, RUN, "both", EXPERIMENT]
-    reader.add_argument("--with", dest="tool", choices=tools, default="both", help="judge: by what")
+    reader.add_argument(
+        "--with", dest="tool", choices=TOOLS, default="both", help="judge: by what; both: check and run"
+    )
     reader.add_argument("--programs", action="store_true", help="judge: also by program")
     reader.add_argument("--operators", action="store_true", help="judge: also by operator")
     reader.add_argument(
@@ -112,18 +114,22 @@ def judge_(asked: argparse.Namespace) -> None:
     healthy = [judge.of_healthy(each, seed, torch) for seed in HEALTHY for each in programs.values()]
     if asked.sample:
         healthy = sorted(healthy, key=lambda each: digest("sample", each.name))[: asked.sample // 3]
-    cases = [judge.of_mutant(program, mutant, torch) for program, mutant, _ in found]
+    cases = [judge.of_mutant(program, mutant, harm, torch) for program, mutant, harm in found]
     heard = hear([*cases, *healthy], asked)
     rows = [Row(mutant, harm, heard[mutant.name]) for _, mutant, harm in found]
     print("\n".join(report(rows, [heard[each.name] for each in healthy], asked)))
 
 
 def hear(cases: list[Case], asked: argparse.Namespace) -> dict[str, Heard]:
-    """What --out has not yet of the same files is judged now, and appended to it."""
+    """What --out has not yet of the same files by the same tools is judged now, and appended to it."""
     known = judge.read(asked.out) if asked.out and asked.out.exists() else {}
     found = {each.name: known[each.name] for each in cases if each.name in known and known[each.name].key == each.key}
-    tools = frozenset({CHECK, RUN} if asked.tool == "both" else {asked.tool})
-    missing = [each for each in cases if each.name not in found]
+    tools = frozenset(TOOLS[asked.tool])
+    missing = [
+        (each, before)
+        for each in cases
+        if not tools <= {*(before := found.get(each.name, Heard(each.name, each.key))).tools}
+    ]
     for number, heard in enumerate(judge.judge(missing, tools), start=1):
         found[heard.name] = heard
         if asked.out:
@@ -137,10 +143,12 @@ def hear(cases: list[Case], asked: argparse.Namespace) -> dict[str, Heard]:
 def report(rows: list[Row], healthy: list[Heard], asked: argparse.Namespace) -> Iterator[str]:
     shown, hidden = [row for row in rows if not row.mutant.is_aside], [row for row in rows if row.mutant.is_aside]
     yield from tables.summary(shown, healthy, "open")
+    yield from tables.tried(shown)
     yield from tables.alarms(each for each in healthy if not is_aside(each.name.split("/")[0]))
     if asked.aside:
         yield ""
         yield from tables.summary(hidden, (), "set aside")
+        yield from tables.tried(hidden)
     more = [name for name in ("program", "operator") if getattr(asked, f"{name}s")]
     yield from tables.tables(shown, ["class of harm", "theme", "composed", *more])
 

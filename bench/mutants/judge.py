@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,6 +26,8 @@ from mutants.programs import Program, write
 
 LIMIT = 900.0  # seconds of the clock, on a machine that is shared
 CHECK, RUN, EXPERIMENT = "check", "run", "experiment"
+SPEED = "speed"  # what a mutant costs, and what an experiment is then asked for: its user sees that it is slow
+SLOW = 2  # the seed from which healthy programs are taken to be slow by their users
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Heard:
-    """All that was said of one mutant or healthy run; code and seconds are those of `run`."""
+    """All that was said of one mutant or healthy run, by the TOOLS; code and seconds are those of `run`."""
 
     name: str
     key: str
@@ -48,6 +50,7 @@ class Heard:
     verdict: str = ""
     code: int | None = 0
     seconds: float = 0.0
+    tools: list[str] = field(default_factory=list)
 
     def said(self, tool: str) -> list[Said]:
         return {CHECK: self.check, RUN: self.run, EXPERIMENT: self.experiment}.get(tool, [*self.check, *self.run])
@@ -55,31 +58,48 @@ class Heard:
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be judged: the files of a mutant or of a healthy program, and the seed of its run."""
+    """What is to be judged: the files of a mutant or of a healthy program, and the seed of its run.
+
+    recipe: of the experiment, if its user would ask for one.
+    """
 
     name: str
     key: str
     program: Program
     texts: dict[str, str]
     seed: int
+    recipe: str = ""
 
 
-def of_mutant(program: Program, mutant: Mutant, torch: str) -> Case:
+def of_mutant(program: Program, mutant: Mutant, harm: str, torch: str) -> Case:
     texts = texts_of(program, mutant)
-    return Case(mutant.name, program.key(texts, torch), program, texts, 0)
+    return Case(mutant.name, program.key(texts, torch), program, texts, 0, SPEED if harm == SPEED else "")
 
 
 def of_healthy(program: Program, seed: int, torch: str) -> Case:
-    return Case(f"{program.name}/healthy/{seed}", program.key(program.texts, torch), program, program.texts, seed)
+    """Each seed but the first few is that of a user to whom the program seems slow."""
+    recipe = SPEED if seed >= SLOW else ""
+    return Case(
+        f"{program.name}/healthy/{seed}", program.key(program.texts, torch), program, program.texts, seed, recipe
+    )
 
 
-def judge(cases: Iterable[Case], tools: frozenset[str], at_once: int = 2) -> Iterator[Heard]:
-    """In the order of CASES, AT_ONCE of them at a time."""
+def judge(cases: Iterable[tuple[Case, Heard]], tools: frozenset[str], at_once: int = 2) -> Iterator[Heard]:
+    """In the order of CASES, AT_ONCE of them at a time; each with what is known of it."""
     with ThreadPoolExecutor(at_once) as pool:
-        yield from pool.map(lambda case: hear(case, tools), cases)
+        yield from pool.map(lambda each: hear(each[0], each[1], tools), cases)
 
 
-def hear(case: Case, tools: frozenset[str]) -> Heard:
+def hear(case: Case, known: Heard, tools: frozenset[str]) -> Heard:
+    """What all TOOLS say: those that are KNOWN are not asked again."""
+    found = _heard(case, missing) if (missing := tools - {*known.tools}) else known
+    taken = {each: getattr(found, each) for each in (CHECK, RUN, EXPERIMENT) if each in missing}
+    if RUN in missing:
+        taken |= {"verdict": found.verdict, "code": found.code, "seconds": found.seconds}
+    return replace(known, **taken, tools=sorted({*known.tools, *tools}))
+
+
+def _heard(case: Case, tools: frozenset[str]) -> Heard:
     with TemporaryDirectory(prefix="judged-") as name:
         folder = Path(name)
         program = folder / "program"
@@ -100,8 +120,9 @@ def hear(case: Case, tools: frozenset[str]) -> Heard:
 def _experimented(case: Case, folder: Path, program: Path) -> list[Said]:
     """What `torchtriage experiment` says within its usual budget."""
     arguments = case.program.arguments(case.seed, "out")
-    command = [sys.executable, "-m", "torchtriage", "experiment", "--out", str(folder / "experiment"), "--"]
-    ended([*command, sys.executable, *arguments], program, LIMIT)
+    command = [sys.executable, "-m", "torchtriage", "experiment", "--out", str(folder / "experiment")]
+    recipe = ["--recipe", case.recipe] if case.recipe else []
+    ended([*command, *recipe, "--", sys.executable, *arguments], program, LIMIT)
     (program / "output.txt").unlink(missing_ok=True)
     left = folder / "experiment" / "case.json"
     return _findings(json.loads(left.read_text(encoding="utf-8")), program) if left.exists() else []
@@ -177,4 +198,5 @@ def written(heard: Heard) -> str:
 def read(path: Path) -> dict[str, Heard]:
     """The judgements of a file that `judge --out` has written, by name; the last of each."""
     rows = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-    return {row["name"]: msgspec.convert(row, Heard) for row in rows}
+    both = {"tools": [CHECK, RUN]}  # of files from before there were experiments
+    return {row["name"]: msgspec.convert(both | row, Heard) for row in rows}

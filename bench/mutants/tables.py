@@ -10,8 +10,9 @@ from corpus import share
 
 from mutants import judge
 from mutants.catalogue import Mutant
-from mutants.judge import CHECK, EXPERIMENT, RUN, Heard
+from mutants.judge import CHECK, EXPERIMENT, RUN, SPEED, Heard
 
+TRIABLE = ("optimisation", "hyperparameters", "data")  # themes of operators whose faults an experiment may show
 TOOLS = {CHECK: CHECK, RUN: RUN, "either": "", EXPERIMENT: EXPERIMENT}
 
 
@@ -42,6 +43,19 @@ def summary(rows: list[Row], healthy: Iterable[Heard], title: str) -> Iterator[s
     for name, tool in TOOLS.items():
         if healthy:
             yield line(f"false alarms on healthy runs, {name}", [bool(heard.said(tool)) for heard in healthy])
+
+
+def tried(rows: list[Row]) -> Iterator[str]:
+    """Of what neither `check` nor `run` has found in optimisation, data and speed: what an experiment names."""
+    left = [
+        row
+        for row in rows
+        if (row.mutant.operator.theme in TRIABLE or row.harm == SPEED) and not judge.found(row.heard, row.mutant, "")
+    ]
+    if left and all(len(row.heard.tools) == len(TOOLS) - 1 for row in left):
+        yield "of optimisation, data and speed, what neither check nor run finds:"
+        yield line("  experiment finds", [judge.found(row.heard, row.mutant, EXPERIMENT) for row in left])
+        yield line("    says something false", [bool(judge.false(row.heard, row.mutant, EXPERIMENT)) for row in left])
 
 
 def line(title: str, values: list[bool]) -> str:

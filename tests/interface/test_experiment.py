@@ -118,6 +118,8 @@ def test_nothing_is_written_unasked_and_what_could_not_be_tried_is_said(
     [
         (("--apply", "--", "train.py"), "--apply goes with --fix"),
         (("--fix", "--recipe", "speed", "--", "train.py"), "no --recipe and no --try"),
+        (("--recipe", "speed", "--accelerator", "sim", "--", "train.py"), "a simulated device has none of a real one"),
+        (("--card", "8MiB", "--", "train.py"), "--card needs --accelerator sim"),
         (("--fix", "--", "-m", "package"), "no word of the command is a Python file of the working folder"),
     ],
 )

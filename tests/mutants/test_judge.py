@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mutants import commands, judge, tables
 from mutants.catalogue import Mutant, every_operator, is_aside
-from mutants.judge import CHECK, RUN, Heard, Said
+from mutants.judge import CHECK, EXPERIMENT, RUN, Heard, Said
 from mutants.tables import Row
 
 OPERATOR = next(each for each in every_operator() if each.name == "step-dropped")
@@ -82,6 +82,26 @@ def test_a_summary_counts_what_each_tool_finds():
     assert shares["and that all is ok"] == "1/2"
     assert shares["false alarms on healthy runs, run"] == "1/1"
     assert list(tables.table(rows, "operator", tables.KEYS["operator"]))[1].split() == ["step-dropped", *"2101011"]
+
+
+def test_of_what_an_experiment_may_show_the_rest_is_counted():
+    every = [CHECK, RUN, EXPERIMENT]
+    rows = [
+        Row(MUTANT, "figure", heard(Said("step-missing", []), tools=every)),
+        Row(MUTANT, "figure", heard(Said("step-missing", []), tool=EXPERIMENT, tools=every)),
+        Row(MUTANT, "figure", heard(Said("pickle-trusted", []), tool=EXPERIMENT, tools=every)),
+    ]
+    assert [line.split()[-4] for line in list(tables.tried(rows))[1:]] == ["1/2", "1/2"]
+    assert list(tables.tried([replace(rows[0], heard=heard())])) == []
+
+
+def test_a_tool_that_is_known_is_not_asked_again(monkeypatch):
+    asked = []
+    monkeypatch.setattr(judge, "_heard", lambda _case, tools: asked.append(tools) or heard(tool=EXPERIMENT))
+    known = heard(Said("step-missing", []), verdict="error", tools=[CHECK, RUN])
+    both = judge.hear(None, known, frozenset({RUN, EXPERIMENT}))
+    assert asked == [{EXPERIMENT}]
+    assert (both.run, both.verdict, both.tools) == (known.run, "error", [CHECK, EXPERIMENT, RUN])
 
 
 ASIDE = next(each for each in every_operator() if each.is_aside)

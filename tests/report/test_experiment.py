@@ -17,29 +17,29 @@ TOLD: dict[str, Any] = {
     "seconds": 9.5,
     "start": 2.302,
     "arms": [
-        {"changes": {}, "tries": 5, "end": 3.1, "losses": []},
-        {"changes": {"learning-rate": 0.1}, "tries": 5, "end": 0.41, "further": 1.42, "spread": [1.31, 1.53]},
+        {"name": "unchanged", "tries": 5, "end": 3.1, "losses": []},
+        {"name": "learning rate x 0.1", "tries": 5, "end": 0.41, "further": 1.42, "spread": [1.31, 1.53]},
         {
-            "changes": {"learning-rate": 0.01},
+            "name": "learning rate x 0.01",
             "tries": 5,
             "end": 0.2,
             "further": 2.0,
             "at_least": True,
             "spread": [2.0, 2.0],
         },
-        {"changes": {"learning-rate": 1000.0}, "tries": 1, "end": None, "further": -2.0, "spread": None},
-        {"changes": {"one-batch": 1.0, "learning-rate": 10.0}, "tries": 1, "end": 0.02, "further": 0.5, "spread": None},
+        {"name": "learning rate x 1000", "tries": 1, "end": None, "further": -2.0, "spread": None},
+        {"name": "one batch only, learning rate x 10", "tries": 1, "end": 0.02, "further": 0.5, "spread": None},
     ],
-    "without_result": [{"changes": {"dropout": 0.0}, "why": "its modules drop\nnothing out"}],
+    "without_result": [{"name": "no dropout", "why": "its modules drop\nnothing out"}],
 }
 SPEED: dict[str, Any] = {
     "legs": 13,
     "step": 0.0412,
     "arms": [
-        {"changes": {"workers": 2.0}, "pairs": 4, "from": 0.0412, "to": 0.0127, "saved": 0.69, "spread": [0.66, 0.71]},
-        {"changes": {"bfloat16": 1.0}, "pairs": 1, "from": 0.0412, "to": 0.05, "saved": -0.21, "spread": None},
+        {"name": "loader workers: 2", "pairs": 4, "from": 0.0412, "to": 0.0127, "saved": 0.69, "spread": [0.66, 0.71]},
+        {"name": "bfloat16 autocast", "pairs": 1, "from": 0.0412, "to": 0.05, "saved": -0.21, "spread": None},
     ],
-    "without_result": [{"changes": {"channels-last": 1.0}, "why": "its model convolves no images"}],
+    "without_result": [{"name": "channels last", "why": "its model convolves no images"}],
 }
 TIMED = [
     "Timed: 13 runs of 64 steps each, 9.5 s in all",
@@ -47,6 +47,33 @@ TIMED = [
     "loader workers: 2 step 41.2 ms to 12.7 ms (-69%, 95 % interval -71% to -66%)",
     "bfloat16 autocast step 41.2 ms to 50 ms (+21%, one run of each)",
     "channels last no result: its model convolves no images",
+]
+MEMORY: dict[str, Any] = {
+    "legs": 5,
+    "steps": 8,
+    "unchanged": {"peak": 100 * 2**20, "full": ""},
+    "arms": [
+        {"name": "activation checkpointing", "peak": 25 * 2**20, "full": ""},
+        {"name": "one parameter at a time", "peak": 100 * 2**20 + 512, "full": ""},
+    ],
+    "without_result": [{"name": "batch size x 0.5", "why": "it builds no DataLoader"}],
+}
+PEAKS = [
+    "Peak of the device's memory: 5 runs of 8 steps each",
+    "unchanged 100 MiB",
+    "activation checkpointing 100 MiB to 25 MiB (-75%)",
+    "one parameter at a time no difference",
+    "batch size x 0.5 no result: it builds no DataLoader",
+]
+FULL = MEMORY | {
+    "unchanged": {"peak": 60 * 2**20, "full": "CUDA out of memory. Tried to allocate 2.00 MiB"},
+    "arms": [MEMORY["arms"][0], {"name": "bfloat16 autocast", "peak": 60 * 2**20, "full": "CUDA out of memory"}],
+    "without_result": [],
+}
+FILLED = [
+    "unchanged runs out of memory: CUDA out of memory. Tried to allocate 2.00 MiB",
+    "activation checkpointing goes on: 25 MiB",
+    "bfloat16 autocast runs out of memory",
 ]
 REMEDIES: dict[str, Any] = {
     "steps": 64,
@@ -99,6 +126,12 @@ def test_times_stand_in_a_part_of_their_own() -> None:
     assert [said for said in TIMED if said not in words] == []
 
 
+@pytest.mark.parametrize(("memory", "rows"), [(MEMORY, PEAKS), (FULL, FILLED)], ids=["lower", "full"])
+def test_peaks_stand_in_a_part_of_their_own(memory: dict[str, Any], rows: list[str]) -> None:
+    words = " ".join(console.render(Case(measurements={"experiment": {"memory": memory}})).split())
+    assert [said for said in rows if said not in words] == []
+
+
 def test_remedies_that_were_tried_are_told_with_their_verdicts() -> None:
     words = " ".join(console.render(Case(measurements={"remedies": REMEDIES})).split())
     assert [said for said in PROVEN if said not in words] == []
@@ -129,9 +162,10 @@ def test_without_a_trial_there_is_no_part(told: Any) -> None:
     "told",
     [
         {"arms": [{}], "steps": "many"},
-        {"arms": [{"changes": {"\x1b[31m": "much"}, "spread": [None, "x"], "further": 1}], "start": "x"},
-        {"arms": [{"changes": []}], "without_result": [{"why": 3}, 4]},
-        {"speed": {"arms": [{"changes": {"\x1b[31m": 1}, "from": "x", "spread": ["a", None]}], "legs": None}},
+        {"arms": [{"name": "\x1b[31m", "spread": [None, "x"], "further": 1}], "start": "x"},
+        {"arms": [{"name": []}], "without_result": [{"why": 3}, 4]},
+        {"memory": {"unchanged": {"peak": 5}, "arms": [{"name": "\x1b[31m"}], "without_result": 3}},
+        {"speed": {"arms": [{"name": "\x1b[31m", "from": "x", "spread": ["a", None]}], "legs": None}},
     ],
 )
 def test_whatever_a_case_holds_it_is_inert_text(told: Any) -> None:

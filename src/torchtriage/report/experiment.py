@@ -11,25 +11,7 @@ from torchtriage.core.plain import number, within
 from torchtriage.report.figure import figure
 from torchtriage.report.text import count, line
 
-CHANGES = {
-    "learning-rate": "learning rate x {:g}",
-    "weight-decay": "no weight decay",
-    "clipping": "no clipping",
-    "dropout": "no dropout",
-    "autocast": "no autocast",
-    "one-batch": "one batch only",
-    "other-targets": "targets of other samples",
-    "batch-from-memory": "batches from memory",
-    "workers": "loader workers: {:g}",
-    "threads": "threads: {:g}",
-    "fused-optimizer": "fused optimizer",
-    "channels-last": "channels last",
-    "bfloat16": "bfloat16 autocast",
-    "compilation": "torch.compile",
-    "anomaly-detection": "no anomaly detection",
-    "deterministic-kernels": "any kernels, not only deterministic ones",
-}
-"""By intervention; {} stands for its value."""
+ALIKE = 0.005  # of a peak: less is no difference in the digits that are shown
 
 
 class Tried(Struct, frozen=True):
@@ -58,6 +40,10 @@ def tried(measurements: dict[str, Any]) -> Iterator[Tried]:
     if of_times:
         taken = f", {seconds} in all" if of_losses else f", in {seconds}"
         yield Tried(f"Timed: {count(legs, 'run')} of {steps} steps each{taken}", of_times)
+    memory = told.get("memory")
+    if isinstance(memory, dict) and (of_memory := tuple(_peaks(memory))):
+        runs, steps = (int(number(memory.get(name)) or 0) for name in ("legs", "steps"))
+        yield Tried(f"Peak of the device's memory: {count(runs, 'run')} of {steps} steps each", of_memory)
 
 
 def _remedies(told: Any) -> Iterator[Tried]:
@@ -87,7 +73,28 @@ def _paces(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "unchanged", f"a step takes {figure(step, 's')}"
     for each in _dicts(told.get("arms")):
         was, now = (figure(number(each.get(name)) or 0.0, "s") for name in ("from", "to"))
-        yield name(each.get("changes")), f"step {was} to {now} ({_saved(each)})"
+        yield name(each), f"step {was} to {now} ({_saved(each)})"
+    yield from _without_result(told)
+
+
+def _peaks(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What each run holds at most; of one that fails, the allocator's own words."""
+    own = within(told, "unchanged")
+    if not isinstance(own, dict) or not (own.get("full") or own.get("peak")):
+        return
+    most, is_full = number(own.get("peak")) or 0.0, bool(own.get("full"))
+    yield "unchanged", f"runs out of memory: {line(str(own.get('full')))}" if is_full else figure(most, "B")
+    for each in _dicts(told.get("arms")):
+        peak = number(each.get("peak")) or 0.0
+        if each.get("full"):
+            said = "runs out of memory"
+        elif is_full:
+            said = f"goes on: {figure(peak, 'B')}"
+        else:
+            said = f"{figure(most, 'B')} to {figure(peak, 'B')} ({_signed(peak / most - 1)})"
+            if abs(peak / most - 1) < ALIKE:
+                said = "no difference"
+        yield name(each), said
     yield from _without_result(told)
 
 
@@ -110,13 +117,13 @@ def _rows(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for each in _dicts(told.get("arms")):
         end = number(each.get("end"))
         to = f"the loss goes from {start:.3g} to {end:.3g}" if start is not None and end is not None else "not finite"
-        yield name(each.get("changes")), f"{to}{_further(each)}"
+        yield name(each), f"{to}{_further(each)}"
     yield from _without_result(told)
 
 
 def _without_result(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for each in _dicts(told.get("without_result")):
-        yield name(each.get("changes")), f"no result: {line(str(each.get('why')))}"
+        yield name(each), f"no result: {line(str(each.get('why')))}"
 
 
 def _further(each: dict[str, Any]) -> str:
@@ -130,10 +137,10 @@ def _further(each: dict[str, Any]) -> str:
     return f"; further than unchanged by {value:.0%} (95 % interval {low:.0%} to {high:.0%})"
 
 
-def name(changes: Any) -> str:
+def name(each: dict[str, Any]) -> str:
     """What an arm changes, in words."""
-    rows = changes.items() if isinstance(changes, dict) else ()
-    return ", ".join(CHANGES.get(each, line(each)).format(number(value) or 0.0) for each, value in rows) or "unchanged"
+    words = each.get("name")
+    return line(words) if isinstance(words, str) else "unchanged"
 
 
 def _dicts(rows: Any) -> list[dict[str, Any]]:

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from torchtriage.interface.cli import options, terminal
+from torchtriage.interface.cli import options, rehearsal, terminal
 
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
     from torchtriage.core.finding import Finding
     from torchtriage.examine.trial.experiment.wanted import Wanted
+    from torchtriage.simulation.cards import Card
 
 EXAMPLES = """\b
 torchtriage experiment -- train.py
 torchtriage experiment --recipe stability --steps 200 --budget 20m -- train.py
 torchtriage experiment --recipe speed -- train.py
+torchtriage experiment --recipe memory --accelerator sim --card 24GiB -- train.py
 torchtriage experiment --try learning-rate=0.3 --try workers=8 -- train.py
 torchtriage experiment --fix -- train.py
 """
@@ -64,10 +66,10 @@ class Duration(click.ParamType[float]):
 @click.option(
     "--recipe",
     "recipes",
-    type=click.Choice(("sanity", "stability", "speed")),
+    type=click.Choice(("sanity", "stability", "speed", "memory")),
     multiple=True,
-    help="What is tried: whether inputs, targets and batches matter; learning rates; what makes a step shorter. "
-    "Default: the first two.",
+    help="What is tried: whether inputs, targets and batches matter; learning rates; what makes a step shorter; what "
+    "lowers the peak of the device's memory. Default: the first two.",
 )
 @click.option(
     "--try",
@@ -76,7 +78,7 @@ class Duration(click.ParamType[float]):
     multiple=True,
     metavar="NAME[=VALUE]",
     help="Try this beside the unchanged job, instead of all that a recipe tries: learning-rate=0.3, dropout=0, …; with "
-    "--recipe speed the steps are timed.",
+    "--recipe speed the steps are timed, with memory the peak is read.",
 )
 @click.option("--fix", is_flag=True, help="Try the edits that findings of `check` propose, each in a mirror.")
 @click.option("--apply", is_flag=True, help="With --fix: show and write those that help.")
@@ -87,6 +89,8 @@ class Duration(click.ParamType[float]):
     "--budget", type=Duration(), default="5m", show_default=True, metavar="TIME", help="For all: 90s, 5m, 2h."
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Default: torchtriage-runs/<time>.")
+@rehearsal.accelerator
+@rehearsal.card
 @options.form("console", "json", "sarif", "html", "markdown")
 @options.persona
 @options.exit_zero
@@ -101,6 +105,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     steps: int,
     budget: float,
     out: Path | None,
+    accelerator: str | None,
+    card: Card | None,
     form: str,
     persona: str,
     exit_zero: bool,
@@ -118,6 +124,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
         raise click.UsageError("--fix tries what the findings propose: it goes with no --recipe and no --try.")
     if apply and not fix:
         raise click.UsageError("--apply goes with --fix.")
+    if accelerator and "speed" in recipes:
+        raise click.UsageError("--recipe speed measures times, and a simulated device has none of a real one.")
+    simulated = rehearsal.simulated(accelerator, card)
 
     from torchtriage.core.fault import Persona
     from torchtriage.examine.trial.experiment.arms import Arm
@@ -139,6 +148,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
             probes("interventions"),
             tuple(Arm((each,)) for each in changes),
             frozenset(name for name, is_from_start in interventions().items() if is_from_start),
+            simulated,
         )
         found, helpful = _with_remedies(wanted) if fix else (experiment(wanted), frozenset())
     for leg in place.glob("leg*"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from torchtriage.core.errors import TriageError
-from torchtriage.interface.cli import options, terminal
+from torchtriage.interface.cli import options, rehearsal, terminal
 from torchtriage.interface.cli.death import Death
 
 if TYPE_CHECKING:
@@ -43,22 +43,6 @@ class Share(click.ParamType[float]):
         return share
 
 
-class CardName(click.ParamType["Card"]):
-    """A card by its name or its memory."""
-
-    name = "card"
-
-    def convert(self, value: str | Card, param: click.Parameter | None, ctx: click.Context | None) -> Card:
-        from torchtriage.simulation.cards import parse_card
-
-        if not isinstance(value, str):
-            return value
-        try:
-            return parse_card(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 _SMALLEST = 0.0001
 """Less than what the clock of steps itself takes; who wants nothing of the probes runs without them."""
 
@@ -86,17 +70,8 @@ _SMALLEST = 0.0001
     metavar="CASE",
     help="The case.json of the same job on one process, or its folder: tells how well the ranks scale.",
 )
-@click.option(
-    "--accelerator",
-    type=click.Choice(("sim",)),
-    help='Rehearse on a simulated device: a script for a GPU runs on this CPU, "cuda" included.',
-)
-@click.option(
-    "--card",
-    type=CardName(),
-    metavar="CARD",
-    help="With --accelerator: what is simulated, such as 24GiB, H100 or 2xH100. Default: one of 16GiB.",
-)
+@rehearsal.accelerator
+@rehearsal.card
 @options.form("console", "json")
 @click.option("--fail-on", type=click.Choice(("error", "warning")), help="End with 1 when that much was found.")
 @options.persona
@@ -121,8 +96,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     """Runs the job unchanged, tells what it shows, and ends with the job's own code."""
     if end_hang and hang_after is None:
         raise click.UsageError("--end-hang needs --hang-after")
-    if card is not None and accelerator is None:
-        raise click.UsageError("--card needs --accelerator sim")
+    simulated = rehearsal.simulated(accelerator, card)
     from torchtriage.core.case import Case
     from torchtriage.core.fault import Persona
     from torchtriage.examine.run.launcher.launch import Launch
@@ -147,7 +121,7 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
             end_hang,
             baseline,
             overhead,
-            _simulated(accelerator, card),
+            simulated,
         )
         judged, ended = run(wanted, asked, lambda case: _stands(chosen(case, Persona(persona)), color))
     case = chosen(judged, Persona(persona))
@@ -165,17 +139,6 @@ def command(  # noqa: PLR0913, PLR0917 - one parameter for each option that the 
     if ended.signal is not None and not end_hang:
         return Death(ended.code)
     return ended.code or options.failing(case, fail_on)
-
-
-def _simulated(accelerator: str | None, card: Card | None) -> str | None:
-    """The card to be simulated, as it stands in the job's environment."""
-    if accelerator is None:
-        return None
-    import json
-
-    from torchtriage.simulation.cards import UNKNOWN
-
-    return json.dumps((card or UNKNOWN).as_row())
 
 
 def _stands(case: Case, color: str) -> None:

@@ -105,6 +105,13 @@ def causal(times: int = TIMES) -> Tensor:
     return nn.Transformer.generate_square_subsequent_mask(times)
 
 
+def pooled(model: Any, x: Tensor, dim: int) -> Tensor:
+    """The mean of the parts of each sample, by weights that a softmax over DIM gives."""
+    weights = model.score(x).squeeze(-1).softmax(dim)
+    answers: Tensor = model.net(torch.einsum("bt,btd->bd", weights, x))
+    return answers
+
+
 def off_diagonal(scores: Tensor) -> Tensor:
     return scores[~torch.eye(len(scores), dtype=torch.bool)].view(len(scores), -1)
 
@@ -155,6 +162,10 @@ WRONG: dict[str, tuple[str, Callable[[], Influence]]] = {
         "samples-mixed",
         lambda: looked(Calls(lambda m, x: m.layer(x)[0], layer=nn.LSTM(8, 8)), numbers(ROWS, TIMES, 8)),
     ),
+    "weights of the parts, divided among the samples": (
+        "samples-mixed",
+        lambda: looked(Calls(pooled, net=mlp(8), score=nn.Linear(8, 1)), numbers(ROWS, TIMES, 8), 0),
+    ),
     "attention without a mask": (
         "future-visible",
         lambda: looked(Calls(attend, **embedded(attention=attention())), ids()),
@@ -193,6 +204,12 @@ HEALTHY: dict[str, Callable[[], Influence]] = {
         Calls(lambda m, x: m.net(x), net=mlp()), torch.zeros(ROWS, WIDTH), samples=2 * ROWS
     ),
     "a benchmark on ones": lambda: looked(mlp(), torch.ones(ROWS, WIDTH), samples=0),
+    "weights of the parts of each sample": lambda: looked(
+        Calls(pooled, net=mlp(8), score=nn.Linear(8, 1)), numbers(ROWS, TIMES, 8), 1
+    ),
+    "scores against all others, divided among these": lambda: looked(
+        Calls(lambda m, x: (m.net(x) @ m.net(x).t()).softmax(0), net=mlp()), numbers(ROWS, WIDTH)
+    ),
     "a set, pooled to as many numbers as it has elements": lambda: looked(
         Calls(lambda m, x: m.net(x).amax(0), net=mlp(out=ROWS)), numbers(ROWS, WIDTH), samples=0
     ),

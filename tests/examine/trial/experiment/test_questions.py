@@ -12,14 +12,18 @@ from torchtriage.examine.trial.experiment.questions import (
     FASTER_LOADING,
     FASTER_STEPS,
     FROM_MEMORY,
+    NO_CLIPPING,
+    NO_DECAY,
     ONE_BATCH,
     ONE_BATCH_AT,
     OTHER_TARGETS,
     SLOWER,
     SLOWEST,
+    SMALLER,
     TRIES,
     Answers,
     paces,
+    peaks,
     plan,
 )
 
@@ -52,7 +56,14 @@ def tries(found: list[tuple[Arm, int]], arm: Arm) -> int:
 
 def test_a_healthy_training_is_tried_once_at_each_rate() -> None:
     found = asked(HEALTHY)
-    assert [arm for arm, _ in found] == [CONTROL, SLOWER, *FASTER, ONE_BATCH, OTHER_TARGETS]
+    assert [arm for arm, _ in found] == [CONTROL, SLOWER, *FASTER, NO_DECAY, NO_CLIPPING, ONE_BATCH, OTHER_TARGETS]
+
+
+@pytest.mark.parametrize("arm", [NO_DECAY, NO_CLIPPING], ids=str)
+def test_what_holds_the_training_back_is_left_out_again(arm: Arm) -> None:
+    found = asked({**HEALTHY, NO_DECAY: 1.0, NO_CLIPPING: 1.0, arm: 0.5})
+    assert {each for each, number in found if number} == {CONTROL, arm}
+    assert tries(found, arm) == 1 + TRIES
 
 
 @pytest.mark.parametrize(
@@ -150,3 +161,50 @@ def test_an_arm_that_is_wanted_is_timed_in_pairs_whatever_comes_of_it() -> None:
         (FUSED, 0),
         *((arm, number) for number in range(1, TRIES + 1) for arm in (CONTROL, FUSED)),
     ]
+
+
+def measured(peaks_by_arm: Mapping[Arm, int | str | None], wanted: tuple[Arm, ...] = ()) -> tuple[list[Arm], Answers]:
+    """The arms whose peak of memory a plan wants, where each holds so many bytes, or ends with an error."""
+    answers, found = Answers(), []
+    steps = peaks(answers, wanted)
+    order = next(steps)
+    while True:
+        assert order.number == 0
+        found.append(order.arm)
+        peak = peaks_by_arm.get(order.arm, "refused")
+        if peak == "refused":
+            course = Course((), ended="not applied", why="there is none")
+        elif isinstance(peak, str):
+            course = Course((1.0,), ended="error", why=peak)
+        else:
+            course = Course((1.0,) * 8, peak=peak)
+        try:
+            order = steps.send(course)
+        except StopIteration:
+            return found, answers
+
+
+FULL = "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 MiB. GPU 0 has a total capacity of 60.00 MiB"
+
+
+@pytest.mark.parametrize(
+    ("peak", "arms"),
+    [
+        (100, [CONTROL, *SMALLER]),
+        (FULL, [CONTROL, *SMALLER]),
+        ("ValueError: no data", [CONTROL]),
+        (None, [CONTROL]),
+        ("refused", [CONTROL]),
+    ],
+    ids=["a device", "a full device", "an error", "no device", "no training"],
+)
+def test_what_lowers_the_peak_is_tried_once_where_there_is_one(peak: int | str | None, arms: list[Arm]) -> None:
+    found, _ = measured({**dict.fromkeys(SMALLER, 50), CONTROL: peak})
+    assert found == arms
+
+
+def test_of_a_wanted_change_alone_the_peak_is_read() -> None:
+    arm = Arm((("foreach", 0.0),))
+    found, answers = measured({CONTROL: 100}, (arm,))
+    assert found == [CONTROL, arm]
+    assert answers.refused == {arm: "there is none"}

@@ -10,8 +10,32 @@ from statistics import fmean, stdev
 from torchtriage.examine.trial.experiment.job.events import Branched
 
 LAST = 4  # the end of a course is its last fourth
+LEAST = 0.5  # of the usual gain, as which that of a pair counts at least
 MOST = 2.0  # times a gain, as which all is counted that is more
 CRITICAL = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36)  # of Student's t, two-sided 95 %, for 1 to 7 degrees of freedom
+
+CHANGES = {
+    "learning-rate": "learning rate x {:g}",
+    "weight-decay": "no weight decay",
+    "clipping": "no clipping",
+    "dropout": "no dropout",
+    "autocast": "no autocast",
+    "one-batch": "one batch only",
+    "other-targets": "targets of other samples",
+    "batch-from-memory": "batches from memory",
+    "workers": "loader workers: {:g}",
+    "threads": "threads: {:g}",
+    "fused-optimizer": "fused optimizer",
+    "channels-last": "channels last",
+    "bfloat16": "bfloat16 autocast",
+    "compilation": "torch.compile",
+    "anomaly-detection": "no anomaly detection",
+    "deterministic-kernels": "any kernels, not only deterministic ones",
+    "checkpointing": "activation checkpointing",
+    "foreach": "one parameter at a time",
+    "batch-size": "batch size x {:g}",
+}
+"""In words, by intervention; {} stands for its value. Those of other rooms are called by their names."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +48,8 @@ class Arm:
     def __str__(self) -> str:
         if self.remedy:
             return self.remedy
-        return ", ".join(f"{name}={value:g}" for name, value in self.changes) or "unchanged"
+        words = (CHANGES.get(name, f"{name}={{:g}}").format(value) for name, value in self.changes)
+        return ", ".join(words) or "unchanged"
 
 
 CONTROL = Arm()
@@ -67,6 +92,16 @@ class Course:
     def is_told(self) -> bool:
         """Whether it has gone far enough to be held against another."""
         return len(self.losses) >= LAST
+
+    @property
+    def full(self) -> str:
+        """What the allocator asked for when it has ended because the device was full; empty where it was not.
+
+        By torch's own class of error, and the first two of its sentences.
+        """
+        if self.ended != "error" or not self.why.startswith("OutOfMemoryError: "):
+            return ""
+        return ". ".join(self.why.removeprefix("OutOfMemoryError: ").split(". ")[:2])
 
     @property
     def end(self) -> float:
@@ -151,7 +186,8 @@ class Courses:
     def contrast(self, arm: Arm, other: Arm, gain: float | None = None) -> Contrast | None:
         """How much further ARM gets than OTHER; None where no try has both.
 
-        It is a share of what the better one gains, or of a GAIN that is known from elsewhere.
+        It is a share of what the better one gains in the same pair, or of a GAIN that is known from elsewhere: batches
+        differ, and one from which little is gained by the one tells little of the other.
 
         The first try has chosen which arms are tried again: where there are others it does not count, since the best of
         several is the best by luck, too.
@@ -162,8 +198,12 @@ class Courses:
         if not both:
             return None
         ends = fmean(mine[each].end for each in both), fmean(theirs[each].end for each in both)
-        most = max(self.start - min(ends) if gain is None else gain, 1e-12)
-        shares = [_bounded((theirs[each].end - mine[each].end) / most) for each in both]
+        usual = self.start - min(ends)
+        shares = []
+        for each in both:
+            end, beside = mine[each].end, theirs[each].end
+            most = max(self.start - min(end, beside), LEAST * usual, 1e-12) if gain is None else gain
+            shares.append(_bounded((beside - end) / most))
         value = fmean(shares)
         if len(shares) < 2:
             return Contrast(value, (-1.0, max(1.0, value)), ends, len(shares))

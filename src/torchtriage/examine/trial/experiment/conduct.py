@@ -13,6 +13,7 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import view
 from torchtriage.examine.run.job.events import Rate, from_row, to_row
+from torchtriage.examine.run.launcher.launch import rehearsing
 from torchtriage.examine.run.lines import Row, Tail
 from torchtriage.examine.run.reader import load
 from torchtriage.examine.run.record import RunRecord
@@ -27,7 +28,9 @@ from torchtriage.examine.trial.leg.execute import Ended, Leg, refusal
 from torchtriage.examine.trial.leg.mirror import mirrored
 
 HERE = Path(__file__).resolve().parent
+PEAK_STEPS = 8  # that show the most memory: from the second on the states of the optimizer are there, too
 BEYOND = 8  # times the steps of a branch, for which the job itself is watched afterwards
+FELL = 0.99  # of its highest value, below which a rate is on its way down
 SHARE = 0.2  # of the budget that is left, which one branch may take at most
 
 
@@ -36,13 +39,14 @@ class Experiment:
     """What an experiment has shown. steps: that each trial was to do. why: the job could not be branched.
 
     ended: the job itself, or the last leg. record: of the job itself, as far as it went on afterwards. influences:
-    what the answers of the models depend on. seconds: that all trials took. spent: the budget was. paces: what the
-    legs have shown, which were to tell times; in_legs: the answers come from legs, too.
+    what the answers of the models depend on. seconds: that all trials took. spent: the budget was. paces, peaks: what
+    the legs have shown, which were to tell times and the most memory; in_legs: the answers come from legs, too.
     """
 
     steps: int
     answers: Answers = field(default_factory=Answers)
     paces: Answers = field(default_factory=Answers)
+    peaks: Answers = field(default_factory=Answers)
     in_legs: bool = False
     ended: Ended | None = None
     record: RunRecord | None = None
@@ -59,18 +63,36 @@ class Experiment:
     @property
     def has_seen(self) -> bool:
         """Whether any branch has shown anything."""
-        return bool(self.influences or self.courses.of(CONTROL) or self.paces.courses.of(CONTROL))
+        measured = self.paces.courses.of(CONTROL) or self.peaks.courses.found
+        return bool(self.influences or self.courses.of(CONTROL) or measured)
 
     @property
     def has_courses(self) -> bool:
         """Whether the losses of the job are known, or were asked for."""
-        return bool(self.courses.of(CONTROL)) or not self.paces.courses.of(CONTROL)
+        return bool(self.courses.of(CONTROL)) or not (self.paces.courses.of(CONTROL) or self.peaks.courses.found)
 
     @property
     def rate(self) -> Rate | None:
         """The learning rate of the job's first optimizer, and where that is built."""
         ranks = self.record.ranks if self.record else ()
         return next((rate for rank in ranks if (rate := rank.first(Rate)) is not None), None)
+
+    @property
+    def highest_rate(self) -> float | None:
+        """The highest rate of that optimizer by the job's own schedule; None where it may still have been rising.
+
+        Changes of a quarter are written down: a rate of which none was in the last half of the time has arrived.
+        """
+        ranks = self.record.ranks if self.record else ()
+        for rank in ranks:
+            rates = [each for each in rank.all(Rate) if not each.number]
+            if not rates:
+                continue
+            last, before = rates[-1], rates[-2].at if len(rates) > 1 else 0
+            is_whole = self.ended is not None and not self.ended.stopped and not self.ended.late
+            has_fallen = last.lr is not None and last.lr < FELL * last.highest
+            return last.highest if is_whole or has_fallen or before < last.at / 2 else None
+        return None
 
     @property
     def unseen(self) -> tuple[Inconclusive, ...]:
@@ -90,8 +112,10 @@ def experiment(wanted: Wanted) -> Experiment:
         found = _branched(wanted)
         if found.why:
             legs.carry_out(plan(found.answers, wanted.recipes & {"stability"}, wanted.in_branches))
-    if "speed" in wanted.recipes or wanted.in_legs:
+    if "speed" in wanted.recipes or (wanted.in_legs and "memory" not in wanted.recipes):
         legs.carry_out(questions.paces(found.paces, wanted.in_legs), of_times=True)
+    if "memory" in wanted.recipes:
+        legs.carry_out(questions.peaks(found.peaks, wanted.in_legs), of_times=True, steps=PEAK_STEPS)
     return replace(
         found,
         ended=found.ended or legs.ended,
@@ -111,6 +135,7 @@ def _branched(wanted: Wanted) -> Experiment:
             "TORCHTRIAGE_MIRROR": os.pathsep.join(map(str, (mirror.place, mirror.temporary))),
             "TORCHTRIAGE_STEPS": str(BEYOND * wanted.steps),
             "TORCHTRIAGE_INTERVENTIONS": os.pathsep.join(map(str, wanted.interventions)),
+            **rehearsing(wanted.card),
         }
         talk = _Dialogue(wanted, mirror.place / "record-experiment" / REPORT, orders)
         probes = (*wanted.probes, HERE / "job")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.examine.run.job.events import from_row, to_row
+from torchtriage.examine.run.launcher.launch import rehearsing
 from torchtriage.examine.run.lines import Tail
 from torchtriage.examine.run.reader import load
 from torchtriage.examine.trial.experiment.arms import Course
@@ -53,15 +54,17 @@ class Legs:
         self.files, self.faults = files or {}, faults
         self.ended: Ended | None = None
         self.spent = self.of_times = False
+        self.steps = wanted.steps
         self.seconds = 0.0
         self.number = 0
 
-    def carry_out(self, plan: Plan, *, of_times: bool = False) -> None:
+    def carry_out(self, plan: Plan, *, of_times: bool = False, steps: int | None = None) -> None:
         """All of PLAN, as far as the budget goes; the plan keeps the answers. Raises TriageError as a leg does.
 
-        OF_TIMES: they ask for no losses, so that further tries need not begin with other batches.
+        OF_TIMES: they ask for no losses, so that further tries need not begin with other batches. STEPS: of each leg,
+        if fewer are enough.
         """
-        self.of_times, began = of_times, time.monotonic()
+        self.of_times, self.steps, began = of_times, steps or self.wanted.steps, time.monotonic()
         answer: Course | None = None
         is_first = True
         try:
@@ -91,7 +94,7 @@ class Legs:
         wish = Wish(
             number=self.number,
             changes=dict(order.arm.changes),
-            steps=wanted.steps,
+            steps=self.steps,
             skipped=0 if self.of_times else order.number * max(1, wanted.steps // 4),
             seed=order.number or None,
         )
@@ -100,6 +103,7 @@ class Legs:
             "TORCHTRIAGE_CONDUCTOR": str(os.getpid()),
             "TORCHTRIAGE_MIRROR": os.pathsep.join(map(str, (mirror.place, mirror.temporary))),
             "TORCHTRIAGE_INTERVENTIONS": os.pathsep.join(map(str, wanted.interventions)),
+            **rehearsing(wanted.card),
         }
         left = max(1.0, self.until - time.monotonic())
         report = _Report(mirror.place / "record-trial" / REPORT)

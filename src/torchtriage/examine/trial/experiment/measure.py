@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Contrast, Course
-from torchtriage.examine.trial.experiment.conduct import Experiment
+from torchtriage.examine.trial.experiment.conduct import PEAK_STEPS, Experiment
 from torchtriage.examine.trial.experiment.questions import Answers, arms
 
 
@@ -16,9 +16,10 @@ def measurements(found: Experiment) -> dict[str, Any]:
 
     further: a share of what the better of the two gains; at_least: it may be more; spread: its 95 % interval, None of a
     single pair. without_result: changes that had no place in the job, or whose trial did not come far enough. speed:
-    the same of legs in which steps were timed.
+    the same of legs in which steps were timed. memory: of legs whose peak was read, in bytes; full: what the allocator
+    said where the device was full instead.
     """
-    return {"experiment": _losses(found) | {"speed": _speed(found)}}
+    return {"experiment": _losses(found) | {"speed": _speed(found), "memory": _memory(found)}}
 
 
 def _losses(found: Experiment) -> dict[str, Any]:
@@ -48,8 +49,28 @@ def _speed(found: Experiment) -> dict[str, Any]:
     }
 
 
+def _memory(found: Experiment) -> dict[str, Any]:
+    courses = found.peaks.courses.found
+    own = courses.get((CONTROL, 0))
+    arms = [arm for arm, _ in courses if arm != CONTROL]
+    return {
+        "legs": len(courses),
+        "steps": PEAK_STEPS,
+        "unchanged": _peak(own) if own is not None else None,
+        "arms": [{"name": str(arm), "changes": dict(arm.changes), **_peak(courses[arm, 0])} for arm in arms],
+        "without_result": [
+            {"name": str(arm), "changes": dict(arm.changes), "why": why} for arm, why in found.peaks.refused.items()
+        ],
+    }
+
+
+def _peak(course: Course) -> dict[str, Any]:
+    return {"peak": course.peak, "full": course.full}
+
+
 def _pace(arm: Arm, told: Contrast) -> dict[str, Any]:
     return {
+        "name": str(arm),
         "changes": dict(arm.changes),
         "pairs": told.tries,
         "from": told.ends[1],
@@ -60,9 +81,9 @@ def _pace(arm: Arm, told: Contrast) -> dict[str, Any]:
 
 
 def _without_result(answers: Answers) -> list[dict[str, Any]]:
-    refused = [{"changes": dict(arm.changes), "why": why} for arm, why in answers.refused.items()]
+    refused = [{"name": str(arm), "changes": dict(arm.changes), "why": why} for arm, why in answers.refused.items()]
     return refused + [
-        {"changes": dict(arm.changes), "why": _why(course)}
+        {"name": str(arm), "changes": dict(arm.changes), "why": _why(course)}
         for (arm, number), course in answers.courses.found.items()
         if not number and not course.is_told
     ]
@@ -81,6 +102,7 @@ def _arm(found: Experiment, arm: Arm) -> dict[str, Any]:
     told = found.courses.contrast(arm, CONTROL)
     end = told.ends[0] if told is not None else fmean(each.end for each in courses.values())
     row: dict[str, Any] = {
+        "name": str(arm),
         "changes": dict(arm.changes),
         "tries": len(courses),
         "end": end if isfinite(end) else None,

@@ -11,11 +11,13 @@ TRIES = 4  # further ones of an arm that may be the cause: each begins with othe
 SLOWER = Arm((("learning-rate", 0.1),))
 SLOWEST = Arm((("learning-rate", 0.01),))
 FASTER = tuple(Arm((("learning-rate", factor),)) for factor in (10.0, 100.0, 1000.0))
+NO_DECAY = Arm((("weight-decay", 0.0),))
+NO_CLIPPING = Arm((("clipping", 0.0),))
 OTHER_TARGETS = Arm((("other-targets", 1.0),))
 ONE_BATCH = Arm((("one-batch", 1.0),))
 ONE_BATCH_AT = tuple(Arm((("one-batch", 1.0), ("learning-rate", factor))) for factor in (0.1, 10.0, 100.0))
 FROM_MEMORY = Arm((("batch-from-memory", 1.0),))
-FASTER_LOADING = tuple(Arm((("workers", number),)) for number in (2.0, 4.0))
+FASTER_LOADING = tuple(Arm((("workers", number),)) for number in (0.0, 2.0, 4.0))
 FASTER_STEPS = tuple(
     Arm(((name, 1.0),))
     for name in (
@@ -23,6 +25,9 @@ FASTER_STEPS = tuple(
         "compilation",
     )
 )  # fmt: skip
+SMALLER = tuple(
+    Arm((change,)) for change in (("checkpointing", 1.0), ("bfloat16", 1.0), ("foreach", 0.0), ("batch-size", 0.5))
+)
 WAITING = 0.1  # of a step, that batches from memory save, from which more workers are tried
 SHORTER = 0.05  # of a step, that an arm saves, from which it is tried again
 BETTER = 0.15  # further, as a share of what the better arm gains, at which an arm is tried again
@@ -92,6 +97,19 @@ def paces(answers: Answers, wanted: tuple[Arm, ...] = ()) -> Plan:
             yield from _again(answers, arm)
 
 
+def peaks(answers: Answers, wanted: tuple[Arm, ...] = ()) -> Plan:
+    """The orders of what may lower the peak of the device's memory, or of the arms that are WANTED; a leg for each.
+
+    One try: bytes are counted, not sampled. A job that runs out of memory is tried as well: that is what it is for.
+    """
+    control = yield from _tried(answers, CONTROL, 0)
+    full = answers.courses.found.get((CONTROL, 0))
+    if (control is None or control.peak is None) and not (full and full.full):
+        return
+    for arm in wanted or SMALLER:
+        yield from _tried(answers, arm, 0)
+
+
 def _saves(answers: Answers, arm: Arm, share: float) -> bool:
     found = answers.courses.saved(arm, CONTROL)
     return found is not None and found.value > share
@@ -106,6 +124,10 @@ def _rates(answers: Answers) -> Plan:
     candidates.sort(key=lambda arm: -answers.courses.gain(arm))
     for arm in candidates[:1]:
         yield from _again(answers, arm)
+    for arm in (NO_DECAY, NO_CLIPPING):
+        yield from _tried(answers, arm, 0)
+        if _is_better(answers, arm):
+            yield from _again(answers, arm)
 
 
 def _one_batch(answers: Answers) -> Plan:

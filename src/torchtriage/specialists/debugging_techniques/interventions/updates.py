@@ -42,6 +42,15 @@ def fused_optimizer(now: Interventions, _value: float) -> None:
         group.update(fused=True, foreach=False)
 
 
+def foreach(now: Interventions, _value: float) -> None:
+    """Updates one parameter after the other: updates of all at once hold a copy of all of them for a moment."""
+    found = [group for group in _groups() if "foreach" in group and not group.get("fused")]
+    if not any(group["foreach"] is not False for group in found):
+        now.refuse("no optimizer updates all parameters at once without a fused kernel")
+    for group in found:
+        group["foreach"] = False
+
+
 def _groups() -> list[dict[str, Any]]:
     return [group for optimizer in _optimizers() for group in optimizer.param_groups]
 

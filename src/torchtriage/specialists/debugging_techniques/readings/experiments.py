@@ -12,6 +12,8 @@ from torchtriage.examine.trial.experiment.arms import CONTROL, LAST, Arm, Contra
 from torchtriage.examine.trial.experiment.conduct import Experiment
 from torchtriage.examine.trial.experiment.questions import (
     FASTER,
+    NO_CLIPPING,
+    NO_DECAY,
     ONE_BATCH,
     ONE_BATCH_AT,
     OTHER_TARGETS,
@@ -26,6 +28,9 @@ SURE = 6.0  # times the noise of an end of a course, that a gain has to come to
 ALIKE = 0.1  # further, as a share of what is gained, within which two arms do the same
 CLIMBED = 4.0  # times its start, to which the loss rises before it is not finite, where the rate is too high
 WARMING = 2.0  # times the rate of a branch's first step, from which its last is that of a warm-up
+DECAYED, CLIPPED = 0.25, 0.9  # of a gain, that decay and clipping take at least where they are the cause
+BEYOND = 4.0  # times the highest rate of the job, from which no warm-up explains that a trial's gets further
+GONE = 0.1  # of its highest value in a trial, below which the job's own schedule has taken the rate away
 STUCK = 0.02  # of the loss at the start, by which that of one batch moves where nothing of it is learned
 FALLING = 2e-4  # of the loss at the start, by which one batch still gets cheaper: rounding is a hundredth of that
 ROOM = 10  # parameters for each sample of a batch, from which it can be learned by heart
@@ -50,7 +55,7 @@ def learning_rate_too_high(experiment: Experiment) -> Iterator[Sighting]:
             "`torchtriage run` names the operation from which it comes.",
         )
     found = _best(experiment, (SLOWER, SLOWEST))
-    if found is not None:
+    if found is not None and not _is_explained(experiment, found[1]):
         yield _of_rates(experiment, *found)
 
 
@@ -73,15 +78,66 @@ def learning_rate_too_low(experiment: Experiment) -> Iterator[Sighting]:
         return
     control = _rates(experiment)
     found = _best(experiment, FASTER)
-    if found is None:
+    if found is None or _is_explained(experiment, found[1]):
         return
-    if control[-1] > WARMING * control[0] > 0:
+    tried, highest = dict(found[0].changes)["learning-rate"] * control[-1], experiment.highest_rate
+    if _is_rising(control) and (highest is None or tried < BEYOND * highest):
         raise CannotSee(
             f"the learning rate was still rising, from {control[0]:.2g} to {control[-1]:.2g}, in the steps that were "
             "tried: higher rates get further there in any warm-up",
             "Let branches run beyond the warm-up: --steps N.",
         )
     yield _of_rates(experiment, *found)
+
+
+def _is_explained(experiment: Experiment, told: Contrast) -> bool:
+    """Whether what a change of the rate gains comes without decay or without clipping, too, which are then the cause.
+
+    AdamW decays less at a lower rate, and what is clipped makes up for it by a higher one.
+    """
+    for arm, enough in ((NO_DECAY, DECAYED), (NO_CLIPPING, CLIPPED)):
+        found = _best(experiment, (arm,))
+        if found is not None and found[1].spread[0] > enough and found[1].ends[0] <= told.ends[0] + _margin(told):
+            return True
+    return False
+
+
+def _margin(told: Contrast) -> float:
+    """By how much of the loss two arms may end apart, as far as the better one is as good as the other."""
+    gained = told.ends[1] - told.ends[0]
+    return ALIKE * gained if isfinite(gained) else 0.0
+
+
+def _is_rising(rates: tuple[float, ...]) -> bool:
+    return rates[-1] > WARMING * rates[0] > 0
+
+
+@detector("trial/weight-decay-too-large")
+def weight_decay_too_large(experiment: Experiment) -> Iterator[Sighting]:
+    """Without weight decay the same training gets further in the same steps, by more than decay may hold it back."""
+    yield from _without(experiment, NO_DECAY, "without weight decay")
+
+
+@detector("trial/clip-norm-too-small")
+def clip_norm_too_small(experiment: Experiment) -> Iterator[Sighting]:
+    """With gradients as they are the same training gets many times as far in the same steps."""
+    yield from _without(experiment, NO_CLIPPING, "without clipping")
+
+
+def _without(experiment: Experiment, arm: Arm, how: str) -> Iterator[Sighting]:
+    if not experiment.courses.of(arm):
+        return
+    _rates(experiment)
+    found = _best(experiment, (arm,))
+    if found is None:
+        return
+    _, told = found
+    now, was = (f"{each:.3g}" if isfinite(each) else "no finite number" for each in told.ends)
+    fact = (
+        f"in the same {experiment.steps} steps the loss falls from {experiment.courses.start:.3g} to {now} {how}, and "
+        f"to {was} with it ({told.tries} pairs that begin alike)"
+    )
+    yield Sighting(_at_optimizer(experiment), fact, told.value, _unit(told), told.spread)
 
 
 @detector("trial/cannot-overfit-one-batch")
@@ -109,8 +165,14 @@ def cannot_overfit_one_batch(experiment: Experiment) -> Iterator[Sighting]:
     if why := _no_heart(experiment):
         raise CannotSee(why, WAY)
     control = courses.of(CONTROL)[0].rates or (0.0,)
-    if control[-1] > WARMING * control[0]:
+    if _is_rising(control):
         raise CannotSee("the learning rate was still rising in the steps that were tried", "More steps: --steps N.")
+    if control[-1] < GONE * max(control):
+        raise CannotSee(
+            f"the job's own schedule lowers the learning rate from {max(control):.2g} to {control[-1]:.2g} in the "
+            "steps that were tried: nothing is learned at such a rate",
+            "`torchtriage run` tells whether the schedule is called too often; fewer steps: --steps N.",
+        )
     fact = (
         f"one batch, {experiment.steps} times, at 0.1, 1, 10 and 100 times the learning rate: the loss goes from "
         f"{start:.3g} to {start - best:.3g} at best, where a network that is wired right learns it by heart"
@@ -202,12 +264,13 @@ def samples_mixed(experiment: Experiment) -> Iterator[Sighting]:
         if look.order < MIXED and not look.along:
             continue
         _alone(experiment)
-        along = f"; {look.along} takes them for the steps of a sequence" if look.along else ""
+        along = f"; {look.along}" if look.along else ""
         fact = (
             f"{look.module} in evaluation mode: when half of its {look.rows} samples are exchanged, its answers for "
             f"the others change by {look.others:.0%} of their spread{along}"
         )
-        yield Sighting(Place(rank=0, module=look.module), fact, look.others, "of the spread of its answers")
+        place = Place(path=look.path or None, line=look.line or None, rank=0, module=look.module)
+        yield Sighting(place, fact, look.others, "of the spread of its answers")
 
 
 @detector("trial/future-visible")
@@ -317,18 +380,25 @@ def _best(experiment: Experiment, arms: tuple[Arm, ...]) -> tuple[Arm, Contrast]
 
 
 def _of_rates(experiment: Experiment, arm: Arm, told: Contrast) -> Sighting:
-    rate = experiment.rate
     factor = dict(arm.changes)["learning-rate"]
     was = experiment.courses.of(CONTROL)[0].rates
-    of = f"{was[-1]:g}" if was else "that of the job"
+    of = f"{was[-1]:.3g}" if was else "that of the job"
     ends = [f"{each:.3g}" if isfinite(each) else "no finite number" for each in told.ends]
     fact = (
         f"in the same {experiment.steps} steps the loss falls from {experiment.courses.start:.3g} to {ends[0]} at "
         f"{factor:g} times the learning rate, and to {ends[1]} at {of} ({told.tries} pairs that begin alike)"
     )
-    place = Place(path=rate.path or None, line=rate.line or None, rank=0) if rate else Place(rank=0)
-    unit = "of what is gained, or more" if told.is_least else "of what is gained"
-    return Sighting(place, fact, told.value, unit, told.spread)
+    return Sighting(_at_optimizer(experiment), fact, told.value, _unit(told), told.spread)
+
+
+def _at_optimizer(experiment: Experiment) -> Place:
+    """Where the job's first optimizer is built."""
+    rate = experiment.rate
+    return Place(path=rate.path or None, line=rate.line or None, rank=0) if rate else Place(rank=0)
+
+
+def _unit(told: Contrast) -> str:
+    return "of what is gained, or more" if told.is_least else "of what is gained"
 
 
 def _refused(experiment: Experiment, arm: Arm) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torchtriage.examine.trial.experiment.job.interventions import Start
 
-WORKERS = 4  # the place of num_workers among the arguments of a DataLoader, behind its data
+SIZE, WORKERS = 0, 4  # the places of batch_size and num_workers among the arguments of a DataLoader, behind its data
 
 
 def workers(start: Start, number: float) -> None:
@@ -39,9 +39,37 @@ def workers(start: Start, number: float) -> None:
 
         return __init__
 
-    def iterated(step: int) -> None:
-        if not step and not changed:
+    def begin() -> None:
+        if not changed:
             start.give_up(f"it builds no DataLoader of samples with another number of workers than {number:g}")
 
     start.job.wrap(DataLoader, "__init__", with_workers)
-    start.job.on("iterated", iterated)
+    start.on_begin(begin)
+
+
+def batch_size(start: Start, factor: float) -> None:
+    """Batches of FACTOR times the samples, one sample at least. Loaders with batches of their own stay as they are."""
+    from torch.utils.data import DataLoader
+
+    changed: list[Any] = []
+
+    def with_size(original: Any) -> Any:
+        def __init__(loader: Any, dataset: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807 - it is one
+            given = args[SIZE] if args else kwargs.get("batch_size", 1)
+            size = max(1, round(given * factor)) if isinstance(given, int) else given
+            if size != given:
+                changed.append(loader)
+                if args:
+                    args = (size, *args[1:])
+                else:
+                    kwargs["batch_size"] = size
+            original(loader, dataset, *args, **kwargs)
+
+        return __init__
+
+    def begin() -> None:
+        if not changed:
+            start.give_up("it builds no DataLoader whose batches can have another size")
+
+    start.job.wrap(DataLoader, "__init__", with_size)
+    start.on_begin(begin)

@@ -68,7 +68,8 @@ class Influence(Event):
     for all. parameters: numbers that can be learned.
 
     others: the most by which an answer changes with the numbers of other samples, as a share of the spread of all
-    answers; order: the same when only their order is another; along: a layer that takes samples for a sequence;
+    answers; order: the same when only their order is another; along: what takes samples for something else, a
+    layer, or a softmax in a line of that path;
     no_samples: why none of that can be said. later: the same by which an answer that the loss asks for changes with
     what comes later in its sequence. shifted: the share of positions whose target is the id of the next one; None where
     that is not known. objective: the function of torch that is all of the loss, where right answers cost nothing.
@@ -86,6 +87,8 @@ class Influence(Event):
     others: float | None = None
     order: float | None = None
     along: str = ""
+    path: str = ""
+    line: int = 0
     no_samples: str = ""
     later: float | None = None
     shifted: float | None = None

@@ -65,6 +65,15 @@ class Start:
 
     def __init__(self, job: Job, give_up: Callable[[str], NoReturn]) -> None:
         self.job, self.give_up = job, give_up
+        self._beginnings: list[Callable[[], None]] = []
+
+    def on_begin(self, call: Callable[[], None]) -> None:
+        """CALL comes before the first step, when the loaders are built: it gives up where nothing was changed."""
+        self._beginnings.append(call)
+
+    def begin(self) -> None:
+        for each in self._beginnings:
+            each()
 
     def apply(self, changes: Mapping[str, float]) -> frozenset[str]:
         """Makes those of CHANGES that must be there when the job starts, and tells which."""

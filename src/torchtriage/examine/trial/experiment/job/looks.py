@@ -10,6 +10,7 @@ from torchtriage.examine.run.job.events import replace
 from .delivery import is_varied, tensors
 from .events import Influence
 from .sequences import FEW, Later, has_code, is_ids
+from .softmaxes import softmaxes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,7 +170,21 @@ class _Asked:
         with self._along_samples() as layers:
             after = self.answer({place: _rolled(self._argument(place)) for place in self.places})
         order = min(_distance(after, _rolled(before), sort=sort) for sort in (False, True)) / spread
-        return replace(found, others=max(first, last) / spread, order=order, along=layers[0] if layers else "")
+        found = replace(found, others=max(first, last) / spread, order=order, along=layers[0] if layers else "")
+        place = None if layers else self._softmax()
+        if place is not None:
+            found = replace(found, along="a softmax goes over them", path=place[0], line=place[1])
+        return found
+
+    def _softmax(self) -> tuple[str, int] | None:
+        """Where a softmax goes over the samples. With one sample less, so that only their dimension has that size."""
+        found: list[tuple[str, int]] = []
+        try:
+            with softmaxes(self.rows - 1, found):
+                self._output({place: self._argument(place)[1:] for place in self.places})
+        except Exception:  # noqa: BLE001 - a model may want a batch of the size that it was given
+            return None
+        return found[0] if found else None
 
     def _changed(self, before: Any, change: Callable[[Any], Any], rows: slice) -> float | None:
         """By how much the answers for those ROWS change whose samples stay as they are."""
@@ -187,7 +202,7 @@ class _Asked:
         def called(layer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
             given = next((each for each in (*args, *kwargs.values()) if isinstance(each, self.torch.Tensor)), None)
             if given is not None and given.shape[0] == self.rows and (given.dim() == 2 or not layer.batch_first):
-                found.append(f"{names[layer]} ({type(layer).__name__})")
+                found.append(f"{names[layer]} ({type(layer).__name__}) takes them for the steps of a sequence")
 
         names = {layer: name for name, layer in self.module.named_modules() if isinstance(layer, kinds)}
         hooks = [layer.register_forward_pre_hook(called, with_kwargs=True) for layer in names]

@@ -47,7 +47,8 @@ class Whole:
         job.on("iterated", self._iterated)
         job.on("ending", self._ending)
         job.listen(self.forward, self.backward)
-        self.trial.in_force = Start(job, self.trial.give_up).apply(wish.changes)
+        self.start = Start(job, self.trial.give_up)
+        self.trial.in_force = self.start.apply(wish.changes)
 
     def _delivered(self, loader: Any, batch: Any) -> None:
         if not self._has_begun:
@@ -59,6 +60,7 @@ class Whole:
             return
         self._has_begun = True
         delivery, self.delivery = self.delivery, (None, None)
+        self.start.begin()
         self.trial.begin((module, args, kwargs), delivery)
 
     def backward(self, _roots: tuple[Any, ...]) -> None:
