@@ -1,8 +1,11 @@
 """Remedies tried in a mirror: are those accepted that help, and useless and harmful ones refused?
 
-python bench/remedies.py [--only NAME …]: each edit of REMEDIES is tried on a small training, as by
+python bench/remedies.py [--held] [--only NAME …]: each edit of REMEDIES is tried on a small training, as by
 `torchtriage experiment --fix`. Prints what was said of each, how many were right, with Wilson's 95 % interval, and
 whether the folder stayed as it was. The edits are by those who wrote the judgement; `check` proposes none of them.
+
+--held: those of remedies_held/cases.toml, which were written without sight of the judgement and frozen before it was
+run on them. `check` proposes them, or proposes another edit in whose place a decoy is tried.
 """
 
 from __future__ import annotations
@@ -14,11 +17,13 @@ import runpy
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import torch._dynamo  # noqa: F401 - the same: optimizers ask for it
+from remedies_held import cases
 from unseen import wilson
 
 from torchtriage.examine.trial.experiment.legs import Legs
@@ -179,23 +184,49 @@ REMEDIES = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=sorted(REMEDIES), default=list(REMEDIES))
+    parser.add_argument("--held", action="store_true")
+    parser.add_argument("--only", nargs="+", metavar="NAME")
     given = parser.parse_args()
+    trials = {each.name: of_case(each) for each in cases.read()} if given.held else {
+        name: of_edit(edit) for name, edit in REMEDIES.items()
+    }  # fmt: skip
+    if unknown := set(given.only or ()) - trials.keys():
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
     right: dict[Verdict, list[bool]] = {}
     untouched = 0
-    for name in given.only:
-        edit = REMEDIES[name]
+    for name in given.only or trials:
+        trial = trials[name]
         began = time.monotonic()
-        said, is_same = tried(edit)
+        said, is_same = tried(trial)
         untouched += is_same
-        right.setdefault(edit.verdict, []).append(is_right(said.verdict, edit.verdict))
-        mark = "" if right[edit.verdict][-1] else "WRONG "
+        right.setdefault(trial.verdict, []).append(is_right(said.verdict, trial.verdict))
+        mark = "" if right[trial.verdict][-1] else "WRONG "
         facts = "; ".join((*said.worse, *said.facts))
         print(f"{mark}{name}: {said.verdict} ({facts}) in {time.monotonic() - began:.0f} s", flush=True)
     for verdict, found in right.items():
         what = {"helps": "helpful, accepted", "harms": "harmful, refused"}.get(verdict, "useless, refused")
         print(f"{what}: {wilson(sum(found), len(found))}")
-    print(f"folders as they were: {untouched}/{len(given.only)}")
+    print(f"folders as they were: {untouched}/{sum(map(len, right.values()))}")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A training, by its files, and what runs it. remedy: makes the edit, in the folder that the training lies in."""
+
+    verdict: Verdict
+    files: Mapping[str, str]
+    command: tuple[str, ...]
+    remedy: Callable[[], Remedy]
+
+
+def of_edit(edit: Edit) -> Trial:
+    before, after = edit.texts
+    remedy = Remedy("-", "edit", "-", "train.py", 1, {"train.py": after.encode()})
+    return Trial(edit.verdict, {"train.py": before}, ("train.py",), lambda: remedy)
+
+
+def of_case(case: cases.Case) -> Trial:
+    return Trial(case.verdict, case.files, case.command, case.remedy)
 
 
 def is_right(said: Verdict, wanted: Verdict) -> bool:
@@ -203,31 +234,32 @@ def is_right(said: Verdict, wanted: Verdict) -> bool:
     return said is not Verdict.HELPS if wanted is Verdict.SAME else said is wanted
 
 
-def tried(edit: Edit) -> tuple[Judgement, bool]:
-    """What is said of EDIT, and whether the folder of its program stayed as it was."""
-    before, after = edit.texts
+def tried(trial: Trial) -> tuple[Judgement, bool]:
+    """What is said of the remedy of TRIAL, and whether the folder of its program stayed as it was."""
     home = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "train.py").write_text(before)
+        for path, text in trial.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
         (folder / "kept.bin").write_bytes(os.urandom(64))
         was = content(folder)
         os.chdir(folder)
         try:
-            remedy = Remedy("-", "edit", "-", "train.py", 1, {"train.py": after.encode()})
-            said = judged(remedy, folder.parent / f"{folder.name}-out")
+            said = judged(trial.remedy(), trial.command, folder.parent / f"{folder.name}-out")
         finally:
             os.chdir(home)
         return said, content(folder) == was
 
 
-def judged(remedy: Remedy, out: Path) -> Judgement:
+def judged(remedy: Remedy, command: tuple[str, ...], out: Path) -> Judgement:
     def leg(leg: Leg) -> None:
-        sys.argv = ["train.py"]
-        runpy.run_path(str(leg.mirror.work / "train.py"), run_name="__main__")
+        sys.argv = list(command)
+        sys.path.insert(0, str(leg.mirror.work))  # as `python train.py` has it: the program's other files
+        runpy.run_path(str(leg.mirror.work / command[0]), run_name="__main__")
 
     wanted = Wanted(
-        ("train.py",),
+        command,
         out,
         frozenset(),
         probes=probes(),
