@@ -25,3 +25,26 @@ def test_an_edit_leaves_the_line_as_one_would_write_it(slug: str, line: str, aft
     (evidence,) = [each for each in found if each.detector == f"source/{slug}"]
     mended = changed(text.encode(), evidence.edits).decode().splitlines()[6].strip()
     assert mended == (after or line)
+
+
+@pytest.mark.parametrize(
+    ("order", "is_mended"),
+    [
+        (("loss.backward()", "optimizer.zero_grad()", "optimizer.step()"), True),
+        (("optimizer.zero_grad()", "optimizer.step()", "loss.backward()"), False),
+    ],
+    ids=["cleared between", "stepped before backward"],
+)
+def test_no_edit_puts_a_step_between_a_forward_pass_and_its_backward(order: tuple[str, ...], is_mended: bool) -> None:
+    head = """import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(9):
+    loss = model(torch.randn(8, 4)).square().mean()
+"""
+    text = head + "".join(f"    {line}\n" for line in order)
+    found = look("a.py", text.encode(), tuple(triage.detectors("rules"))).evidence
+    (evidence,) = [each for each in found if each.detector == "source/zeroed-before-step"]
+    assert bool(evidence.edits) is is_mended

@@ -98,13 +98,19 @@ def _edited(case: Case, finding: Finding) -> dict[str, bytes]:
     return {str(path.relative_to(here)): each.after for each, path in inside.items() if path.is_relative_to(here)}
 
 
-def faults(record: RunRecord) -> frozenset[str]:
-    """The slugs of what a job that was watched shows, but for what is said of its times."""
+def faults(record: RunRecord) -> tuple[frozenset[str], frozenset[str]]:
+    """The slugs of what a job that was watched shows, but for what is said of its times; and of those that cost time or
+    memory.
+    """
+    from torchtriage.core.fault import FaultClass
     from torchtriage.examine.detector import perform
 
     untimed = tuple(each for each in detectors("readings") if not each.timed)
     found = concluded(None, perform(untimed, record)) if record.ranks else None
-    return frozenset(each.fault.slug for each in found.findings) if found is not None else frozenset()
+    shown = [each.fault for each in found.findings] if found is not None else []
+    return frozenset(each.slug for each in shown), frozenset(
+        each.slug for each in shown if each.kind is FaultClass.WASTE
+    )
 
 
 def program(command: Sequence[str]) -> list[Path]:

@@ -25,6 +25,9 @@ def ending(course: Course, end: float) -> Course:
 
 
 FAILED = Course((), ended="nothing", why="AttributeError: no svd")
+X = frozenset(("x",))
+FAULTY = replace(LIKE, faults=X)
+NAN = (2.0, *[float("nan")] * (STEPS - 1))
 CASES = {
     "nothing is otherwise": (LIKE, LIKE, Verdict.SAME, ""),
     "a step takes half as long": (LIKE, faster(LIKE, 2), Verdict.HELPS, "step 10 to 5 ms (-50%"),
@@ -45,7 +48,28 @@ CASES = {
         "not tried: train.py lies",
     ),
     "less memory": (LIKE, replace(LIKE, peak=80 << 20), Verdict.HELPS, "peak memory 100 to 80 MiB"),
-    "a fault less": (replace(LIKE, faults=frozenset(("x",))), LIKE, Verdict.HELPS, "says x no more"),
+    "a waste less": (replace(LIKE, faults=X, wastes=X), LIKE, Verdict.HELPS, "says x no more"),
+    "a fault less, and nothing is better": (FAULTY, LIKE, Verdict.SAME, "says x no more, and the loss is no better"),
+    "a fault less, and better": (FAULTY, ending(LIKE, 0.2), Verdict.HELPS, "says x no more; the loss ends at 0.2"),
+    "a fault less, and another loss": (
+        FAULTY,
+        replace(LIKE, losses=(0.5,) * STEPS),
+        Verdict.HELPS,
+        "says x no more",
+    ),
+    "a fault less, in a game": (FAULTY, replace(LIKE, optimizers=2), Verdict.HELPS, "says x no more"),
+    "a fault less, and no number as before": (
+        replace(FAULTY, losses=NAN),
+        replace(LIKE, losses=NAN),
+        Verdict.SAME,
+        "says x no more, and the loss is no better",
+    ),
+    "a number at last, on other batches": (
+        replace(LIKE, losses=NAN),
+        replace(LIKE, losses=(1.9, *LIKE.losses[1:])),
+        Verdict.HELPS,
+        "the loss ends at 1.16 instead of no finite number (5 tries)",
+    ),
     "another fault": (
         replace(LIKE, faults=frozenset(("x",))),
         replace(LIKE, faults=frozenset(("y",))),
@@ -74,12 +98,38 @@ def test_a_remedy_that_was_not_tried_is_not_judged() -> None:
     assert judge(Courses(), EDIT.arm).verdict is Verdict.UNKNOWN
 
 
-def test_a_difference_of_times_that_pairs_do_not_agree_on_is_none() -> None:
+@pytest.mark.parametrize(
+    ("times", "verdict", "fact"),
+    [
+        ((2, 2, 0.6, 1.5, 0.9), Verdict.UNKNOWN, "the time of a step varies too much: -11% with it"),
+        ((2, 1.02, 0.95, 1.04, 0.99), Verdict.SAME, ""),
+    ],
+)
+def test_a_difference_of_times_that_pairs_do_not_agree_on_is_none(
+    times: tuple[float, ...], verdict: Verdict, fact: str
+) -> None:
     courses = Courses()
-    for number, times in enumerate((2, 2, 0.6, 1.5, 0.9)):
+    for number, each in enumerate(times):
         courses.found[CONTROL, number] = LIKE
-        courses.found[EDIT.arm, number] = faster(LIKE, times)
-    assert judge(courses, EDIT.arm).verdict is Verdict.SAME
+        courses.found[EDIT.arm, number] = faster(LIKE, each)
+    said = judge(courses, EDIT.arm)
+    assert said.verdict is verdict
+    assert fact in "; ".join(said.facts)
+
+
+def test_times_that_leave_it_open_are_taken_in_as_many_pairs_again() -> None:
+    other = replace(EDIT, line=9)
+    answers, found = Answers(), []
+    plan = remedies(answers, [EDIT, other])
+    order = next(plan)
+    while True:
+        found.append(order.arm)
+        varies = order.arm == EDIT.arm and order.number % 2
+        try:
+            order = plan.send(faster(LIKE, 3.0) if varies else LIKE)
+        except StopIteration:
+            break
+    assert found.count(CONTROL) == found.count(EDIT.arm) > found.count(other.arm) == 1 + TRIES
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class Course:
 
     before: of steps in which nothing was updated. rates: the learning rate in each step, by the job's own schedule.
     seconds: of each step. peak: bytes in tensors of the device at most; None without one. faults: slugs of those that
-    the job shows where it was watched.
+    the job shows where it was watched; wastes: those that cost time or memory.
     """
 
     losses: tuple[float, ...]
@@ -73,6 +73,7 @@ class Course:
     ended: str = "steps"
     why: str = ""
     faults: frozenset[str] = frozenset()
+    wastes: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, branch: Branched) -> Course:

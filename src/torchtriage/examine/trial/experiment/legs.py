@@ -37,8 +37,8 @@ HERE = Path(__file__).resolve().parent
 class Legs:
     """Carries out the orders of a plan, a leg for each. until: by time.monotonic, when the budget is spent.
 
-    files: of remedies, as they are with them, by arm. faults: what the record of a job shows; where it is there, the
-    first try of each arm is watched by all probes.
+    files: of remedies, as they are with them, by arm. faults: what the record of a job shows, and what of that costs
+    time or memory; where it is there, the first try of each arm is watched by all probes.
 
     ended: the last leg. spent: the budget was, before the plan came to its end. seconds: that all have taken.
     """
@@ -48,7 +48,7 @@ class Legs:
         wanted: Wanted,
         until: float,
         files: Mapping[Arm, Mapping[str, bytes]] | None = None,
-        faults: Callable[[RunRecord], frozenset[str]] | None = None,
+        faults: Callable[[RunRecord], tuple[frozenset[str], frozenset[str]]] | None = None,
     ) -> None:
         self.wanted, self.until = wanted, until
         self.files, self.faults = files or {}, faults
@@ -116,7 +116,8 @@ class Legs:
         course = report.course if report.is_there() else _without_steps(self.ended)
         self.spent = self.spent or (course is None and self.ended.late)
         if course is not None and self.faults is not None and is_watched:
-            course = replace(course, faults=self.faults(load.read(leg.record)))
+            shown, wastes = self.faults(load.read(leg.record))
+            course = replace(course, faults=shown, wastes=wastes)
         return course
 
 

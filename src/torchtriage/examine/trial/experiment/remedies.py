@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isclose, isfinite
+from statistics import fmean
 
 from torchtriage.examine.trial.experiment.arms import CONTROL, Arm, Contrast, Course, Courses
 from torchtriage.examine.trial.experiment.questions import TRIES, Answers, Order, Plan
@@ -13,6 +14,7 @@ from torchtriage.examine.trial.experiment.questions import TRIES, Answers, Order
 SAME_START = 1e-3  # of the first loss, by which two ways to compute it differ by rounding alone
 FURTHER = 0.15  # of what is gained, that a remedy of the training has to gain
 SHORTER = 0.03  # of a step, that a remedy of its time has to save at the near end of the interval
+OPEN = 0.1  # of a step, that a remedy saves or costs in the mean, from which an interval that shows neither is said
 SMALLER = 0.02  # of the peak of the device's memory
 NOT_APPLIED = "not applied"
 FAILED = ("error", "nothing")  # how a trial ends that comes to no step, or not to all of them
@@ -58,14 +60,20 @@ class Judgement:
 
 
 def remedies(answers: Answers, wanted: Sequence[Remedy]) -> Plan:
-    """The orders that try each of WANTED: first with the job watched as by `run`, and then in pairs that are not."""
-    for number in range(TRIES + 1):
-        for arm in (CONTROL, *(each.arm for each in wanted)):
-            if number and not all(_goes_on(answers.courses.found.get((each, 0))) for each in (CONTROL, arm)):
+    """The orders that try each of WANTED: first with the job watched as by `run`, and then in pairs that are not.
+
+    As many pairs again where the times of a remedy differ, and too few steps tell by how much: on a busy machine.
+    """
+    courses, arms = answers.courses, [each.arm for each in wanted]
+    for number in range(2 * TRIES + 1):
+        if number > TRIES:
+            arms = [arm for arm in arms if _is_open(courses.saved(arm, CONTROL))]
+        for arm in (CONTROL, *arms) if arms else ():
+            if number and not all(_goes_on(courses.found.get((each, 0))) for each in (CONTROL, arm)):
                 continue
             course = yield Order(arm, number)
             if course is not None:
-                answers.courses.found[arm, number] = course
+                courses.found[arm, number] = course
 
 
 def judge(courses: Courses, arm: Arm) -> Judgement:
@@ -81,22 +89,73 @@ def judge(courses: Courses, arm: Arm) -> Judgement:
         return Judgement(Verdict.UNKNOWN, (f"it was not tried: {own.why}",))
     if _has_failed(own) or _has_failed(other):
         return _of_failures(own, other)
-    facts, why = [*_lengths(own, other), *_findings(own, other)], ""
+    facts, gone = [*_lengths(own, other), *_findings(own, other)], [*_gone(own, other)]
     if not (own.is_told and other.is_told):
-        return _weighed(facts, (), "")
-    if not _starts_alike(courses, arm):
-        why = (
-            f"the first loss is {own.losses[0]:.4g} instead of {other.losses[0]:.4g}, before any update: it is "
-            "computed otherwise, and not compared"
-        )
-    elif (told := courses.contrast(arm, CONTROL)) is not None and told.tries > 1:
-        facts += _losses(told)
+        return _weighed([*facts, *gone], (), "")
+    told, why = courses.contrast(arm, CONTROL), _why_not_compared(courses, arm)
+    losses = [*_finite(courses, arm)]
+    if not losses and not why and told is not None and told.tries > 1:
+        losses = [*_losses(told)]
     costs = [*_times(courses, arm), *_peaks(own, other)]
-    return _weighed(facts, costs, why)
+    if losses or why:
+        return _weighed([*facts, *gone, *losses], costs, "" if losses else why)
+    found = _weighed(facts, costs, _undecided(courses.saved(arm, CONTROL)))
+    seen = tuple(f"{fact}, and the loss is no better" for fact, _ in gone)
+    return replace(found, facts=(*found.facts, *seen))
+
+
+def _why_not_compared(courses: Courses, arm: Arm) -> str:
+    """Why the course of the loss says nothing; empty where it may be held against that without the edit."""
+    mine, theirs = courses.of(arm), courses.of(CONTROL)
+    if any(each.optimizers > 1 for each in (*mine.values(), *theirs.values())):
+        return "several optimizers take turns: a loss of a game need not fall, and is not compared"
+    for number in sorted(mine.keys() & theirs.keys()):
+        own, other = mine[number].losses[0], theirs[number].losses[0]
+        if not isclose(own, other, rel_tol=SAME_START):
+            return (
+                f"the first loss is {own:.6g} instead of {other:.6g}, before any update: it is computed otherwise, and "
+                "not compared"
+            )
+    return ""
+
+
+def _finite(courses: Courses, arm: Arm) -> Iterator[Fact]:
+    """Where each loss of the one ends in a number and none of the other does, however they begin."""
+    mine, theirs = ([isfinite(each.end) for each in courses.of(which).values()] for which in (arm, CONTROL))
+    if all(mine) and not any(theirs):
+        yield f"the loss ends at {_usual(courses, arm):.3g} instead of no finite number ({len(mine)} tries)", True
+    elif all(theirs) and not any(mine):
+        yield f"the loss ends at no finite number instead of {_usual(courses, CONTROL):.3g} ({len(mine)} tries)", False
+
+
+def _usual(courses: Courses, arm: Arm) -> float:
+    return fmean(each.end for each in courses.of(arm).values())
+
+
+def _undecided(told: Contrast | None) -> str:
+    """What the times leave open; empty where they do not."""
+    if told is None or not _is_open(told):
+        return ""
+    low, high = -told.spread[1], -told.spread[0]
+    return (
+        f"the time of a step varies too much: {-told.value:+.0%} with it, 95 % interval {low:+.0%} to {high:+.0%}; try "
+        "it on a machine with less other work, or with more --steps"
+    )
+
+
+def _is_open(told: Contrast | None) -> bool:
+    """Whether the time of a step seems to be another one, and its interval shows neither less nor more."""
+    return (
+        told is not None
+        and told.tries >= TRIES
+        and abs(told.value) >= OPEN
+        and told.spread[0] < SHORTER
+        and told.spread[1] > -SHORTER
+    )
 
 
 def _weighed(facts: Sequence[Fact], costs: Sequence[Fact], why: str) -> Judgement:
-    """WHY: the loss was not compared."""
+    """WHY: something that may be better or worse is not known."""
     better, worse = ([fact for fact, is_better in facts if is_better is wanted] for wanted in (True, False))
     saved, lost = ([fact for fact, is_better in costs if is_better is wanted] for wanted in (True, False))
     if worse:
@@ -149,11 +208,19 @@ def _steps(course: Course) -> str:
 
 
 def _findings(own: Course, other: Course) -> Iterator[Fact]:
-    """Faults that the watched job shows in one of the two only."""
-    for slug in sorted(other.faults - own.faults):
+    """Faults that the watched job shows with the edit only, and what cost something without it."""
+    for slug in sorted(other.wastes - own.faults):
         yield f"`torchtriage run` says {slug} no more", True
     for slug in sorted(own.faults - other.faults):
         yield f"`torchtriage run` says {slug} now", False
+
+
+def _gone(own: Course, other: Course) -> Iterator[Fact]:
+    """Faults of the training that the job no longer shows. An edit may hide one from `run`: where the losses can be
+    compared these decide.
+    """
+    for slug in sorted(other.faults - other.wastes - own.faults):
+        yield f"`torchtriage run` says {slug} no more", True
 
 
 def _times(courses: Courses, arm: Arm) -> Iterator[Fact]:
@@ -172,17 +239,8 @@ def _peaks(own: Course, other: Course) -> Iterator[Fact]:
     yield f"peak memory {was} to {now} MiB", own.peak < other.peak
 
 
-def _starts_alike(courses: Courses, arm: Arm) -> bool:
-    """Whether the first loss, which no update has touched, is the same in each pair: then both compute the same."""
-    mine, theirs = courses.of(arm), courses.of(CONTROL)
-    return all(
-        isclose(mine[each].losses[0], theirs[each].losses[0], rel_tol=SAME_START)
-        for each in mine.keys() & theirs.keys()
-    )
-
-
 def _losses(told: Contrast) -> Iterator[Fact]:
-    if abs(told.value) < FURTHER or told.spread[0] <= 0 <= told.spread[1]:
+    if not any(map(isfinite, told.ends)) or abs(told.value) < FURTHER or told.spread[0] <= 0 <= told.spread[1]:
         return
     now, was = (f"{each:.3g}" if isfinite(each) else "no finite number" for each in told.ends)
     yield f"the loss ends at {now} instead of {was} ({told.tries} pairs)", told.value > 0

@@ -197,8 +197,10 @@ def zeroed_before_step(trainings: Trainings) -> Iterator[Sighting]:
                             f"{event.spot} applies them: the weights do not move"
                         )
                         is_alone = len({id(each.spot.node) for each in training.of(events.Backward)}) == 1
+                        # zero, step, backward: the step would come between a forward pass and its backward pass
+                        is_last = made.spot.path == event.spot.path and made.spot.line > event.spot.line
                         mend = move_before("zero-before-backward", made.spot)
-                        yield (cause.spot, fact, mend) if is_alone else (cause.spot, fact)
+                        yield (cause.spot, fact, mend) if is_alone and not is_last else (cause.spot, fact)
                 fresh = {each: cause for each, cause in fresh.items() if each not in held}
 
     # where a step is held back (norms that are not finite), those executions count that step
