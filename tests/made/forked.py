@@ -1,8 +1,9 @@
 """Programs in children of a process that has imported already what they import: each costs what it does itself.
 
 A child has the streams, the arguments, the variables, the working folder and the sys.path of a Python of its own, and
-ends as one: atexit, error and exit code are its own. It shares the hash seed of its parent, and modules are there
-before it asks for them; what comes of these is tested where a program is started for real.
+ends as one: atexit, error and exit code are its own, and its traceback begins with the program. It shares the hash seed
+of its parent, and modules are there before it asks for them; what comes of these is tested where a program is started
+for real. A program under probes begins with their sitecustomize, and imports torch as if it had not been there.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 LIMIT = 280.0
@@ -58,14 +62,19 @@ class Server:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "ready\n"
 
-    def run(self, *words: str, place: Path, **settings: str) -> subprocess.CompletedProcess[str]:
-        """What `python WORDS` says in the folder PLACE: WORDS are a script, or -c and a source, and arguments."""
+    def run(
+        self, *words: str, place: Path, log: Path | None = None, **settings: str
+    ) -> subprocess.CompletedProcess[str]:
+        """What `python WORDS` says in the folder PLACE: WORDS are a script, or -c and a source, and arguments.
+
+        LOG: gets the lines of both streams, as `> LOG 2>&1` would append them.
+        """
         asked = {"words": words, "place": str(place), "settings": {**self._settings, **settings}}
         with (
             TemporaryDirectory(prefix="forked-") as name,
             Path(os.devnull).open() as nothing,
-            Path(name, "out").open("w+") as out,
-            Path(name, "err").open("w+") as err,
+            (log or Path(name, "out")).open("a") as out,
+            (log or Path(name, "err")).open("a") as err,
             socket.socket(socket.AF_UNIX) as line,
         ):
             line.settimeout(LIMIT)
@@ -152,13 +161,52 @@ def _become(asked: dict[str, Any], paths: list[str]) -> None:
     if first == "-c":
         own, name, source = "", "<string>", words.pop(0)
     else:
-        own, name, source = str(Path(first).absolute().parent), first, Path(first).read_text(encoding="utf-8")
-        main.__file__ = first
+        script = Path(first).absolute()
+        own, name, source = str(script.parent), str(script), script.read_text(encoding="utf-8")
+        main.__file__ = name
     given = [each for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     sys.path[:] = [own, *given, *paths]
     sys.argv = [first, *words]
     sys.modules["__main__"] = main
-    exec(compile(source, name, "exec", dont_inherit=True), vars(main))
+    if "TORCHTRIAGE_FOLDER" in os.environ:
+        _attach()
+    _execute(compile(source, name, "exec", dont_inherit=True), main)
+
+
+def _execute(code: CodeType, main: ModuleType) -> None:
+    """An error is told as the interpreter does it, with the traceback from the program on."""
+    try:
+        exec(code, vars(main))
+    except Exception as error:  # noqa: BLE001 - whatever it is, its program ends by it
+        trace = error.__traceback__.tb_next if error.__traceback__ else None
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error.with_traceback(trace), trace
+        sys.excepthook(type(error), error, trace)
+        raise SystemExit(1) from None
+
+
+def _attach() -> None:
+    """What `site` does with the folder of the probes, first on the path; they then wait for torch to be imported."""
+    if "torch" in sys.modules:
+        sys.meta_path.insert(0, Again(sys.modules.pop("torch")))
+    sys.modules.pop("sitecustomize", None)
+    with suppress(ImportError):  # of the one that it shadows, as a rule
+        import_module("sitecustomize")
+
+
+class Again(Loader):
+    """Finds MODULE, which is there, for a program that imports it."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module, self._spec = module, module.__spec__
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self) if name == self._module.__name__ else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self._module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._spec
 
 
 if __name__ == "__main__":
