@@ -12,11 +12,11 @@ import gc
 import json
 import os
 import random
+import select
 import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from importlib import import_module
 from importlib.abc import Loader
@@ -69,21 +69,12 @@ class Server:
 
         LOG: gets the lines of both streams, as `> LOG 2>&1` would append them.
         """
+        return self.start(*words, place=place, log=log, **settings).wait()
+
+    def start(self, *words: str, place: Path, log: Path | None = None, **settings: str) -> Started:
+        """The same, beside others that run."""
         asked = {"words": words, "place": str(place), "settings": {**self._settings, **settings}}
-        with (
-            TemporaryDirectory(prefix="forked-") as name,
-            Path(os.devnull).open() as nothing,
-            (log or Path(name, "out")).open("a") as out,
-            (log or Path(name, "err")).open("a") as err,
-            socket.socket(socket.AF_UNIX) as line,
-        ):
-            line.settimeout(LIMIT)
-            line.connect(self._address)
-            socket.send_fds(line, [b"."], [nothing.fileno(), out.fileno(), err.fileno()])
-            line.sendall(json.dumps(asked).encode() + b"\n")
-            with line.makefile() as answer:
-                code = int(answer.readline())
-            return subprocess.CompletedProcess(words, code, Path(out.name).read_text(), Path(err.name).read_text())
+        return Started(self._address, asked, log)
 
     def close(self) -> None:
         with self._process as process:  # waits, and closes both ends
@@ -91,8 +82,29 @@ class Server:
         self._held.cleanup()
 
 
+class Started:
+    """A program that runs."""
+
+    def __init__(self, address: str, asked: dict[str, Any], log: Path | None) -> None:
+        self._words = asked["words"]
+        self._held = TemporaryDirectory(prefix="forked-")
+        self._files = [log or Path(self._held.name, name) for name in ("out", "err")]
+        self._line = socket.socket(socket.AF_UNIX)
+        self._line.settimeout(LIMIT)
+        self._line.connect(address)
+        with Path(os.devnull).open() as nothing, self._files[0].open("a") as out, self._files[1].open("a") as err:
+            socket.send_fds(self._line, [b"."], [nothing.fileno(), out.fileno(), err.fileno()])
+            self._line.sendall(json.dumps(asked).encode() + b"\n")
+
+    def wait(self) -> subprocess.CompletedProcess[str]:
+        with self._held, self._line, self._line.makefile() as answer:
+            code = int(answer.readline())
+            out, err = (file.read_text() for file in self._files)
+        return subprocess.CompletedProcess(self._words, code, out, err)
+
+
 def _serve(address: str, modules: list[str]) -> None:
-    """Forks for whoever comes to ADDRESS, one after the other; the child leaves the loop and becomes the program."""
+    """Forks for whoever comes to ADDRESS; the child leaves the loop and becomes the program."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [each for each in sys.path[1:] if each not in paths]  # each program brings its own
     sys.path[:0] = [each for each in paths if each]
@@ -103,12 +115,16 @@ def _serve(address: str, modules: list[str]) -> None:
         sys.modules["torch"].set_num_threads(1)
     gc.collect()
     gc.freeze()
+    children: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
         door.listen()
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         while True:
+            _answer(children)
+            if not select.select([door], [], [], 0.005 if children else None)[0]:
+                continue
             line, _ = door.accept()
             _, streams, _, _ = socket.recv_fds(line, 1, 3)
             with line.makefile() as question:
@@ -116,36 +132,33 @@ def _serve(address: str, modules: list[str]) -> None:
             child = os.fork()
             if not child:
                 break
-            for each in streams:
-                os.close(each)
-            _answer(line, child)
-    line.close()
-    for number, each in enumerate(streams):
-        os.dup2(each, number)
-        os.close(each)
+            for stream in streams:
+                os.close(stream)
+            line.setblocking(False)
+            children[child] = line
+    for other in (line, *children.values()):
+        other.close()
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
     _become(asked, sys.path[count:])
 
 
-def _answer(line: socket.socket, child: int) -> None:
-    """Tells how CHILD has ended, and ends it when nobody waits for that any more."""
-    line.setblocking(False)
-    with line:
-        while True:
-            pid, status = os.waitpid(child, os.WNOHANG)
-            if pid:
-                break
-            try:
+def _answer(children: dict[int, socket.socket]) -> None:
+    """Tells how those of CHILDREN have ended that have, and ends those for which nobody waits any more."""
+    for child, line in list(children.items()):
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if not pid:
+            with suppress(BlockingIOError):
                 if not line.recv(1):
                     os.kill(child, signal.SIGKILL)
-                    os.waitpid(child, 0)
-                    return
-            except BlockingIOError:
-                time.sleep(0.005)
-        line.setblocking(True)
-        try:
-            line.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-        except BrokenPipeError:
-            return
+                    _, status = os.waitpid(child, 0)
+                    pid = child
+        if pid:
+            del children[child]
+            with line, suppress(BrokenPipeError):
+                line.setblocking(True)
+                line.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 def _become(asked: dict[str, Any], paths: list[str]) -> None:
