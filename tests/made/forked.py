@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from contextlib import suppress
 from importlib import import_module
 from importlib.abc import Loader
@@ -27,6 +28,9 @@ from types import CodeType, ModuleType
 from typing import Any
 
 LIMIT = 280.0
+FROM = "FORKED_FROM"
+"""Names to each child the folder of its server, whose `python` makes others like it."""
+
 PYTHON = """#!{python} -IS
 import json, os, signal, socket, sys
 asked = {{"words": sys.argv[1:], "place": os.getcwd(), "settings": dict(os.environ)}}
@@ -43,18 +47,21 @@ sys.exit(code)
 
 
 class Server:
-    """The process that has MODULES, under the variables of this process and SETTINGS.
+    """The process that has MODULES, under the variables of this process, without those of pytest, and SETTINGS.
 
     folder: holds a `python`, to be put on PATH, whose programs are such children; when it is killed, so are they.
+    limit: seconds for which `run` waits.
     """
 
-    def __init__(self, *modules: str, **settings: str) -> None:
+    def __init__(self, *modules: str, limit: float | None = LIMIT, **settings: str) -> None:
+        self._limit = limit
         self._held = TemporaryDirectory(prefix="forked-")
         self.folder = Path(self._held.name)
         self._address = str(self.folder / "line")
         (self.folder / "python").write_text(PYTHON.format(python=sys.executable, address=self._address))
         (self.folder / "python").chmod(0o755)
-        self._settings = {**os.environ, "OMP_NUM_THREADS": "1", **settings}
+        own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        self._settings = {**own, "OMP_NUM_THREADS": "1", FROM: self._held.name, **settings}
         self._process = subprocess.Popen(
             [sys.executable, __file__, self._address, *modules],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._settings,
@@ -74,7 +81,7 @@ class Server:
     def start(self, *words: str, place: Path, log: Path | None = None, **settings: str) -> Started:
         """The same, beside others that run."""
         asked = {"words": words, "place": str(place), "settings": {**self._settings, **settings}}
-        return Started(self._address, asked, log)
+        return Started(self._address, self._limit, asked, log)
 
     def close(self) -> None:
         with self._process as process:  # waits, and closes both ends
@@ -85,12 +92,12 @@ class Server:
 class Started:
     """A program that runs."""
 
-    def __init__(self, address: str, asked: dict[str, Any], log: Path | None) -> None:
+    def __init__(self, address: str, limit: float | None, asked: dict[str, Any], log: Path | None) -> None:
         self._words = asked["words"]
         self._held = TemporaryDirectory(prefix="forked-")
         self._files = [log or Path(self._held.name, name) for name in ("out", "err")]
         self._line = socket.socket(socket.AF_UNIX)
-        self._line.settimeout(LIMIT)
+        self._line.settimeout(limit)
         self._line.connect(address)
         with Path(os.devnull).open() as nothing, self._files[0].open("a") as out, self._files[1].open("a") as err:
             socket.send_fds(self._line, [b"."], [nothing.fileno(), out.fileno(), err.fileno()])
@@ -104,44 +111,56 @@ class Started:
 
 
 def _serve(address: str, modules: list[str]) -> None:
-    """Forks for whoever comes to ADDRESS; the child leaves the loop and becomes the program."""
+    """Forks for whoever comes to ADDRESS, until nobody holds its stdin; the child leaves the loop and becomes the program."""
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [each for each in sys.path[1:] if each not in paths]  # each program brings its own
     sys.path[:0] = [each for each in paths if each]
     count = len([each for each in paths if each])
-    for each in modules:
-        import_module(each)
+    for module in modules:
+        import_module(module)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     gc.collect()
     gc.freeze()
-    children: dict[int, socket.socket] = {}
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
         door.listen()
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        while True:
-            _answer(children)
-            if not select.select([door], [], [], 0.005 if children else None)[0]:
-                continue
-            line, _ = door.accept()
-            _, streams, _, _ = socket.recv_fds(line, 1, 3)
-            with line.makefile() as question:
-                asked = json.loads(question.readline())
-            child = os.fork()
-            if not child:
-                break
-            for stream in streams:
-                os.close(stream)
-            line.setblocking(False)
-            children[child] = line
+        asked = _child(door)
+    if asked is not None:
+        _become(asked, sys.path[count:])
+
+
+def _child(door: socket.socket) -> dict[str, Any] | None:
+    """In a child what was asked for at DOOR, with its streams; None in the server when it is to end."""
+    children: dict[int, socket.socket] = {}
+    while True:
+        _answer(children)
+        ready = select.select([door, sys.stdin], [], [], 0.005 if children else None)[0]
+        if sys.stdin in ready:
+            for each in children:
+                os.kill(each, signal.SIGKILL)
+            return None
+        if not ready:
+            continue
+        line, _ = door.accept()
+        _, streams, _, _ = socket.recv_fds(line, 1, 3)
+        with line.makefile() as question:
+            asked: dict[str, Any] = json.loads(question.readline())
+        child = os.fork()
+        if not child:
+            break
+        for stream in streams:
+            os.close(stream)
+        line.setblocking(False)
+        children[child] = line
     for other in (line, *children.values()):
         other.close()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    _become(asked, sys.path[count:])
+    return asked
 
 
 def _answer(children: dict[int, socket.socket]) -> None:
@@ -168,6 +187,8 @@ def _become(asked: dict[str, Any], paths: list[str]) -> None:
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
+    for option in filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")):
+        vars(warnings)["_setoption"](option)  # what the interpreter does with it
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     first, *words = asked["words"]
     main = ModuleType("__main__")
