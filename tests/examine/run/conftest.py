@@ -106,13 +106,13 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def fork(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Callable[[str], Trial]:
+def fork(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Callable[..., Trial]:
     """The same in a child of a process that has torch: a twentieth of the time of a Python of its own."""
 
-    def fork(source: str) -> Trial:
+    def fork(source: str, steps: int | None = None) -> Trial:
         place = tmp_path_factory.mktemp("job")
         (place / "train.py").write_text(source)
-        settings = environment({}, prepared(place / "run"), (), None)
+        settings = environment({}, prepared(place / "run"), (), steps)
         return Trial(place / "run", server.run("train.py", place=place, **settings))
 
     return fork
