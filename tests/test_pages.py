@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from signal import Signals
-from typing import IO
 
+import forked
 import pytest
 from jobs import Server
 from machine import Machine, skip_where_busy
@@ -67,22 +65,28 @@ def test_in_the_source_bad_is_found_and_good_is_silent(each: page.Page, tmp_path
 
 
 @pytest.mark.parametrize("each", SEEN_IN_LOG)
-def test_in_a_log_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Path) -> None:
+def test_in_a_log_bad_is_found_and_good_is_silent(each: page.Page, tmp_path: Path, python: forked.Server) -> None:
     for section in ("Bad", "Good"):
         script, log = tmp_path / f"{section}.py", tmp_path / f"{section}.log"
         script.write_text(each.snippet(section))
-        with log.open("w") as out:
-            print("step 0 loss 0.5", file=out, flush=True)  # a log of nothing is no log
-            code = run_to_its_end(script, out)
+        log.write_text("step 0 loss 0.5\n")  # a log of nothing is no log
+        code = run_to_its_end(script, log, python)
         assert section == "Bad" or code == 0, log.read_text()
     assert slugs(triage.read([tmp_path / "Bad.log"])) == {each.fault.slug}
     assert slugs(triage.read([tmp_path / "Good.log"])) == set()
 
 
-def run_to_its_end(script: Path, out: IO[str]) -> int:
+@pytest.fixture(scope="module")
+def python() -> Iterator[forked.Server]:
+    server = forked.Server("torch", "torch._dynamo", "torch.utils.data", "torch.distributed")
+    yield server
+    server.close()
+
+
+def run_to_its_end(script: Path, log: Path, python: forked.Server) -> int:
     """Its exit code. Gloo's threads now and then abort a process that is exiting; what it did counts, not that."""
     for _ in range(3):
-        code = subprocess.run([sys.executable, str(script)], stdout=out, stderr=out, check=False).returncode
+        code = python.run(str(script), place=script.parent, log=log).returncode
         if code != -Signals.SIGABRT:
             break
     return code

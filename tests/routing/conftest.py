@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ PACKAGE = Path(torchtriage.__file__).parent
 SEEDS = tomllib.loads((Path(__file__).parent / "seeds.toml").read_text(encoding="utf-8"))["row"]
 
 
+@cache  # each collecting of a file asks for them
 def scenarios() -> list[dict[str, Any]]:
     """Every row that is held to its route, of every scenarios.toml; kind is "plan" where it is not said."""
     rows = []

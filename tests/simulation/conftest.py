@@ -1,18 +1,20 @@
-"""A process of its own for each file, and one for the proofs: a registered accelerator would show in other tests."""
+"""A process of its own for each file, and one for the proofs: a registered accelerator would show in other tests.
+
+They are forks of one that has torch, so that it is imported once.
+"""
 
 from __future__ import annotations
 
 import gc
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import forked
 import on_cuda
 import pytest
 
@@ -28,6 +30,8 @@ os.environ.setdefault(LIBRARY, os.environ.get("XDG_CACHE_HOME", str(Path.home() 
 
 Group = tuple[Path, bool]
 """The tests that share a process: those of a file or of the folder of proofs, apart for the simulation and for CUDA."""
+
+PYTEST = "import sys, pytest\nsys.exit(pytest.main())"
 
 _outcomes: dict[Group, dict[str, tuple[str, str]]] = {}
 
@@ -73,10 +77,15 @@ def _outcomes_of(item: pytest.Function) -> dict[str, tuple[str, str]]:
     return _outcomes[group]
 
 
+@cache
+def _server() -> forked.Server:
+    return forked.Server("torch", "torch._dynamo", "torch.utils.data", "pytest", limit=None)
+
+
 def _run(chosen: list[str], file: Path, root: Path) -> dict[str, tuple[str, str]]:
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--no-cov", *chosen]
-    done = subprocess.run(command, cwd=root, env=own | {INSIDE: str(file)}, capture_output=True, text=True)
+    words = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--no-cov", *chosen]
+    done = _server().run("-c", PYTEST, *words, place=root, **own | {INSIDE: str(file)})
     rows = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     found = {row["test"]: (row["outcome"], row["text"]) for row in rows}
     missing = ("failed", f"its process ended with {done.returncode}:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
@@ -99,6 +108,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish() -> None:
     """Leaves in the file of ON_CUDA which pages have been proven on a CUDA device."""
+    if _server.cache_info().currsize:
+        _server().close()
     if ON_CUDA in os.environ and INSIDE not in os.environ and has_cuda():
         groups = [tests for (_, is_gpu), tests in _outcomes.items() if is_gpu]
         outcomes = {test: outcome for tests in groups for test, (outcome, _) in tests.items()}
@@ -112,6 +123,12 @@ def library_cache() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", os.environ[LIBRARY])
         yield
+
+
+@pytest.fixture(scope="module")  # that of a session would be made by other processes, too
+def python() -> str:
+    """The Python of jobs and of ranks: each of its programs is another fork of the process that has torch."""
+    return str(Path(os.environ[forked.FROM]) / "python")
 
 
 @cache

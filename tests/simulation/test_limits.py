@@ -55,6 +55,7 @@ class Watched(Judged):
 
 
 Run = Callable[..., Watched]
+_known: dict[tuple[Any, ...], Watched | float] = {}  # several tests look at one job
 
 
 @pytest.fixture
@@ -62,6 +63,12 @@ def run(simulator: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     jobs: list[Any] = []
 
     def put(name: str, *, is_watched: bool = True, steps: int = STEPS, **arguments: Any) -> Watched | float:
+        key = (name, is_watched, steps, *sorted(arguments.items()))
+        if key not in _known:
+            _known[key] = _run(name, is_watched, steps, arguments)
+        return _known[key]
+
+    def _run(name: str, is_watched: bool, steps: int, arguments: dict[str, Any]) -> Watched | float:
         job = limited.JOBS[name]
         parts = limited.Parts.of(simulator, steps, width=job.width)
         accelerator.forget()

@@ -38,8 +38,10 @@ LIMITS = ("run/sync-wait", "run/transfer-wait", "run/pinned-wait", "run/host-pac
         ("outputs brought back", False),
     ],
 )
-def test_a_device_mismatch_is_told_with_its_line(simulator: Simulator, tmp_path: Path, name: str, fails: bool) -> None:
-    command = [sys.executable, "-m", "torchtriage", "run", "--", sys.executable, str(FILE), name]
+def test_a_device_mismatch_is_told_with_its_line(
+    simulator: Simulator, python: str, tmp_path: Path, name: str, fails: bool
+) -> None:
+    command = [sys.executable, "-m", "torchtriage", "run", "--", python, str(FILE), name]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=300)
     (path,) = tmp_path.glob("torchtriage-runs/*/case.json")
     findings = json.loads(path.read_text())["findings"]

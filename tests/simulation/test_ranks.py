@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("ranks")
 
 
-def run(device: str, folder: Path) -> list[dict[str, Any]]:
+def run(device: str, folder: Path, python: str) -> list[dict[str, Any]]:
     if not (folder / f"{device}-0.json").exists():
         own = os.environ | {"PYTHONWARNINGS": "error::UserWarning"}
         ranks = [
             subprocess.Popen(
-                [sys.executable, str(SCRIPT), device, str(rank), str(folder)],
+                [python, str(SCRIPT), device, str(rank), str(folder)],
                 env=own,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -38,8 +37,8 @@ def run(device: str, folder: Path) -> list[dict[str, Any]]:
     return [json.loads((folder / f"{device}-{rank}.json").read_text()) for rank in range(2)]
 
 
-def test_a_distributed_training_has_the_numbers_of_gloo(simulator: Simulator, folder: Path) -> None:
-    ours, theirs = run("sim", folder), run("cpu", folder)
+def test_a_distributed_training_has_the_numbers_of_gloo(simulator: Simulator, folder: Path, python: str) -> None:
+    ours, theirs = run("sim", folder, python), run("cpu", folder, python)
     for part in ("losses", "weights"):
         assert [rank[part] for rank in ours] == [rank[part] for rank in theirs]
     assert ours[0]["weights"] == ours[1]["weights"]
@@ -63,13 +62,15 @@ def test_a_distributed_training_has_the_numbers_of_gloo(simulator: Simulator, fo
     ],
 )
 def test_a_collective_gives_each_rank_its_numbers(
-    simulator: Simulator, folder: Path, name: str, expected: list[object]
+    simulator: Simulator, folder: Path, python: str, name: str, expected: list[object]
 ) -> None:
-    assert [rank["collectives"][name] for rank in run("sim", folder)] == expected
+    assert [rank["collectives"][name] for rank in run("sim", folder, python)] == expected
 
 
-def test_a_late_rank_holds_up_the_devices_of_the_others_and_not_their_hosts(simulator: Simulator, folder: Path) -> None:
-    prompt, late = run("sim", folder)
+def test_a_late_rank_holds_up_the_devices_of_the_others_and_not_their_hosts(
+    simulator: Simulator, folder: Path, python: str
+) -> None:
+    prompt, late = run("sim", folder, python)
     # fill_ is launched at 0 or 70,000 and takes 1,000; the collective costs 5,000 from where both have got to.
     assert prompt["late"] == [["allreduce", 1_010, 71_010, 76_010]]
     assert late["late"] == [["allreduce", 71_010, 71_010, 76_010]]

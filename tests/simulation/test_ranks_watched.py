@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -74,12 +73,12 @@ class Watched(Judged):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, python: str) -> Path:
     found = tmp_path_factory.mktemp("ranked")
     for name in (*ranked.JOBS, "buckets alone"):
         (found / name).mkdir()
     ranks = [
-        subprocess.Popen([sys.executable, str(FILE), str(rank), str(found)], stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([python, str(FILE), str(rank), str(found)], stderr=subprocess.PIPE, text=True)
         for rank in range(2)
     ]
     said = [rank.communicate(timeout=1200)[1] for rank in ranks]

@@ -63,15 +63,15 @@ Rehearse = Callable[..., Rehearsed]
 
 
 @pytest.fixture
-def rehearse(library_cache: None, tmp_path: Path) -> Rehearse:
+def rehearse(library_cache: None, python: str, tmp_path: Path) -> Rehearse:
     from torchtriage.simulation import build
 
     if (lacking := build.obstacles()) and not build.is_built():
         pytest.skip(f"the simulated device cannot be compiled here, for lack of {', '.join(lacking)}")
 
-    def run(source: str, *options: str, **environment: str) -> Rehearsed:
+    def run(source: str, *options: str, python: str = python, **environment: str) -> Rehearsed:
         (tmp_path / "train.py").write_text(source)
-        words = ["run", "--accelerator", "sim", *options, "--out", "kept", "--", sys.executable, "train.py"]
+        words = ["run", "--accelerator", "sim", *options, "--out", "kept", "--", python, "train.py"]
         done = subprocess.run(
             [sys.executable, "-m", "torchtriage", *words],
             cwd=tmp_path,
@@ -87,7 +87,7 @@ def rehearse(library_cache: None, tmp_path: Path) -> Rehearse:
 
 
 def test_a_script_for_cuda_is_told_by_line_and_against_the_card(rehearse: Rehearse) -> None:
-    found = rehearse(HEAD + TRAINING, "--card", "H100")
+    found = rehearse(HEAD + TRAINING, "--card", "H100", python=sys.executable)
     assert found.code == 0, found.err
     told = found.told
     assert (told["simulated"], told["card"], told["memory"], told["fits"]) == (True, "H100", 80 * 10**9, True)

@@ -72,8 +72,8 @@ def test_the_record_holds_no_batch_and_no_weight(healthy: Any) -> None:
     ],
     ids=["crash", "os._exit", "SIGKILL"],
 )
-def test_a_job_that_dies_leaves_all_its_steps(run: Run, at_step_8: str, code: int, said: str) -> None:
-    trial = run(TRAIN.format(at_step_8=at_step_8))
+def test_a_job_that_dies_leaves_all_its_steps(fork: Run, at_step_8: str, code: int, said: str) -> None:
+    trial = fork(TRAIN.format(at_step_8=at_step_8))
 
     assert trial.code == code
     assert [event["step"] for event in trial.events("step")] == list(range(9))
@@ -184,9 +184,9 @@ child.start(); child.join(); print(child.exitcode)
     [("pass", "0\n", ["end"]), ("assert step < 3", "1\n", ["error"]), ("step < 3 or exit(1)", "1\n", ["end"])],
 )
 def test_a_process_that_multiprocessing_forked_tells_how_it_ended(
-    run: Run, at_each_step: str, code: str, kinds: list[str]
+    fork: Run, at_each_step: str, code: str, kinds: list[str]
 ) -> None:
-    trial = run(FORKED.format(at_each_step=at_each_step), "-W", "ignore::DeprecationWarning")
+    trial = fork(FORKED.format(at_each_step=at_each_step))
 
     assert trial.stdout == code
     assert [each["kind"] for each in trial.events() if each["kind"] in {"end", "error"}] == kinds
@@ -213,8 +213,8 @@ def test_a_torch_that_is_too_strange_for_the_probes_still_runs(run: Run, tmp_pat
     )
 
 
-def test_the_probes_leave_after_so_many_steps_and_the_job_goes_on(run: Run) -> None:
-    trial = run(TRAIN.format(at_step_8="pass"), steps=5)
+def test_the_probes_leave_after_so_many_steps_and_the_job_goes_on(fork: Run) -> None:
+    trial = fork(TRAIN.format(at_step_8="pass"), steps=5)
 
     assert trial.code == 0
     assert len(trial.events("step")) == 5

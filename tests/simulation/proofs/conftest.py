@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import subprocess
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -86,7 +85,7 @@ def group(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 @pytest.fixture
-def ranks(device: Device, two: None, tmp_path: Path) -> Ranks:
+def ranks(device: Device, two: None, python: str, tmp_path: Path) -> Ranks:
     """What a piece of code leaves in `result` on two ranks, by section and rank: ranks(slug, body).
 
     The body sees device, shown (what the section defines), rank, section and torch.
@@ -96,7 +95,7 @@ def ranks(device: Device, two: None, tmp_path: Path) -> Ranks:
         given = {"device": device.name, "slug": slug, "body": body}
         started = [
             subprocess.Popen(
-                [sys.executable, str(RANK), json.dumps(given | {"rank": rank}), str(tmp_path)],
+                [python, str(RANK), json.dumps(given | {"rank": rank}), str(tmp_path)],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             )
             for rank in (0, 1)

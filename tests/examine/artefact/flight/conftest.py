@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 MODES = ("healthy", "missing", "operation")
@@ -15,11 +13,13 @@ PROGRAM = Path(__file__).parents[3] / "made" / "recorded.py"
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders with the dumps of two ranks over gloo, by what happened."""
     folders = {mode: tmp_path_factory.mktemp(mode) for mode in MODES}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    server = forked.Server("torch", "torch.distributed", GLOO_SOCKET_IFNAME="lo")
     ranks = [
-        subprocess.Popen([sys.executable, PROGRAM, mode, str(rank), folder], env=environment)
+        server.start(str(PROGRAM), mode, str(rank), str(folder), place=folder)
         for mode, folder in folders.items()
         for rank in (0, 1)
     ]
-    assert [rank.wait() for rank in ranks] == [0] * len(ranks)
+    done = [rank.wait() for rank in ranks]
+    server.close()
+    assert [each.returncode for each in done] == [0] * len(ranks), "\n".join(each.stderr for each in done)
     return folders

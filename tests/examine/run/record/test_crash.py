@@ -49,31 +49,42 @@ WITHOUT_TORCH = "import json\njson.load(open('config.json'))\n"
 
 
 @pytest.fixture(scope="module")
-def job(run: Callable[..., Any]) -> Callable[[str], tuple[Any, Case]]:
-    """Runs a source under probes; what it left, and its case, with the line that its launcher would have added."""
+def alone(run: Callable[..., Any]) -> Callable[[str], tuple[Any, Case]]:
+    """Runs a source as a Python of its own under probes; what it left, and its case."""
+    return lambda source: judged(run(source))
 
-    def job(source: str) -> tuple[Any, Case]:
-        trial = run(source)
-        signal = -trial.code if trial.code < 0 else None
-        told = {
-            "kind": "ended",
-            "pid": trial.events("attached", "processes.jsonl")[0]["pid"],
-            "code": 128 + signal if signal else trial.code,
-            "signal": f"SIG{signal}" if signal else None,
-        }
-        with (trial.folder / "processes.jsonl").open("a") as file:
-            file.write(json.dumps(told) + "\n")
-        return trial, judge(trial.folder)
 
-    return job
+@pytest.fixture(scope="module")
+def job(fork: Callable[[str], Any]) -> Callable[[str], tuple[Any, Case]]:
+    """The same in a fork that has torch, for what does not depend on how a process begins."""
+    return lambda source: judged(fork(source))
+
+
+def judged(trial: Any) -> tuple[Any, Case]:
+    """TRIAL with its case, for which the line is added that its launcher would have written."""
+    signal = -trial.code if trial.code < 0 else None
+    ended = {
+        "kind": "ended",
+        "pid": trial.events("attached", "processes.jsonl")[0]["pid"],
+        "code": 128 + signal if signal else trial.code,
+        "signal": f"SIG{signal}" if signal else None,
+    }
+    with (trial.folder / "processes.jsonl").open("a") as file:
+        file.write(json.dumps(ended) + "\n")
+    return trial, judge(trial.folder)
+
+
+@pytest.fixture(scope="module")
+def failed_at_first(alone: Callable[[str], tuple[Any, Case]]) -> tuple[Any, Case]:
+    return alone(AT_FIRST)
 
 
 def end(case: Case) -> dict[str, Any]:
     return case.measurements["end"]
 
 
-def test_a_job_that_fails_in_its_first_forward_pass_is_told_with_shapes_and_module(job) -> None:
-    trial, case = job(AT_FIRST)
+def test_a_job_that_fails_in_its_first_forward_pass_is_told_with_shapes_and_module(failed_at_first) -> None:
+    trial, case = failed_at_first
     assert (trial.code, [finding.fault.slug for finding in case.findings]) == (1, ["shape-mismatch"])
     (evidence,) = case.findings[0].evidence
     assert (evidence.place.module, evidence.place.anchor) == ("head", "return self.head(x)")
@@ -82,8 +93,8 @@ def test_a_job_that_fails_in_its_first_forward_pass_is_told_with_shapes_and_modu
     assert (end(case)["type"], end(case)["code"], end(case)["cause"]) == ("RuntimeError", 1, "shape-mismatch")
 
 
-def test_no_frame_of_ours_stands_in_the_users_traceback(job) -> None:
-    trial, _ = job(AT_FIRST)
+def test_no_frame_of_ours_stands_in_the_users_traceback(failed_at_first) -> None:
+    trial, _ = failed_at_first
     assert "Traceback (most recent call last)" in trial.stderr
     assert "torchtriage/examine" not in trial.stderr
     assert "torchtriage/specialists" not in trial.stderr
@@ -113,8 +124,8 @@ def test_how_a_job_ended_is_said_with_the_step(check: str, kind: str, type_: str
     assert outline(case).tone == "error"
 
 
-def test_a_job_that_fails_before_torch_is_there_is_told_too(job) -> None:
-    _, case = job(WITHOUT_TORCH)
+def test_a_job_that_fails_before_torch_is_there_is_told_too(alone) -> None:
+    _, case = alone(WITHOUT_TORCH)
     assert (end(case)["type"], end(case)["place"]["line"], end(case)["is_trained"]) == ("FileNotFoundError", 2, False)
     assert outline(case).verdict == (
         "A file is missing or unreadable (file-unreadable): train.py:2, before its first training "
@@ -135,9 +146,9 @@ def test_an_error_that_the_job_handles_is_no_end(job) -> None:
     assert "end" not in case.measurements
 
 
-def test_what_looks_like_a_secret_in_a_message_is_not_written_down(job) -> None:
+def test_what_looks_like_a_secret_in_a_message_is_not_written_down(alone) -> None:
     for source in ("raise ValueError('hf_abcdefghijklmnop')", "import torch\nraise ValueError('hf_abcdefghijklmnop')"):
-        trial, case = job(source)
+        trial, case = alone(source)
         assert "hf_abc" in trial.stderr
         assert "[redacted]" in end(case)["message"]
         assert not any("hf_abc" in path.read_text() for path in trial.folder.iterdir() if path.is_file())
@@ -178,9 +189,9 @@ def test_an_error_of_a_worker_is_told_with_the_users_file_and_none_of_our_frames
     )
 
 
-def test_a_hook_of_the_users_own_gets_the_error_without_our_frames(tmp_path: Path, job) -> None:
+def test_a_hook_of_the_users_own_gets_the_error_without_our_frames(tmp_path: Path, alone) -> None:
     hook = "import sys, traceback\nsys.excepthook = lambda *each: print('HOOK', traceback.format_exception(*each))\n"
-    trial, _ = job(hook + AT_FIRST)
+    trial, _ = alone(hook + AT_FIRST)
     assert "HOOK" in trial.stdout
     assert "torchtriage/examine" not in trial.stdout
 
@@ -282,11 +293,11 @@ def test_an_error_that_was_printed_before_a_good_end_is_no_end(job) -> None:
     assert "end" not in case.measurements
 
 
-def test_a_program_that_leaves_over_an_error_before_it_has_torch_is_told_too(job) -> None:
+def test_a_program_that_leaves_over_an_error_before_it_has_torch_is_told_too(alone) -> None:
     script = (
         "import json, sys\ntry:\n    json.loads('{')\nexcept ValueError as error:\n    sys.exit(f'config: {error}')\n"
     )
-    _, case = job(script)
+    _, case = alone(script)
     assert outline(case).verdict.startswith("A file is missing or unreadable (file-unreadable): train")
 
 
@@ -446,7 +457,7 @@ raise KeyboardInterrupt(Late())
 """
 
 
-def test_a_second_interrupt_at_the_end_shows_no_frame_of_ours(job) -> None:
-    trial, _ = job(TWICE)
+def test_a_second_interrupt_at_the_end_shows_no_frame_of_ours(alone) -> None:
+    trial, _ = alone(TWICE)
     assert "torchtriage/examine" not in trial.stderr
     assert "Exception ignored" not in trial.stderr
