@@ -42,7 +42,7 @@ def learning_rate_by_1000(project: Project) -> Iterator[Site]:
     yield from scaled(project, RATE, lambda value: decimal(value / 1000))
 
 
-@operator("DeepCrime RAW and RCW", ("learning-rate-too-high",), beside=TOO_LOW)
+@operator("DeepCrime RAW and RCW", ("learning-rate-too-high", "weight-decay-too-large"), beside=TOO_LOW)
 def weight_decay_large(project: Project) -> Iterator[Site]:
     """The decay that there is, as 20; else one is added to the optimizer."""
     found = list(scaled(project, r"(\w+_)?(weight_decay|wd)", lambda _: 20.0))

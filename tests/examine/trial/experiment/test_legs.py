@@ -66,6 +66,13 @@ def test_what_loading_takes_of_a_step_is_shown_by_batches_from_memory(tmp_path: 
     assert "input-bound" in faults(found)
 
 
+def test_no_worker_is_started_for_batches_from_memory(tmp_path: Path) -> None:
+    found = tried(tmp_path, lambda: train(data=task(rows=64), epochs=40, workers=1), SPEED, (FROM_MEMORY,))
+    saved = found.paces.courses.saved(FROM_MEMORY, CONTROL)
+    assert saved is not None
+    assert saved.spread[0] > 0.5
+
+
 def test_workers_load_while_a_step_computes(tmp_path: Path) -> None:
     found = tried(tmp_path, wait_for_data, frozenset(), (arm("workers", 2.0),))
     saved = found.paces.courses.saved(arm("workers", 2.0), CONTROL)

@@ -158,7 +158,7 @@ def _tried(answers: Answers, arm: Arm, number: int) -> Generator[Order, Course |
         return known
     course = yield Order(arm, number)
     if course is None or course.ended in ("not applied", "nothing"):
-        answers.refused[arm] = course.why if course else ""
+        answers.refused[arm] = course.why if course else "it took longer than its part of the budget"
         return None
     answers.courses.found[arm, number] = course
     return course if course.is_told else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from itertools import starmap
+from itertools import repeat, starmap
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,11 +38,12 @@ def batch_from_memory(now: Interventions, _value: float) -> None:
 
 
 def _replay(now: Interventions) -> None:
-    """Gives the batch at hand in the place of all others of its data, as many times as they are.
+    """Gives the batch at hand in the place of all others of its data, as many times as they are. From the next pass
+    over the data on no worker is started for it.
 
     Other loaders load: an evaluation of one batch that comes again for ever would not end.
     """
-    from torch.utils.data.dataloader import _BaseDataLoaderIter
+    from torch.utils.data.dataloader import DataLoader, _BaseDataLoaderIter
 
     left: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
     load = _BaseDataLoaderIter.__next__
@@ -55,7 +56,20 @@ def _replay(now: Interventions) -> None:
             raise StopIteration
         return now.batch
 
+    def begin(loader: Any) -> Any:
+        return iter_over(loader) if loader.dataset is not now.loader.dataset else repeat(now.batch, _length(loader))
+
+    iter_over = DataLoader.__iter__
     setattr(_BaseDataLoaderIter, "__next__", replay)  # noqa: B010 - not `wrap`, which takes StopIteration for a fault
+    setattr(DataLoader, "__iter__", begin)  # noqa: B010 - the same
+
+
+def _length(loader: Any) -> int:
+    """How many batches a pass over LOADER gives; where nobody knows, more than any trial takes."""
+    try:
+        return len(loader)
+    except TypeError:
+        return 1 << 62
 
 
 def _batches(iterator: Any) -> int:
