@@ -85,9 +85,14 @@ def faults(name: str) -> Iterator[str]:
     for commands in sorted(seen):
         said = [fault.slug for fault in seen[commands] if _is_message(fault)]
         yield f"| **{commands}** ||"
-        yield from (f"| {fault.slug} | {fault.title} |" for fault in seen[commands] if not _is_message(fault))
+        yield from (f"| {fault.slug} | {_more(fault)} |" for fault in seen[commands] if not _is_message(fault))
         if said:  # whoever has the message gets the fault from `ask`: rows would cost every route their tokens
             yield f"| {len(said)} more | named by messages: `torchtriage ask` |"
+
+
+def _more(fault: Fault) -> str:
+    """What its title says that its name does not: each word of a table costs every route its tokens."""
+    return "" if fault.title.lower().replace(" ", "-") == fault.slug else fault.title
 
 
 def _is_message(fault: Fault) -> bool:
