@@ -14,7 +14,8 @@ class Conductor:
         self._began = _start_of(self.number)
 
     def is_gone(self) -> bool:
-        return _start_of(self.number) != self._began
+        """Also where it was gone before this process knew of it, as while torch was imported."""
+        return not self._began or _start_of(self.number) != self._began
 
     def end_if_gone(self) -> None:
         """Whoever experiments may be killed: then this process ends, and nothing of its mirror stays.
