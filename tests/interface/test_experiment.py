@@ -169,6 +169,29 @@ def test_what_is_no_time_is_refused_with_the_way_to_write_one(words: str) -> Non
         Duration().convert(words, None, None)
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "said"),
+    [
+        (("experiment", "--recipe", "stability"), "leg", "File exists"),
+        (("experiment", "--try", "workers=2"), "leg1", "File exists"),
+        (("repro",), "leg", "File exists"),
+        (("repro",), "records", "there is a folder of this name already"),
+    ],
+)
+def test_a_folder_that_is_there_already_is_left_and_refused(
+    words: tuple[str, ...], name: str, said: str, call: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "train.py").write_text(TRAINING.replace("RATE", "0.01").replace("range(200)", "range(4)"))
+    for folder in (name, "legacy"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "weights.bin").write_bytes(b"mine")
+    refused = call(*words, "--out", ".", "--", "train.py")
+    assert refused.code in (2, 3)
+    assert said in refused.err
+    for folder in (name, "legacy"):
+        assert (tmp_path / folder / "weights.bin").read_bytes() == b"mine"
+
+
 def test_killed_in_the_middle_nothing_goes_on_and_nothing_stays(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING.replace("RATE", "0.01").replace("range(200)", "range(10**9)"))
     command = [sys.executable, "-m", "torchtriage", "experiment", "--out", "out", "--", sys.executable, "train.py"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,8 +150,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
             simulated,
         )
         found, helpful = _with_remedies(wanted) if fix else (experiment(wanted), frozenset())
-    for leg in place.glob("leg*"):
-        shutil.rmtree(leg, ignore_errors=True)
     case = chosen(found, Persona(persona))
     terminal.result(render(case, form, terminal.paper(sys.stdout, color)), form)
     terminal.say(keep(case, place))

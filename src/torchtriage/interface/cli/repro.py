@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from torchtriage.core.errors import TriageError
 from torchtriage.interface.cli import options, terminal
 
 if TYPE_CHECKING:
     from torchtriage.core.case import Case
 
+RECORDS = "records"  # the folder in which the legs' records lie until the end
 EXAMPLES = """\b
 torchtriage repro -- train.py --epochs 1
 torchtriage repro --steps 200 -- torchrun --nproc-per-node 2 train.py
@@ -63,9 +65,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from torchtriage.triage.trials import repro
 
     with folder(out) as place:
+        if (place / RECORDS).exists():  # it is removed in the end, unless --keep
+            raise TriageError(
+                "there is a folder of this name already", str(place / RECORDS), "Name another with --out."
+            )
         found = repro(Runner(words, place.absolute(), steps, timeout))
     if not keep:
-        shutil.rmtree(place / "records", ignore_errors=True)
+        shutil.rmtree(place / RECORDS, ignore_errors=True)
     case = chosen(found, Persona(persona))
     terminal.say(_summary(found))
     terminal.result(render(case, form, terminal.paper(sys.stdout, color)), form)

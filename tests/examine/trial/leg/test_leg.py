@@ -46,6 +46,15 @@ def before_and_after(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+def test_a_folder_that_is_where_the_mirror_would_be_is_left_as_it_is(home: Path, tmp_path: Path) -> None:
+    place = tmp_path / "out" / "leg"
+    place.mkdir(parents=True)
+    (place / "weights.bin").write_bytes(b"mine")
+    with pytest.raises(TriageError, match="File exists"), mirrored(place, home):
+        pass
+    assert (place / "weights.bin").read_bytes() == b"mine"
+
+
 WRITES = {
     "a file that is there": "open('notes.txt', 'w').write('theirs')",
     "a file that is appended to": "open('notes.txt', 'a').write('theirs')",

@@ -79,9 +79,10 @@ def mirrored(place: Path, source: Path | None = None, *, keep: bool = False) -> 
     """
     source, place = (source or Path.cwd()).resolve(), place.absolute()
     temporary = Path(tempfile.mkdtemp(prefix="tt-"))  # a short name: sockets in it have 108 bytes for theirs
-    mirror = Mirror(source, place, temporary)
+    mirror, is_ours = Mirror(source, place, temporary), False
     try:
         place.mkdir(parents=True)
+        is_ours = True
         _Copying(mirror).folder(source, mirror.work)
         yield mirror
     except (FileExistsError, shutil.Error, PermissionError) as error:
@@ -92,7 +93,7 @@ def mirrored(place: Path, source: Path | None = None, *, keep: bool = False) -> 
         raise _refused(place, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        if not keep:
+        if is_ours and not keep:  # what was there before is the user's
             shutil.rmtree(place, ignore_errors=True)
 
 

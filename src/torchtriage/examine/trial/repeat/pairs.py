@@ -42,7 +42,6 @@ class Runner:
         """One leg to its end, or to the end of so many TURNS, and what it has written."""
         place = self.folder / "leg"
         kept = self.folder / "records" / name
-        shutil.rmtree(place, ignore_errors=True)
         with mirrored(place) as mirror:
             leg = Leg(
                 name, self.command, mirror, (HERE / "job",), self._settings(wanted, fixed), self.timeout,
