@@ -149,6 +149,16 @@ def test_the_files_of_a_program_are_the_script_and_what_it_imports(
     assert sorted(map(str, program(("python", "train.py")))) == sorted(files.keys() - {"other.py"})
 
 
+def test_of_a_job_without_a_device_no_memory_is_judged(call: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING.replace("RATE", "0.01"))
+    said = call("experiment", "--recipe", "memory", "--", "train.py")
+    assert said.code == 3
+    assert "unseen Nothing usable was found: the job uses no device whose memory is counted" in " ".join(
+        said.out.split()
+    )
+    assert "--accelerator sim" in said.out
+
+
 def test_a_job_without_a_training_could_not_be_examined(call: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('no training here')")
     said = call("experiment", "--json", "--", "train.py")

@@ -72,7 +72,7 @@ FULL = MEMORY | {
 }
 FILLED = [
     "unchanged runs out of memory: CUDA out of memory. Tried to allocate 2.00 MiB",
-    "activation checkpointing goes on: 25 MiB",
+    "activation checkpointing runs, with a peak of 25 MiB",
     "bfloat16 autocast runs out of memory",
 ]
 REMEDIES: dict[str, Any] = {

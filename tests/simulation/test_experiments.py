@@ -57,7 +57,7 @@ def test_with_which_change_a_job_fits_is_told(rehearsed: Any) -> None:
     (finding,) = [each for each in told["findings"] if each["fault"] == "device-out-of-memory"]
     fact = finding["evidence"][0]["fact"]
     assert fact.startswith("the job runs out of memory in its first step (CUDA out of memory. Tried to allocate")
-    assert "it goes on with activation checkpointing (peak " in fact
+    assert "it runs with activation checkpointing (peak " in fact
     memory = told["measurements"]["experiment"]["memory"]
     assert memory["unchanged"]["full"]
     assert [each["name"] for each in memory["arms"]] == ["activation checkpointing", "one parameter at a time"]

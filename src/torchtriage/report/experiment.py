@@ -89,7 +89,7 @@ def _peaks(told: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if each.get("full"):
             said = "runs out of memory"
         elif is_full:
-            said = f"goes on: {figure(peak, 'B')}"
+            said = f"runs, with a peak of {figure(peak, 'B')}"
         else:
             said = f"{figure(most, 'B')} to {figure(peak, 'B')} ({_signed(peak / most - 1)})"
             if abs(peak / most - 1) < ALIKE:

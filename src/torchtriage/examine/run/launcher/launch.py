@@ -83,7 +83,7 @@ def launch(launch: Launch, probes: Sequence[Path], stands: Callable[[], None] = 
     settings = environment(os.environ, folder, probes, launch.steps, launch.focus, launch.hang_after)
     if launch.budget is not None:
         settings["TORCHTRIAGE_BUDGET"] = repr(launch.budget)
-    settings |= rehearsing(launch.card)
+    settings |= rehearsal_environment(launch.card)
     settings |= {"TORCHTRIAGE_LAUNCHER": launch.who.token, "TORCHTRIAGE_NOTES": notes}
     kills = oom_kills()
     try:
@@ -178,7 +178,7 @@ def entered(folder: Path, who: Member) -> tuple[Path, str]:
     return place, notes
 
 
-def rehearsing(card: str | None) -> dict[str, str]:
+def rehearsal_environment(card: str | None) -> dict[str, str]:
     """The environment of a job that runs on a simulated CARD, as JSON; a device that is there stays out of it."""
     return {"TORCHTRIAGE_ACCELERATOR": card, "CUDA_VISIBLE_DEVICES": ""} if card is not None else {}
 

@@ -13,7 +13,7 @@ from typing import Any
 from torchtriage.core.evidence import Inconclusive
 from torchtriage.examine.detector import view
 from torchtriage.examine.run.job.events import Rate, from_row, to_row
-from torchtriage.examine.run.launcher.launch import rehearsing
+from torchtriage.examine.run.launcher.launch import rehearsal_environment
 from torchtriage.examine.run.lines import Row, Tail
 from torchtriage.examine.run.reader import load
 from torchtriage.examine.run.record import RunRecord
@@ -31,6 +31,8 @@ HERE = Path(__file__).resolve().parent
 PEAK_STEPS = 8  # that show the most memory: from the second on the states of the optimizer are there, too
 BEYOND = 8  # times the steps of a branch, for which the job itself is watched afterwards
 FELL = 0.99  # of its highest value, below which a rate is on its way down
+NO_DEVICE = "the job uses no device whose memory is counted"
+REHEARSE = "Rehearse it on a simulated one: --accelerator sim --card 24GiB."
 SHARE = 0.2  # of the budget that is left, which one branch may take at most
 
 
@@ -63,8 +65,12 @@ class Experiment:
     @property
     def has_seen(self) -> bool:
         """Whether any branch has shown anything."""
-        measured = self.paces.courses.of(CONTROL) or self.peaks.courses.found
-        return bool(self.influences or self.courses.of(CONTROL) or measured)
+        return bool(self.influences or self.courses.of(CONTROL) or self.paces.courses.of(CONTROL) or self.has_peaks)
+
+    @property
+    def has_peaks(self) -> bool:
+        """Whether a device has counted the memory of any leg, or was too small for it."""
+        return any(each.peak is not None or each.full for each in self.peaks.courses.found.values())
 
     @property
     def has_courses(self) -> bool:
@@ -135,7 +141,7 @@ def _branched(wanted: Wanted) -> Experiment:
             "TORCHTRIAGE_MIRROR": os.pathsep.join(map(str, (mirror.place, mirror.temporary))),
             "TORCHTRIAGE_STEPS": str(BEYOND * wanted.steps),
             "TORCHTRIAGE_INTERVENTIONS": os.pathsep.join(map(str, wanted.interventions)),
-            **rehearsing(wanted.card),
+            **rehearsal_environment(wanted.card),
         }
         talk = _Dialogue(wanted, mirror.place / "record-experiment" / REPORT, orders)
         probes = (*wanted.probes, HERE / "job")
@@ -244,6 +250,8 @@ def _unseen(found: Experiment) -> Sequence[Inconclusive]:
     if found.why:
         left = "what its model depends on was not asked" if found.in_legs else "nothing was tried"
         told.append(Inconclusive(name, f"the job {found.why}: {left}", "Run it on one process on the CPU, if you can."))
+    elif not found.has_seen and found.peaks.courses.found:
+        told.append(Inconclusive(name, NO_DEVICE, REHEARSE))
     elif not found.has_seen:
         why = f": {found.ended.said[-1][:200]}" if found.ended and found.ended.said and found.ended.code else ""
         way = "Give the command that trains, as it runs today."

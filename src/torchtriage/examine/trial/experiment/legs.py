@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torchtriage.examine.run.job.events import from_row, to_row
-from torchtriage.examine.run.launcher.launch import rehearsing
+from torchtriage.examine.run.launcher.launch import rehearsal_environment
 from torchtriage.examine.run.lines import Tail
 from torchtriage.examine.run.reader import load
 from torchtriage.examine.trial.experiment.arms import Course
@@ -103,7 +103,7 @@ class Legs:
             "TORCHTRIAGE_CONDUCTOR": str(os.getpid()),
             "TORCHTRIAGE_MIRROR": os.pathsep.join(map(str, (mirror.place, mirror.temporary))),
             "TORCHTRIAGE_INTERVENTIONS": os.pathsep.join(map(str, wanted.interventions)),
-            **rehearsing(wanted.card),
+            **rehearsal_environment(wanted.card),
         }
         left = max(1.0, self.until - time.monotonic())
         report = _Report(mirror.place / "record-trial" / REPORT)

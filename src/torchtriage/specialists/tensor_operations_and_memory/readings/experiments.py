@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchtriage.core.evidence import Place
 from torchtriage.examine.detector import CannotSee, Sighting, detector
 from torchtriage.examine.trial.experiment.arms import CONTROL
-from torchtriage.examine.trial.experiment.conduct import Experiment
+from torchtriage.examine.trial.experiment.conduct import NO_DEVICE, REHEARSE, Experiment
 from torchtriage.specialists.tensor_operations_and_memory.allocator import gib
 
 
@@ -18,16 +18,13 @@ def device_out_of_memory(experiment: Experiment) -> Iterator[Sighting]:
     own = found.get((CONTROL, 0))
     if own is None:
         return
-    if own.peak is None and not own.full:
-        raise CannotSee(
-            "the job uses no device whose memory is counted",
-            "Rehearse it on a simulated one: --accelerator sim --card 24GiB.",
-        )
+    if not experiment.has_peaks:
+        raise CannotSee(NO_DEVICE, REHEARSE)
     if not own.full:
         return
-    goes_on = [(str(arm), each.peak or 0) for (arm, _), each in found.items() if arm != CONTROL and each.is_told]
-    goes_on.sort(key=lambda each: each[1])
-    peaks = ", ".join(f"{name} (peak {gib(peak)})" for name, peak in goes_on)
-    way = f"it goes on with {peaks}" if goes_on else "no change that was tried lets it go on"
+    runs = [(str(arm), each.peak or 0) for (arm, _), each in found.items() if arm != CONTROL and each.is_told]
+    runs.sort(key=lambda each: each[1])
+    peaks = ", ".join(f"{name} (peak {gib(peak)})" for name, peak in runs)
+    way = f"it runs with {peaks}" if runs else "it does so with each change that was tried"
     when = f"after {len(own.losses)} steps" if own.losses else "in its first step"
     yield Sighting(Place(rank=0), f"the job runs out of memory {when} ({own.full}); {way}")
