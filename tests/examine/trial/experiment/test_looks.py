@@ -19,7 +19,7 @@ from torchtriage.examine.trial.experiment.job.delivery import Delivered
 from torchtriage.examine.trial.experiment.job.events import Influence
 from torchtriage.examine.trial.experiment.job.looks import influence, places_that_matter
 from torchtriage.examine.trial.experiment.questions import OTHER_TARGETS, Answers
-from torchtriage.specialists.debugging_techniques.readings import experiments
+from torchtriage.specialists.debugging_techniques.readings import influences
 
 ROWS, TIMES, WIDTH, SYMBOLS = 8, 6, 5, 11
 
@@ -75,7 +75,7 @@ def said(look: Influence) -> set[str]:
     """What is made of a LOOK where the courses contradict nothing."""
     same = Course((2.0, 1.5, 1.0, 0.9))
     answers = Answers(Courses({(CONTROL, 0): same, (OTHER_TARGETS, 0): same}))
-    readings = (experiments.input_ignored, experiments.samples_mixed, experiments.future_visible)
+    readings = (influences.input_ignored, influences.samples_mixed, influences.future_visible)
     outcomes = perform(readings, Experiment(4, answers, influences=(look,)))
     return {each.detector.removeprefix("trial/") for each in outcomes if isinstance(each, Observed) and each.evidence}
 

@@ -1,4 +1,4 @@
-"""What an experiment shows of a training: which rate gets further, and whether inputs, targets and batches matter."""
+"""What an experiment shows of the course of a training: which rate gets further, whether batches and targets matter."""
 
 from __future__ import annotations
 
@@ -37,9 +37,7 @@ ROOM = 10  # parameters for each sample of a batch, from which it can be learned
 KINDS = 0.5  # of the samples of a batch, that have to differ for that
 LONG = 4  # times the steps of a branch, after which a training knows more than how frequent each answer is
 KNOWN = 0.03  # of the gain of one batch alone: who has gained more than that beyond what needs no inputs has learned
-MIXED = 0.01  # of the spread of the answers, by which they change with what should not matter to them
 SAME = 1e-3  # of a loss, by which rounding alone may change it
-NEXT = 0.9  # of the targets, that are the next id, where a model is to predict it
 WAY = "Give the command that trains, as it runs today: a few hundred steps are enough."
 
 
@@ -145,12 +143,12 @@ def cannot_overfit_one_batch(experiment: Experiment) -> Iterator[Sighting]:
     """The same batch in each step, at four learning rates, and the loss stays where it was."""
     if not experiment.has_courses:
         return
-    _alone(experiment)
+    require_one_loss(experiment)
     courses = experiment.courses
     arms = [arm for arm in (ONE_BATCH, *ONE_BATCH_AT) if courses.of(arm)]
     if len(arms) < 1 + len(ONE_BATCH_AT):
         if not arms:
-            raise CannotSee(_refused(experiment, ONE_BATCH), WAY)
+            raise CannotSee(refusal(experiment, ONE_BATCH), WAY)
         return
     if _is_rate_without_effect(experiment):
         raise CannotSee(
@@ -218,86 +216,17 @@ def _no_heart(experiment: Experiment) -> str:
     return ""
 
 
-@detector("trial/input-ignored")
-def input_ignored(experiment: Experiment) -> Iterator[Sighting]:
-    """A model answers alike, whatever it is given."""
-    for look in experiment.influences:
-        if look.why:
-            raise CannotSee(f"{look.module} could not be asked: {look.why}", WAY)
-        if any(look.own) or not look.inputs or not (any(look.varied) or look.constant):
-            continue
-        if not _is_same_without(experiment):
-            continue
-        names = ", ".join(f"{name} of shape {'x'.join(map(str, shape))}" for name, shape in look.inputs)
-        if look.constant:
-            fact = f"all {look.rows} samples that {look.module} is given are equal ({names}): nothing tells them apart"
-        else:
-            fact = (
-                f"{look.module} gives the very same answers when its {look.rows} samples change places ({names}): "
-                "nothing of them reaches its output"
-            )
-        yield Sighting(Place(rank=0, module=look.module), fact, float(look.rows), "samples")
-
-
-def _is_same_without(experiment: Experiment) -> bool:
-    """Whether each loss is the same to the last digit when samples are exchanged: models that answer alike before their
-    first update learn to use what they are given. Raises CannotSee where that was not tried.
-    """
-    both = [experiment.courses.of(arm).get(0) for arm in (CONTROL, OTHER_TARGETS)]
-    if both[1] is None:
-        raise CannotSee(_refused(experiment, OTHER_TARGETS), WAY)
-    return both[0] is not None and both[0].losses == both[1].losses
-
-
-@detector("trial/samples-mixed")
-def samples_mixed(experiment: Experiment) -> Iterator[Sighting]:
-    """In evaluation mode, a model's answer for a sample changes with the other samples of the batch.
-
-    Not where any order of the samples gives the same answers in that order, as normalisation by hand does, or attention
-    over a set: unless a layer takes samples for the steps of a sequence, nobody can say that this is not meant.
-    """
-    for look in experiment.influences:
-        if look.why or look.no_samples:
-            raise CannotSee(f"{look.module} could not be asked: {look.why or look.no_samples}", WAY)
-        if look.others is None or look.order is None or look.others < MIXED or not any(look.own):
-            continue
-        if look.order < MIXED and not look.along:
-            continue
-        _alone(experiment)
-        along = f"; {look.along}" if look.along else ""
-        fact = (
-            f"{look.module} in evaluation mode: when half of its {look.rows} samples are exchanged, its answers for "
-            f"the others change by {look.others:.0%} of their spread{along}"
-        )
-        place = Place(path=look.path or None, line=look.line or None, rank=0, module=look.module)
-        yield Sighting(place, fact, look.others, "of the spread of its answers")
-
-
-@detector("trial/future-visible")
-def future_visible(experiment: Experiment) -> Iterator[Sighting]:
-    """A model that is to predict the next id answers otherwise when what comes later is exchanged."""
-    for look in experiment.influences:
-        if look.later is None or look.later < MIXED or look.shifted is None or look.shifted < NEXT:
-            continue
-        fact = (
-            f"the loss asks {look.module} at each position for the id of the next one ({look.shifted:.0%} of the "
-            f"targets), and its answers in the first half change by {look.later:.0%} of their spread when the ids of "
-            "the second half are exchanged: it is given what it is to predict"
-        )
-        yield Sighting(Place(rank=0, module=look.module), fact, look.later, "of the spread of its answers")
-
-
 @detector("trial/labels-misaligned")
 def labels_misaligned(experiment: Experiment) -> Iterator[Sighting]:
     """The training gets as far when each input has another sample's target, though one batch alone is learned."""
     if not experiment.has_courses:
         return
-    _alone(experiment)
+    require_one_loss(experiment)
     courses = experiment.courses
     if not courses.of(OTHER_TARGETS):
-        raise CannotSee(_refused(experiment, OTHER_TARGETS), WAY)
+        raise CannotSee(refusal(experiment, OTHER_TARGETS), WAY)
     if not courses.of(ONE_BATCH):
-        raise CannotSee(_refused(experiment, ONE_BATCH), WAY)
+        raise CannotSee(refusal(experiment, ONE_BATCH), WAY)
     gain = courses.gain(ONE_BATCH)  # at the job's own rate: one that is too low learns nothing of anything
     found = courses.contrast(OTHER_TARGETS, CONTROL, gain)
     if found is None or found.tries < TRIES or courses.start - gain > OVERFIT * courses.start:
@@ -348,14 +277,14 @@ def _own_losses(experiment: Experiment) -> list[float]:
 
 def _rates(experiment: Experiment) -> tuple[float, ...]:
     """The job's own rates in the steps that were tried; raises CannotSee where they cannot be judged."""
-    _alone(experiment)
+    require_one_loss(experiment)
     control = experiment.courses.of(CONTROL)[0]
     if len(control.losses) < experiment.steps / 2:
         raise CannotSee(f"the job ends after {len(control.losses)} steps", WAY)
     return control.rates or (0.0,)
 
 
-def _alone(experiment: Experiment) -> None:
+def require_one_loss(experiment: Experiment) -> None:
     """Raises CannotSee where there is no course of a training with one loss that is to fall."""
     control = experiment.courses.of(CONTROL).get(0)
     if control is None:
@@ -401,6 +330,6 @@ def _unit(told: Contrast) -> str:
     return "of what is gained, or more" if told.is_least else "of what is gained"
 
 
-def _refused(experiment: Experiment, arm: Arm) -> str:
+def refusal(experiment: Experiment, arm: Arm) -> str:
     why = experiment.answers.refused.get(arm)
     return f"{arm} could not be tried: {why}" if why else f"{arm} was not tried"
